@@ -1,0 +1,110 @@
+"""Every error wordveil raises on purpose.
+
+    WordveilError
+    ├── ParameterError          a parameter is outside its domain
+    ├── DataFormatError         a file is not what its format says it is (also a ValueError)
+    │   ├── EmbeddingFormatError
+    │   └── DocumentFormatError
+    ├── ChecksumError           bytes differ from the recorded checksum
+    ├── MissingExtraError       an optional dependency is not installed (also an ImportError)
+    ├── RefutedClaimError       a refuted calibration was asked for without opting in
+    ├── CertificateError        a certificate is missing, does not fit, or does not verify
+    ├── GuaranteeError          two promises cannot be composed, converted or compared
+    └── ResumeError             an interrupted run cannot be continued with these settings
+
+Messages name the value, its allowed range and the remedy. They may show parameters, shapes, positions
+and public vocabulary facts; they never show private text, a private word, or its vector.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CertificateError",
+    "ChecksumError",
+    "DataFormatError",
+    "DocumentFormatError",
+    "EmbeddingFormatError",
+    "GuaranteeError",
+    "MissingExtraError",
+    "ParameterError",
+    "RefutedClaimError",
+    "ResumeError",
+    "WordveilError",
+]
+
+
+class WordveilError(Exception):
+    """Root of all errors raised by wordveil."""
+
+
+class ParameterError(WordveilError, ValueError):
+    """A parameter is outside its domain.
+
+    Attributes:
+        name: The parameter's name.
+        value: The rejected value; parameters are public, so it may be shown.
+    """
+
+    def __init__(self, name: str, value: object, requirement: str) -> None:
+        self.name = name
+        self.value = value
+        super().__init__(f"{name}={value!r} {requirement}")
+
+
+class DataFormatError(WordveilError, ValueError):
+    """A file is not what its format says it is.
+
+    Attributes:
+        path: The file, as the caller named it.
+        line: 1-based line number, or None where the format has no lines.
+        offset: Byte offset in the (decompressed) file, or None.
+    """
+
+    def __init__(
+        self, path: object, problem: str, *, line: int | None = None, offset: int | None = None, remedy: str = ""
+    ) -> None:
+        self.path = str(path)
+        self.line = line
+        self.offset = offset
+        place = self.path
+        if line is not None:
+            place += f", line {line}"
+        if offset is not None:
+            place += f", byte {offset}"
+        super().__init__(f"{place}: {problem}" + (f" {remedy}" if remedy else ""))
+
+
+class EmbeddingFormatError(DataFormatError):
+    """An embedding file is malformed."""
+
+
+class DocumentFormatError(DataFormatError):
+    """A document file is malformed; the message names the position, never the content."""
+
+
+class ChecksumError(WordveilError):
+    """Bytes on disk differ from the checksum recorded for them."""
+
+
+class MissingExtraError(WordveilError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, what: str, module: str, extra: str) -> None:
+        self.extra = extra
+        super().__init__(f"{what} needs the package {module}. Install it with: pip install 'wordveil[{extra}]'")
+
+
+class RefutedClaimError(WordveilError):
+    """A calibration with a known counter-example was asked for without opting in."""
+
+
+class CertificateError(WordveilError):
+    """A certificate is missing, does not fit these inputs, or does not verify."""
+
+
+class GuaranteeError(WordveilError):
+    """Two promises cannot be composed, converted or compared; the message says why."""
+
+
+class ResumeError(WordveilError):
+    """An interrupted run cannot be continued with these settings; the message names the difference."""
