@@ -1,0 +1,293 @@
+"""Randomness as an argument: keyed, cryptographic, one stream per document.
+
+A `RandomSource` owns one 128-bit key (a run). Every document gets a stream of its own, placed by a keyed hash of
+the document's id *and* its content, so a retried document draws the same noise (a retry releases nothing new), a
+changed document never reuses noise, and equal documents with different ids draw independently. Within a document,
+independent *lanes* let a sampler consume normals and radii side by side, so that cutting a document into chunks
+never changes what is drawn.
+
+The generator is AES-128 in counter mode (`randomgen.AESCounter`); where randomgen is missing, SHAKE-256 keyed by
+the same key takes its place, slower and with other draws. Neither hides the *time* a draw takes. Whoever holds a
+run key can remove all of that run's noise: keys never appear in a repr, an error or a log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+
+from wordveil.arrays import Float64Array
+from wordveil.errors import ParameterError, WordveilError
+
+try:
+    from randomgen import AESCounter
+except ImportError:  # pragma: no cover - exercised through RandomSource(..., engine="shake")
+    AESCounter = None
+
+__all__ = ["DocumentStreams", "Draws", "NoiseGenerator", "RandomSource", "Stream", "document_nonce"]
+
+KEY_BYTES = 16
+NONCE_BITS = 80
+LANE_BITS = 8
+BLOCK_BITS = 40  # AES blocks a lane may use: 2**40 blocks are 16 TiB of draws
+
+
+class NoiseGenerator(Protocol):
+    """The part of `numpy.random.Generator` that samplers may use; both engines provide it."""
+
+    def random(self, size: Any = None) -> Any:
+        """Uniforms in [0, 1), multiples of 2**-53."""
+
+    def standard_normal(self, size: Any = None) -> Any:
+        """Standard normal variates."""
+
+    def standard_gamma(self, shape: Any, size: Any = None) -> Any:
+        """Gamma variates of the given shape and scale 1."""
+
+
+def document_nonce(key: bytes, document_id: str, content: str) -> int:
+    """Return the 80-bit place of a document in the run's counter space.
+
+    Args:
+        key: The run key, 16 bytes.
+        document_id: The document's id: given, or input name and record ordinal.
+        content: The document's full private text; only its keyed hash is used.
+
+    Returns:
+        BLAKE2b-80 of both, keyed. Two of n documents collide with probability below n**2 * 2**-81.
+    """
+    name = document_id.encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(len(name).to_bytes(8, "little"), key=key, digest_size=NONCE_BITS // 8)
+    digest.update(name)
+    digest.update(content.encode("utf-8", "surrogatepass"))
+    return int.from_bytes(digest.digest(), "little")
+
+
+class _AesLane:
+    """One AES counter region, repositioned for each document without rebuilding the generator."""
+
+    def __init__(self, key: bytes) -> None:
+        self._bits = AESCounter(key=int.from_bytes(key, "little"), counter=0)
+        self.generator = np.random.Generator(self._bits)
+        self._state = self._bits.state
+
+    def seat(self, counter: int) -> None:
+        # The engine encrypts four consecutive counters at a time; offset 64 means "buffer spent".
+        words = [((counter + i) >> (64 * half)) & (2**64 - 1) for i in range(4) for half in (0, 1)]
+        inner = self._state["s"]
+        inner["counter"] = np.array(words, dtype=np.uint64)
+        inner["offset"] = 64
+        self._state["has_uint32"] = 0
+        self._state["uinteger"] = 0
+        self._bits.state = self._state
+
+
+class _ShakeGenerator:
+    """Fallback engine: SHAKE-256 of (key, counter, block) gives uniforms; other laws by inversion."""
+
+    def __init__(self, key: bytes, counter: int) -> None:
+        self._prefix = key + counter.to_bytes(16, "little")
+        self._block = 0
+        self._buffer = np.empty(0, dtype=np.uint64)
+
+    def _words(self, n: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        parts, have = [self._buffer], self._buffer.size
+        while have < n:
+            digest = hashlib.shake_256(self._prefix + self._block.to_bytes(8, "little")).digest(8 * 4096)
+            self._block += 1
+            parts.append(np.frombuffer(digest, dtype="<u8").astype(np.uint64))
+            have += 4096
+        words = np.concatenate(parts)
+        self._buffer = words[n:]
+        return words[:n]
+
+    def random(self, size: Any = None) -> Any:
+        shape = () if size is None else size
+        words = self._words(int(np.prod(shape)))
+        return ((words >> np.uint64(11)) * 2.0**-53).reshape(shape)
+
+    def _open_uniform(self, size: Any) -> Float64Array:
+        return np.asarray(self.random(size) + 2.0**-54)
+
+    def standard_normal(self, size: Any = None) -> Any:
+        from scipy.special import ndtri
+
+        return ndtri(self._open_uniform(size))
+
+    def standard_gamma(self, shape: Any, size: Any = None) -> Any:
+        from scipy.special import gammaincinv
+
+        return gammaincinv(shape, self._open_uniform(size))
+
+
+class Stream:
+    """The noise of one document at a time: `seat` moves it, `lane(i)` hands out an independent generator.
+
+    One stream object serves many documents in turn; it is not shared between threads.
+    """
+
+    def __init__(self, key: bytes, engine: str) -> None:
+        self._key = key
+        self._engine = engine
+        self._nonce = 0
+        self._lanes: dict[int, _AesLane] = {}
+        self._seated: dict[int, NoiseGenerator] = {}
+
+    def seat(self, nonce: int) -> Stream:
+        """Move to the start of the document with this nonce."""
+        self._nonce = nonce
+        self._seated = {}
+        return self
+
+    def lane(self, index: int) -> NoiseGenerator:
+        """Return the document's generator number `index` in [0, 256); repeated calls go on where it stands."""
+        if index not in self._seated:
+            if not 0 <= index < 2**LANE_BITS:
+                raise ParameterError("index", index, "must be in [0, 256).")
+            counter = ((self._nonce << LANE_BITS) | index) << BLOCK_BITS
+            self._seated[index] = self._place(index, counter)
+        return self._seated[index]
+
+    def _place(self, index: int, counter: int) -> NoiseGenerator:
+        if self._engine == "shake":
+            return _ShakeGenerator(self._key, counter)
+        if index not in self._lanes:
+            self._lanes[index] = _AesLane(self._key)
+        self._lanes[index].seat(counter)
+        return self._lanes[index].generator
+
+    def __reduce__(self) -> NoReturn:
+        raise WordveilError("A Stream carries its run's key and cannot be pickled. Pass ids and make a source there.")
+
+    def __repr__(self) -> str:
+        return "Stream(key hidden)"
+
+
+class RandomSource:
+    """One run's randomness: a secret key and the document streams under it.
+
+    `RandomSource()` draws a fresh key from the operating system. A child process made by fork gets a fresh key of
+    its own; pickling is refused, because the pickle would carry the key.
+
+    Args:
+        key: 16 secret bytes of an interrupted run that is being resumed; None draws a fresh key.
+        engine: "aes" or "shake"; None picks AES where randomgen is installed.
+
+    Raises:
+        ParameterError: If the key is not 16 bytes, or the engine is unknown or not installed.
+    """
+
+    def __init__(self, key: bytes | None = None, *, engine: str | None = None) -> None:
+        chosen = engine or ("shake" if AESCounter is None else "aes")
+        if chosen not in ("aes", "shake") or (chosen == "aes" and AESCounter is None):
+            raise ParameterError("engine", engine, "must be 'aes' (needs the package randomgen) or 'shake'.")
+        if key is not None and len(key) != KEY_BYTES:
+            raise ParameterError("key", "<hidden>", f"must be {KEY_BYTES} bytes.")
+        self._key = os.urandom(KEY_BYTES) if key is None else bytes(key)
+        self.engine = chosen
+        self.is_test_source = False
+        _LIVE_SOURCES.add(self)
+
+    @classmethod
+    def seeded_for_tests(cls, seed: int, *, engine: str | None = None) -> RandomSource:
+        """Return a source anyone can repeat: for tests, examples and benchmarks, never for a release.
+
+        Args:
+            seed: Any integer.
+            engine: As for the constructor.
+        """
+        source = cls(hashlib.blake2b(str(seed).encode(), digest_size=KEY_BYTES).digest(), engine=engine)
+        source.is_test_source = True
+        return source
+
+    def export_key(self) -> bytes:
+        """Return the secret run key, to be kept in a 0600 file until the run has succeeded."""
+        return self._key
+
+    def stream(self, document_id: str = "", content: str = "") -> Stream:
+        """Return a new stream seated at the given document; an empty id is a document like any other."""
+        return Stream(self._key, self.engine).seat(document_nonce(self._key, document_id, content))
+
+    def fresh_stream(self) -> Stream:
+        """Return a stream that no other call shares: its document id is drawn from the operating system."""
+        return self.stream(os.urandom(16).hex())
+
+    def nonces(self, ids: Sequence[str], contents: Sequence[str]) -> list[int]:
+        """Return each document's nonce, in order."""
+        return [document_nonce(self._key, i, text) for i, text in zip(ids, contents, strict=True)]
+
+    def documents(self, nonces: Sequence[int], counts: Sequence[int]) -> DocumentStreams:
+        """Return the streams of a batch of documents; `counts` are their numbers of tokens."""
+        return DocumentStreams(Stream(self._key, self.engine), nonces, counts)
+
+    def _rekey(self) -> None:
+        self._key = os.urandom(KEY_BYTES)
+        self.is_test_source = False
+
+    def __reduce__(self) -> NoReturn:
+        raise WordveilError("A RandomSource carries its run's key and cannot be pickled. Make one in each process.")
+
+    def __repr__(self) -> str:
+        return f"RandomSource(engine={self.engine!r}, {'TEST SOURCE, ' if self.is_test_source else ''}key hidden)"
+
+
+Draws = tuple[Float64Array, ...]
+"""What a mechanism draws for n tokens: arrays whose first axis has length n."""
+
+
+class DocumentStreams:
+    """The streams of a batch of documents, drawn from in token order.
+
+    Args:
+        stream: The stream object to move from document to document.
+        nonces: One per document.
+        counts: Tokens per document, same length.
+    """
+
+    def __init__(self, stream: Stream, nonces: Sequence[int], counts: Sequence[int]) -> None:
+        self._stream = stream
+        self._documents = list(zip(nonces, counts, strict=True))
+        self.total = sum(counts)
+
+    def chunks(self, sample: Callable[[Stream, int], Draws], size: int) -> Iterator[Draws]:
+        """Yield `sample`'s draws for `size` tokens at a time (the last chunk may be shorter).
+
+        A document that is cut by a chunk's end goes on where its stream stood, so the draws do not depend on `size`,
+        provided `sample` uses one lane for each law it draws from.
+        """
+        if size < 1:
+            raise ParameterError("size", size, "must be at least 1.")
+        parts: list[Draws] = []
+        room = size
+        for nonce, count in self._documents:
+            stream = self._stream.seat(nonce)
+            while count > 0:
+                taken = min(count, room)
+                parts.append(sample(stream, taken))
+                count, room = count - taken, room - taken
+                if room == 0:
+                    yield _join(parts)
+                    parts, room = [], size
+        if parts:
+            yield _join(parts)
+
+
+def _join(parts: list[Draws]) -> Draws:
+    return parts[0] if len(parts) == 1 else tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+
+_LIVE_SOURCES: weakref.WeakSet[RandomSource] = weakref.WeakSet()
+
+
+def _rekey_after_fork() -> None:
+    for source in list(_LIVE_SOURCES):
+        source._rekey()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_rekey_after_fork)
