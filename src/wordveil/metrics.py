@@ -58,7 +58,9 @@ class Angular(Metric):
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         if not np.all(norms > 0):
             row = int(np.flatnonzero(norms[:, 0] == 0)[0])
-            raise ParameterError("vectors", f"row {row}", "is a zero vector, which has no angle; remove it or use 'euclidean'.")
+            raise ParameterError(
+                "vectors", f"row {row}", "is a zero vector, which has no angle; remove it or use 'euclidean'."
+            )
         return np.ascontiguousarray(rows / norms)
 
     def from_squared(self, squared: Float64Array) -> None:
@@ -96,7 +98,7 @@ def distances(metric: Metric, a: FloatArray, b: FloatArray) -> Float64Array:
         Shape (n, k), float64; equal rows are at distance exactly 0. Uses n*k*d*8 bytes.
     """
     left, right = metric.coordinates(a), metric.coordinates(b)
-    squared = np.square(left[:, None, :] - right[None, :, :]).sum(axis=2)
+    squared: Float64Array = np.square(left[:, None, :] - right[None, :, :]).sum(axis=2)
     metric.from_squared(squared)
     return squared
 

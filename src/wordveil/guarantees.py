@@ -1,0 +1,363 @@
+"""Guarantees as values: what a mechanism promises, for whom, on what grounds.
+
+    Guarantee
+    ├── MetricDP       P[A(x) in U] <= e^(epsilon * dist(x, x') + slack) P[A(x') in U] + delta, for every pair
+    ├── LocalDP        the same with dist = 1: every pair of inputs equally
+    ├── NeighbourDP    the LocalDP inequality, only for pairs adjacent in a stated graph
+    └── NoGuarantee    nothing, for a stated reason: a legal value, not an exception
+
+Three promises, never mixed up: composing, converting or comparing across them works only through a theorem named
+here and raises `GuaranteeError` otherwise. `slack` (nats) covers what arithmetic or a finite solve adds; it is zero
+only where that is proved. Numbers are rounded *up* whenever they are printed.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from wordveil.errors import GuaranteeError, ParameterError
+
+__all__ = [
+    "Guarantee",
+    "LocalDP",
+    "MetricDP",
+    "NeighbourDP",
+    "NoGuarantee",
+    "PrivacyUnit",
+    "Standing",
+    "compose_releases",
+    "compose_tokens",
+    "round_up",
+    "to_local",
+    "weakest",
+]
+
+
+class Standing(StrEnum):
+    """On what grounds a guarantee is claimed."""
+
+    PROVED = "proved"
+    CERTIFIED = "certified"
+    PUBLISHED = "published, unverified"
+    REFUTED = "refuted"
+
+
+class PrivacyUnit(StrEnum):
+    """What two neighbouring inputs differ in."""
+
+    TOKEN = "one token of a text of fixed length"
+    DOCUMENT_WORD = "every occurrence of one word in a document, replaced by a word not otherwise present"
+    VECTOR = "one vector (row)"
+    TEXT = "one text of fixed length"
+
+
+def round_up(value: float, digits: int = 4) -> str:
+    """Return `value` printed with `digits` significant digits, never below it (beyond 1e-12 of it)."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
+    scaled = value / step
+    nearest = round(scaled)
+    whole = nearest if nearest >= scaled * (1 - 1e-12) else math.ceil(scaled)
+    return f"{float(f'{whole * step:.{digits - 1}e}'):.{digits}g}"
+
+
+class Guarantee(ABC):
+    """A promise with its privacy unit, standing and assumptions; see the module docstring for the four kinds."""
+
+    unit: PrivacyUnit
+    standing: Standing
+
+    @property
+    @abstractmethod
+    def promise(self) -> str:
+        """The promise's name: "metric DP", "local DP", "neighbour DP" or "none"."""
+
+    @abstractmethod
+    def sentence(self) -> str:
+        """The promise in one sentence, numbers rounded up."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        return {"promise": self.promise, **asdict(self), "sentence": self.sentence()}  # type: ignore[call-overload]
+
+
+def _check(epsilon: float, delta: float, slack: float) -> None:
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise ParameterError("epsilon", epsilon, "must be in (0, inf).")
+    if not 0 <= delta < 1:
+        raise ParameterError("delta", delta, "must be in [0, 1).")
+    if not (math.isfinite(slack) and slack >= 0):
+        raise ParameterError("slack", slack, "must be in [0, inf).")
+
+
+def _tail(delta: float, slack: float) -> str:
+    text = f", delta {round_up(delta)}" if delta else ""
+    return text + (f", arithmetic slack {round_up(slack, 2)} nats" if slack else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricDP(Guarantee):
+    """Loss at most epsilon * dist(x, x') + slack, for every pair of inputs (d_X-privacy, Lipschitz privacy).
+
+    Attributes:
+        epsilon: Loss per unit of distance, unit 1/distance, in (0, inf).
+        metric: Exact name of the metric.
+        delta: Additive term, not graded by distance, in [0, 1).
+        slack: Nats added by arithmetic, whatever the distance.
+        unit: The privacy unit.
+        standing: The grounds.
+        assumptions: Conditions the promise rests on, each a sentence.
+    """
+
+    epsilon: float
+    metric: str
+    delta: float = 0.0
+    slack: float = 0.0
+    unit: PrivacyUnit = PrivacyUnit.TOKEN
+    standing: Standing
+    assumptions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check(self.epsilon, self.delta, self.slack)
+
+    @property
+    def promise(self) -> str:
+        return "metric DP"
+
+    def loss(self, distance: float) -> float:
+        """Return the largest privacy loss, in nats, between two inputs at this distance."""
+        return self.epsilon * distance + self.slack
+
+    def sentence(self) -> str:
+        return (
+            f"metric DP ({self.standing}): between two inputs at {self.metric} distance t, the probability of any output "
+            f"changes by a factor of at most exp({round_up(self.epsilon)} * t){_tail(self.delta, self.slack)}; "
+            f"unit: {self.unit}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalDP(Guarantee):
+    """Loss at most epsilon + slack between any two inputs, outside probability delta.
+
+    Attributes:
+        epsilon: Loss in nats, in (0, inf).
+        delta: Hockey-stick delta, in [0, 1).
+        slack: Nats added by arithmetic.
+        unit: The privacy unit.
+        standing: The grounds.
+        assumptions: Conditions the promise rests on.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    slack: float = 0.0
+    unit: PrivacyUnit = PrivacyUnit.TOKEN
+    standing: Standing
+    assumptions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check(self.epsilon, self.delta, self.slack)
+
+    @property
+    def promise(self) -> str:
+        return "local DP"
+
+    def sentence(self) -> str:
+        return (
+            f"local DP ({self.standing}): between any two inputs, the probability of any output changes by a factor of at "
+            f"most exp({round_up(self.epsilon)}){_tail(self.delta, self.slack)}; unit: {self.unit}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighbourDP(Guarantee):
+    """The local-DP inequality for pairs adjacent in a stated public graph; nothing across components.
+
+    Attributes:
+        epsilon: Loss in nats between adjacent inputs, in (0, inf).
+        graph: What makes two inputs adjacent.
+        delta: Hockey-stick delta, in [0, 1).
+        slack: Nats added by arithmetic.
+        unit: The privacy unit.
+        standing: The grounds.
+        assumptions: Conditions the promise rests on.
+    """
+
+    epsilon: float
+    graph: str
+    delta: float = 0.0
+    slack: float = 0.0
+    unit: PrivacyUnit = PrivacyUnit.TOKEN
+    standing: Standing
+    assumptions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check(self.epsilon, self.delta, self.slack)
+
+    @property
+    def promise(self) -> str:
+        return "neighbour DP"
+
+    def sentence(self) -> str:
+        return (
+            f"neighbour DP ({self.standing}): between two inputs adjacent in {self.graph}, the probability of any output "
+            f"changes by a factor of at most exp({round_up(self.epsilon)}){_tail(self.delta, self.slack)}; nothing is "
+            f"promised for other pairs; unit: {self.unit}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoGuarantee(Guarantee):
+    """No promise holds.
+
+    Attributes:
+        reason: Why, as a sentence a user can act on.
+        unit: The unit for which a promise was asked.
+        standing: Refuted where a counter-example is known, else published or unverified.
+    """
+
+    reason: str
+    unit: PrivacyUnit = PrivacyUnit.TOKEN
+    standing: Standing = Standing.PUBLISHED
+
+    @property
+    def promise(self) -> str:
+        return "none"
+
+    def sentence(self) -> str:
+        return f"no guarantee ({self.standing}): {self.reason}"
+
+
+_ORDER = [Standing.PROVED, Standing.CERTIFIED, Standing.PUBLISHED, Standing.REFUTED]
+_Bound = TypeVar("_Bound", MetricDP, LocalDP, NeighbourDP)
+
+
+def weakest(standings: Sequence[Standing]) -> Standing:
+    """Return the weakest of several standings: a chain stands no better than its weakest link."""
+    return max(standings, key=_ORDER.index)
+
+
+def compose_releases(guarantees: Sequence[Guarantee]) -> Guarantee:
+    """Return the promise of several releases of the same input: epsilons, deltas and slacks add.
+
+    Args:
+        guarantees: At least one; all of one promise, metric or graph, and privacy unit.
+
+    Returns:
+        A guarantee of the same kind, or the first `NoGuarantee` among them.
+
+    Raises:
+        GuaranteeError: If the promises are of different kinds, or nothing was given.
+
+    Reference:
+        Basic composition; Chatzikokolakis et al. (2013), Broadening the Scope of Differential Privacy, Fact 1.
+    """
+    if not guarantees:
+        raise GuaranteeError("There is nothing to compose: pass at least one guarantee.")
+    for guarantee in guarantees:
+        if isinstance(guarantee, NoGuarantee):
+            return guarantee
+    first = guarantees[0]
+    for other in guarantees[1:]:
+        require_same_promise(first, other)
+    return _sum(first, guarantees)
+
+
+def _sum(first: Any, guarantees: Sequence[Any]) -> Guarantee:
+    delta = math.fsum(g.delta for g in guarantees)
+    if delta >= 1:
+        return NoGuarantee(reason=f"the deltas add up to {round_up(delta)}, which is 1 or more", unit=first.unit)
+    total: Guarantee = replace(
+        first,
+        epsilon=math.fsum(g.epsilon for g in guarantees),
+        delta=delta,
+        slack=math.fsum(g.slack for g in guarantees),
+        standing=weakest([g.standing for g in guarantees]),
+        assumptions=tuple(dict.fromkeys(a for g in guarantees for a in g.assumptions)),
+    )
+    return total
+
+
+def require_same_promise(a: Guarantee, b: Guarantee) -> None:
+    """Raise unless two guarantees make the same kind of promise in the same unit, so that their numbers compare.
+
+    Raises:
+        GuaranteeError: Naming what differs: the promise, the metric, the graph or the privacy unit.
+    """
+    for name in ("promise", "metric", "graph", "unit"):
+        left, right = getattr(a, name, None), getattr(b, name, None)
+        if left != right:
+            raise GuaranteeError(
+                f"These guarantees differ in their {name} ({left} against {right}); their epsilons have different "
+                "meanings and cannot be added or compared. Convert both with a theorem first, such as to_local()."
+            )
+
+
+def compose_tokens(guarantee: Guarantee, distances: Sequence[float]) -> LocalDP | NoGuarantee:
+    """Return the promise between two texts of equal length that differ in the given tokens.
+
+    Args:
+        guarantee: A per-token guarantee.
+        distances: The metric distance of each differing token pair; for local DP only their number counts.
+
+    Returns:
+        A bound for this pair of texts: the sum of epsilon * distance + slack, and of delta, over differing tokens.
+
+    Raises:
+        GuaranteeError: For neighbour DP (its pairs must be adjacent, which distances do not show), when the unit is
+            not a token, or when no token differs.
+    """
+    if isinstance(guarantee, NoGuarantee):
+        return guarantee
+    if not isinstance(guarantee, MetricDP | LocalDP) or guarantee.unit is not PrivacyUnit.TOKEN:
+        raise GuaranteeError(f"{guarantee.promise} per '{guarantee.unit}' does not sum over tokens of arbitrary texts.")
+    if not distances:
+        raise GuaranteeError("The texts do not differ: there is no pair to bound.")
+    each = [guarantee.epsilon * t if isinstance(guarantee, MetricDP) else guarantee.epsilon for t in distances]
+    delta = guarantee.delta * len(distances)
+    if delta >= 1:
+        return NoGuarantee(reason=f"the deltas of {len(distances)} tokens add up to 1 or more", unit=PrivacyUnit.TEXT)
+    if math.fsum(each) == 0:
+        raise GuaranteeError("All differing tokens are at distance 0: the inputs are indistinguishable up to slack.")
+    return LocalDP(
+        epsilon=math.fsum(each),
+        delta=delta,
+        slack=guarantee.slack * len(distances),
+        unit=PrivacyUnit.TEXT,
+        standing=guarantee.standing,
+        assumptions=(*guarantee.assumptions, "both texts have the same length and the same exempt positions"),
+    )
+
+
+def to_local(guarantee: Guarantee, *, diameter: float) -> LocalDP:
+    """Turn metric DP into local DP over a set of public diameter D: epsilon becomes epsilon * D.
+
+    Args:
+        guarantee: Metric DP (local DP is returned as it is).
+        diameter: Largest distance between two possible inputs, in the metric's unit, public, finite and positive.
+
+    Raises:
+        GuaranteeError: If no theorem converts this promise.
+        ParameterError: If the diameter is not finite and positive.
+    """
+    if isinstance(guarantee, LocalDP):
+        return guarantee
+    if not isinstance(guarantee, MetricDP):
+        raise GuaranteeError(f"No theorem turns '{guarantee.promise}' into local DP: it says nothing about most pairs.")
+    if not (math.isfinite(diameter) and diameter > 0):
+        raise ParameterError("diameter", diameter, "must be in (0, inf).")
+    return LocalDP(
+        epsilon=guarantee.epsilon * diameter,
+        delta=guarantee.delta,
+        slack=guarantee.slack,
+        unit=guarantee.unit,
+        standing=guarantee.standing,
+        assumptions=(*guarantee.assumptions, f"all inputs lie within a public diameter of {round_up(diameter)}"),
+    )
