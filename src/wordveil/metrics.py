@@ -32,6 +32,10 @@ class Metric(ABC):
         """Turn squared Euclidean distances of coordinates, any shape, into distances, in place."""
         np.sqrt(squared, out=squared)
 
+    def distance_error(self, squared_error: float) -> float:
+        """Return how far a distance can be off when its squared Euclidean distance is off by `squared_error`."""
+        return float(np.sqrt(squared_error))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Euclidean(Metric):
@@ -69,6 +73,10 @@ class Angular(Metric):
         np.minimum(squared, 1.0, out=squared)
         np.arcsin(squared, out=squared)
         squared *= 2.0
+
+    def distance_error(self, squared_error: float) -> float:
+        # |arcsin a - arcsin b| <= (pi/2) sqrt(2 |a - b|), with a, b half chords; worst for opposite vectors.
+        return float(np.pi * np.sqrt(np.sqrt(squared_error)))
 
 
 @dataclass(frozen=True, kw_only=True)

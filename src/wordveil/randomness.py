@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError, WordveilError
@@ -29,7 +30,7 @@ try:
 except ImportError:  # pragma: no cover - exercised through RandomSource(..., engine="shake")
     AESCounter = None
 
-__all__ = ["DocumentStreams", "Draws", "NoiseGenerator", "RandomSource", "Stream", "document_nonce"]
+__all__ = ["DocumentStreams", "Draws", "NoiseGenerator", "RandomSource", "Stream", "document_nonce", "words"]
 
 KEY_BYTES = 16
 NONCE_BITS = 80
@@ -43,11 +44,19 @@ class NoiseGenerator(Protocol):
     def random(self, size: Any = None) -> Any:
         """Uniforms in [0, 1), multiples of 2**-53."""
 
+    def integers(self, low: int, high: int, size: Any = None, dtype: Any = None, *, endpoint: bool = False) -> Any:
+        """Uniform integers; `words` uses the full 64-bit range only."""
+
     def standard_normal(self, size: Any = None) -> Any:
         """Standard normal variates."""
 
     def standard_gamma(self, shape: Any, size: Any = None) -> Any:
         """Gamma variates of the given shape and scale 1."""
+
+
+def words(generator: NoiseGenerator, size: tuple[int, ...]) -> NDArray[np.uint64]:
+    """Return uniform 64-bit words of the given shape."""
+    return np.asarray(generator.integers(0, 2**64 - 1, size, dtype=np.uint64, endpoint=True))
 
 
 def document_nonce(key: bytes, document_id: str, content: str) -> int:
@@ -110,6 +119,12 @@ class _ShakeGenerator:
         shape = () if size is None else size
         words = self._words(int(np.prod(shape)))
         return ((words >> np.uint64(11)) * 2.0**-53).reshape(shape)
+
+    def integers(self, low: int, high: int, size: Any = None, dtype: Any = None, *, endpoint: bool = False) -> Any:
+        if (low, high, endpoint) != (0, 2**64 - 1, True):
+            raise ParameterError("high", high, "must be 2**64 - 1 with endpoint=True: this engine gives whole words.")
+        shape = () if size is None else size
+        return self._words(int(np.prod(shape))).reshape(shape)
 
     def _open_uniform(self, size: Any) -> Float64Array:
         return np.asarray(self.random(size) + 2.0**-54)
@@ -236,7 +251,7 @@ class RandomSource:
         return f"RandomSource(engine={self.engine!r}, {'TEST SOURCE, ' if self.is_test_source else ''}key hidden)"
 
 
-Draws = tuple[Float64Array, ...]
+Draws = tuple[NDArray[Any], ...]
 """What a mechanism draws for n tokens: arrays whose first axis has length n."""
 
 

@@ -1,0 +1,313 @@
+"""Exact exponential-family rows: P(y | x) proportional to b(y) exp(-rate * min(dist(x, y), cap)).
+
+One pass over the vocabulary in float64 tiles gives the mass of each block of outputs; a draw picks a block by those
+masses and then a word inside it, from 128 random bits, with integer arithmetic in place of cumulative rounding.
+Memory is one tile a thread plus a row of block masses: no (n, v) array, ever.
+
+The tile that draws and the tile that certifies are the same, so a certificate speaks of the numbers that are used.
+Equal vectors share one row (that of the lowest id) and are at distance exactly 0. What float64 and 64-bit integers
+can add to the privacy loss is bounded by `arithmetic_slack`, in nats.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float64Array, FloatArray, IdArray
+from wordveil.kernels.threads import map_chunks
+from wordveil.metrics import Metric
+
+__all__ = ["SelectionRows", "WordArray", "multiply_high"]
+
+ROWS = 64  # rows of a mass tile; fixed, so that a row's bits never depend on its batch
+COLUMNS = 512  # most columns of a tile: 64 x 512 float64 stays in the L2 cache
+DRAW_ROWS = 8  # rows of a tile when only a few rows of one block are needed
+UNIT = 2.0**-53
+
+WordArray = NDArray[np.uint64]
+"""Random 64-bit words."""
+
+
+def multiply_high(a: WordArray, b: WordArray) -> WordArray:
+    """Return floor(a * b / 2**64) elementwise for 64-bit words: a uniform word times a count, without bias."""
+    low = np.uint64(0xFFFFFFFF)
+    half = np.uint64(32)
+    a0, a1, b0, b1 = a & low, a >> half, b & low, b >> half
+    middle = a1 * b0 + ((a0 * b0) >> half)
+    other = a0 * b1 + (middle & low)
+    high: WordArray = a1 * b1 + (middle >> half) + (other >> half)
+    return high
+
+
+class SelectionRows:
+    """The rows of an exponential-family channel over one vocabulary, computed tile by tile.
+
+    Args:
+        vectors: All input vectors, shape (v, d).
+        metric: The metric whose distance is the score.
+        outputs: Ids that may be output, int32, sorted, at least one.
+        canonical: Shape (v,), the lowest id with the same vector.
+        rate: Rate of the exponential, 1/distance, > 0.
+        cap: Distances are clipped here, in (0, inf]; the score min(dist, cap) is again a metric.
+        base: Base measure b over `outputs`, non-negative, or None for 1.
+    """
+
+    def __init__(
+        self,
+        vectors: FloatArray,
+        metric: Metric,
+        outputs: IdArray,
+        canonical: IdArray,
+        *,
+        rate: float,
+        cap: float = math.inf,
+        base: Float64Array | None = None,
+    ) -> None:
+        self.rate, self.cap, self.metric = rate, cap, metric
+        self.outputs, self.canonical = outputs, canonical
+        self._vectors = vectors
+        self.blocks = -(-len(outputs) // COLUMNS)
+        self._edges = np.linspace(0, len(outputs), self.blocks + 1).round().astype(np.int64)
+        self.width = int(np.diff(self._edges).max())
+        self._right, self._largest_norm = self._pack(vectors, outputs)
+        self._base = None if base is None else self._pack_base(base)
+        output_canonical = canonical[outputs]
+        self._by_canonical = np.argsort(output_canonical, kind="stable")
+        self._sorted_canonical = output_canonical[self._by_canonical]
+        # Block masses as integers: every mass is at most len(outputs), and the sum stays below 2**62.
+        self._mass_unit = 2.0 ** (62 - math.ceil(math.log2(self._base_total() + 1)))
+
+    def _base_total(self) -> float:
+        return float(len(self.outputs)) if self._base is None else float(self._base.sum())
+
+    def _pack(self, vectors: FloatArray, outputs: IdArray) -> tuple[Float64Array, float]:
+        """Lay the outputs out as (blocks, d + 2, width): [y; 1; |y|^2], so that one product gives squared distances."""
+        d = self.metric.coordinates(vectors[:1]).shape[1]
+        packed = np.zeros((self.blocks, d + 2, self.width))
+        packed[:, d, :] = 1.0
+        largest = 0.0
+        for block in range(self.blocks):
+            low, high = self._edges[block], self._edges[block + 1]
+            rows = self.metric.coordinates(vectors[outputs[low:high]])
+            norms = np.einsum("ij,ij->i", rows, rows)
+            packed[block, :d, : high - low] = rows.T
+            packed[block, d + 1, : high - low] = norms
+            largest = max(largest, float(norms.max()))
+        return packed, math.sqrt(largest)
+
+    def _pack_base(self, base: Float64Array) -> Float64Array:
+        packed = np.zeros((self.blocks, self.width))
+        for block in range(self.blocks):
+            low, high = self._edges[block], self._edges[block + 1]
+            packed[block, : high - low] = base[low:high]
+        return packed
+
+    def _left(self, ids: IdArray, height: int) -> Float64Array:
+        """Return [-2x, |x|^2, 1] for the given inputs, padded to `height` rows."""
+        rows = self.metric.coordinates(self._vectors[ids])
+        left = np.zeros((height, rows.shape[1] + 2))
+        n = len(ids)
+        left[:n, :-2] = -2.0 * rows
+        left[:n, -2] = np.einsum("ij,ij->i", rows, rows)
+        left[:n, -1] = 1.0
+        return left
+
+    def _twins(self, ids: IdArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return (row, column) of every output whose vector equals that of the row's input, sorted by column."""
+        low = np.searchsorted(self._sorted_canonical, ids, side="left")
+        high = np.searchsorted(self._sorted_canonical, ids, side="right")
+        counts = high - low
+        rows = np.repeat(np.arange(len(ids)), counts)
+        first = np.repeat(low - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
+        columns = self._by_canonical[first + np.arange(len(rows))]
+        order = np.argsort(columns, kind="stable")
+        return rows[order], columns[order]
+
+    def _distance_tile(self, left: Float64Array, block: int, twins: Any, tile: Float64Array) -> None:
+        np.matmul(left, self._right[block], out=tile)
+        rows, columns = twins
+        start, stop = np.searchsorted(columns, self._edges[block : block + 2])
+        tile[rows[start:stop], columns[start:stop] - self._edges[block]] = 0.0
+        if tile.min() < 0.0:
+            np.maximum(tile, 0.0, out=tile)
+        self.metric.from_squared(tile)
+
+    def _weight_tile(self, left: Float64Array, block: int, twins: Any, tile: Float64Array) -> None:
+        self._distance_tile(left, block, twins, tile)
+        tile *= -self.rate
+        if math.isfinite(self.cap):
+            np.maximum(tile, -self.rate * self.cap, out=tile)
+        np.exp(tile, out=tile)
+        if self._base is not None:
+            tile *= self._base[block]
+        tile[:, self._edges[block + 1] - self._edges[block] :] = 0.0
+
+    def masses(self, ids: IdArray) -> Float64Array:
+        """Return the mass of every output block for up to 64 canonical inputs, shape (n, blocks)."""
+        left, twins = self._left(ids, ROWS), self._twins(ids)
+        tile = np.empty((ROWS, self.width))
+        sums = np.empty((ROWS, self.blocks))
+        for block in range(self.blocks):
+            self._weight_tile(left, block, twins, tile)
+            np.sum(tile, axis=1, out=sums[:, block])
+        return sums[: len(ids)]
+
+    def weights(self, ids: IdArray) -> Float64Array:
+        """Return whole weight rows, shape (n, len(outputs)): for small vocabularies and checks."""
+        ids = self.canonical[ids]
+        out = np.empty((len(ids), len(self.outputs)))
+        tile = np.empty((ROWS, self.width))
+        for start in range(0, len(ids), ROWS):
+            chunk = ids[start : start + ROWS]
+            left, twins = self._left(chunk, ROWS), self._twins(chunk)
+            for block in range(self.blocks):
+                self._weight_tile(left, block, twins, tile)
+                low, high = self._edges[block], self._edges[block + 1]
+                out[start : start + len(chunk), low:high] = tile[: len(chunk), : high - low]
+        return out
+
+    def log_normalisers(
+        self, ids: IdArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
+    ) -> Float64Array:
+        """Return ln Z(x) = ln sum_y b(y) exp(-rate * min(dist, cap)) for each input, shape (n,)."""
+        canonical = self.canonical[ids]
+        parts = []
+        chunks = [canonical[start : start + ROWS] for start in range(0, len(ids), ROWS)]
+        for masses in map_chunks(self.masses, chunks, threads):
+            parts.append(np.log(masses.sum(axis=1)))
+            if progress is not None:
+                progress(len(masses))
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def draw(
+        self,
+        ids: IdArray,
+        words: WordArray,
+        *,
+        threads: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> IdArray:
+        """Draw one output id per input token.
+
+        Args:
+            ids: Input ids, shape (n,), all in [0, v).
+            words: Random 64-bit words, shape (n, 2): one picks the block, one the word inside it.
+            threads: Threads to use; the answer does not depend on it.
+            progress: Called with the number of tokens done since the last call.
+
+        Returns:
+            Shape (n,), int32, ids from `outputs`.
+        """
+        answer = np.empty(len(ids), dtype=np.int32)
+        if len(ids) == 0:
+            return answer
+        canonical = self.canonical[ids]
+        order = np.argsort(canonical, kind="stable")
+        for tokens, positions in map_chunks(
+            lambda span: self._draw_chunk(span, canonical, words), self._spans(canonical, order), threads
+        ):
+            answer[tokens] = self.outputs[positions]
+            if progress is not None:
+                progress(len(tokens))
+        return answer
+
+    @staticmethod
+    def _spans(canonical: IdArray, order: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+        """Cut the tokens, sorted by input, into spans of at most 64 distinct inputs."""
+        ordered = canonical[order]
+        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+        edges = np.append(starts[::ROWS], len(order))
+        for low, high in itertools.pairwise(edges):
+            yield order[low:high]
+
+    def _draw_chunk(
+        self, tokens: NDArray[np.int64], canonical: IdArray, words: WordArray
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        inputs, row_of = np.unique(canonical[tokens], return_inverse=True)
+        masses = np.rint(self.masses(inputs) * self._mass_unit).astype(np.uint64)
+        bounds = np.cumsum(masses, axis=1)
+        targets = multiply_high(words[tokens, 0], bounds[row_of, -1])
+        block_of = np.empty(len(tokens), dtype=np.int64)
+        edges = np.searchsorted(row_of, np.arange(len(inputs) + 1))
+        for row in range(len(inputs)):
+            part = slice(edges[row], edges[row + 1])
+            block_of[part] = np.searchsorted(bounds[row], targets[part], side="right")
+        return tokens, self._draw_within(inputs, row_of, block_of, words[tokens, 1])
+
+    def _draw_within(
+        self, inputs: IdArray, row_of: NDArray[np.int64], block_of: NDArray[np.int64], words: WordArray
+    ) -> NDArray[np.int64]:
+        """Draw the column of each token inside its block, computing each needed (input, block) row once."""
+        positions = np.empty(len(words), dtype=np.int64)
+        order = np.argsort(block_of * len(inputs) + row_of, kind="stable")
+        pair = (block_of * len(inputs) + row_of)[order]
+        tile = np.empty((DRAW_ROWS, self.width))
+        left, twin_rows, twin_columns = self._left(inputs, len(inputs)), *self._twins(inputs)
+        pairs, pair_start = np.unique(pair, return_index=True)
+        pair_stop = np.append(pair_start[1:], len(pair))
+        start = 0
+        while start < len(pairs):
+            block = int(pairs[start] // len(inputs))
+            stop = min(start + DRAW_ROWS, int(np.searchsorted(pairs, (block + 1) * len(inputs))))
+            rows = pairs[start:stop] - block * len(inputs)
+            padded = np.zeros((DRAW_ROWS, left.shape[1]))
+            padded[: len(rows)] = left[rows]
+            low = np.searchsorted(twin_columns, self._edges[block])
+            high = np.searchsorted(twin_columns, self._edges[block + 1])
+            place = np.searchsorted(rows, twin_rows[low:high])
+            hit = (place < len(rows)) & (rows[np.minimum(place, len(rows) - 1)] == twin_rows[low:high])
+            self._weight_tile(padded, block, (place[hit], twin_columns[low:high][hit]), tile)
+            scale = self._inner_unit(block)
+            bounds = np.cumsum(np.rint(tile[: len(rows)] * scale).astype(np.uint64), axis=1)
+            for i in range(len(rows)):
+                chosen = order[pair_start[start + i] : pair_stop[start + i]]
+                targets = multiply_high(words[chosen], bounds[i, -1:])
+                positions[chosen] = self._edges[block] + np.searchsorted(bounds[i], targets, side="right")
+            start = stop
+        return positions
+
+    def _inner_unit(self, block: int) -> float:
+        top = 1.0 if self._base is None else float(self._base[block].max())
+        return 2.0 ** (62 - math.ceil(math.log2(self.width * top + 1)))
+
+    def arithmetic_slack(self) -> float:
+        """Return a bound on what arithmetic adds to the privacy loss between any two inputs, in nats.
+
+        Four sources, each counted for both inputs: float64 rounding of squared distances (the standard bound on a
+        dot product, turned into a distance by |sqrt(a) - sqrt(b)| <= sqrt(|a - b|)); a few units in the last place
+        of the exponential; rounding masses to integers; and the 2**-64 grid of the random words. It is finite only
+        where the cap and the base measure keep every weight away from 0.
+        """
+        k = self._right.shape[1]
+        squared_error = 2 * (k + 2) * UNIT * (2 * self._norm_bound()) ** 2
+        exponent = self.rate * self.metric.distance_error(squared_error) + (8 + self.rate * self.cap) * UNIT
+        smallest = math.exp(-self.rate * self.cap)
+        widths = np.diff(self._edges)
+        if self._base is not None:
+            positive = self._base[self._base > 0]
+            smallest *= float(positive.min())
+            widths = np.ones(1)
+        if smallest == 0.0:
+            return math.inf
+        block = smallest * float(widths.min()) * self._mass_unit
+        inner = smallest * min(self._inner_unit(b) for b in range(self.blocks))
+        total = self._base_total() * self._mass_unit
+        relative = (0.5 + total * 2.0**-64) / block + (0.5 + 2.0**62 * 2.0**-64) / inner + 2 * self.blocks / total
+        if relative >= 0.5:
+            return math.inf
+        return 4 * exponent + 2 * (relative / (1 - relative)) + 4 * (self.width + self.blocks) * UNIT
+
+    def _norm_bound(self) -> float:
+        if not hasattr(self, "_all_norms"):
+            largest = self._largest_norm
+            for start in range(0, len(self._vectors), 1 << 16):
+                rows = self.metric.coordinates(self._vectors[start : start + (1 << 16)])
+                largest = max(largest, float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max())))
+            self._all_norms = largest
+        return self._all_norms
