@@ -1,0 +1,25 @@
+"""Text to gaps and token ids, and released words back to text.
+
+Does not read documents, know embeddings, or draw noise. Unknown tokens are marked, never replaced here.
+"""
+
+from __future__ import annotations
+
+from wordveil.tokenization.characters import GAP_CHARACTERS
+from wordveil.tokenization.detokenization import apply_casing, apply_shapes, detokenize
+from wordveil.tokenization.encoding import EncodedText, Encoder
+from wordveil.tokenization.schemes import DEFAULT_SCHEME, SCHEMES, tokenizer_for
+from wordveil.tokenization.tokenizer import Tokenizer
+
+__all__ = [
+    "DEFAULT_SCHEME",
+    "GAP_CHARACTERS",
+    "SCHEMES",
+    "EncodedText",
+    "Encoder",
+    "Tokenizer",
+    "apply_casing",
+    "apply_shapes",
+    "detokenize",
+    "tokenizer_for",
+]

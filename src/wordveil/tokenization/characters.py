@@ -1,0 +1,111 @@
+r"""The fixed, public character lists that decide what may stay between tokens.
+
+A character outside `GAP_CHARACTERS` always belongs to a token, whatever it is: letter, digit, combining mark,
+currency sign, emoji, control or format character, private-use or unassigned code point. What is not on the
+list can therefore leave only through a mechanism. The lists are written out, not derived from a Unicode
+database, so that a new Python never widens them. This module knows nothing about words or vocabularies.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from itertools import chain
+
+__all__ = [
+    "APOSTROPHES",
+    "GAP_CHARACTERS",
+    "HYPHENS",
+    "LAYOUT",
+    "PUNCTUATION",
+    "character_class",
+    "mark_class",
+    "number_class",
+    "plain_spelling",
+]
+
+LAYOUT = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
+"""White space and line ends. Not here: the information separators U+001C to U+001F and the BOM."""
+
+PUNCTUATION = (
+    "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+    "¡¿§¶·´«»‹›‘’‚‛“”„‟–—―‒‐‑−†‡•‣…′″‴"  # typographic
+    "\u037e\u0387\u055a\u055b\u055c\u055d\u055e\u055f\u0589\u05be\u05c0\u05c3\u05f3\u05f4"  # Greek to Hebrew
+    "\u060c\u061b\u061f\u06d4\u0964\u0965"  # Arabic, Devanagari
+    "、。〈〉《》「」『』【】〔〕〖〗〜〝〞〟・"
+    "！＂＃％＆＇（）＊，－．／：；？＠［＼］＿｛｝～｡｢｣､･"
+)
+"""Punctuation that may pass: ASCII, typographic, and the usual marks of other scripts; no digit, no currency
+sign but the ASCII dollar."""
+
+GAP_CHARACTERS = frozenset(LAYOUT + PUNCTUATION)
+"""Every character that can stand between two tokens (public words and fixed HTML tags apart)."""
+
+APOSTROPHES = "'’‘‛＇`´\u02bc"
+"""Read as a straight apostrophe inside a word. U+02BC is a letter to Unicode, and never stands in a gap."""
+
+HYPHENS = "-‐‑－"
+"""Read as a hyphen inside a word; dashes separate words."""
+
+_ASSIGNED_PLANES = tuple(chain(range(0x20000), range(0xE0000, 0xE1000)))
+_FOLD = str.maketrans({**dict.fromkeys(APOSTROPHES, "'"), **dict.fromkeys(HYPHENS, "-")})
+
+
+def character_class(characters: str) -> str:
+    r"""The inside of a regular-expression set that matches exactly these characters.
+
+    Args:
+        characters: The members, in any order.
+
+    Returns:
+        Ranges with every end escaped, without brackets: "ac-e" for "dcea".
+    """
+    codes = sorted(set(map(ord, characters)))
+    runs: list[list[int]] = []
+    for code in codes:
+        if runs and code == runs[-1][1] + 1:
+            runs[-1][1] = code
+        else:
+            runs.append([code, code])
+    return "".join(_range(first, last) for first, last in runs)
+
+
+def _range(first: int, last: int) -> str:
+    start, end = re.escape(chr(first)), re.escape(chr(last))
+    return start if first == last else f"{start}-{end}"
+
+
+@cache
+def number_class() -> str:
+    r"""The inside of a set that matches Unicode Nd, Nl and No."""
+    return character_class("".join(c for c in map(chr, _ASSIGNED_PLANES) if unicodedata.category(c)[0] == "N"))
+
+
+@cache
+def mark_class() -> str:
+    r"""The inside of a set that matches what binds to a letter: combining marks and format characters."""
+    binding = ("Mn", "Mc", "Me", "Cf")
+    return character_class("".join(c for c in map(chr, _ASSIGNED_PLANES) if unicodedata.category(c) in binding))
+
+
+def plain_spelling(token: str) -> str:
+    """The spelling under which a vocabulary would list this token.
+
+    Apostrophes and hyphens become ASCII, format characters (soft hyphen, byte order mark, joiners) go, and the
+    rest is composed (NFC). Never written to an output: it only serves the look-up.
+
+    Args:
+        token: One surface token.
+
+    Returns:
+        The same string where nothing had to change.
+    """
+    folded = token.translate(_FOLD)
+    if folded.isascii():
+        return folded
+    visible = "".join(c for c in folded if unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFC", visible)
