@@ -8,7 +8,8 @@
 
 Three promises, never mixed up: composing, converting or comparing across them works only through a theorem named
 here and raises `GuaranteeError` otherwise. `slack` (nats) covers what arithmetic or a finite solve adds; it is zero
-only where that is proved. Numbers are rounded *up* whenever they are printed.
+only where that is proved, and None where the proof speaks of ideal real numbers and no bound on rounding is known.
+Numbers are rounded *up* whenever they are printed.
 """
 
 from __future__ import annotations
@@ -87,18 +88,25 @@ class Guarantee(ABC):
         return {"promise": self.promise, **asdict(self), "sentence": self.sentence()}  # type: ignore[call-overload]
 
 
-def _check(epsilon: float, delta: float, slack: float) -> None:
+def _check(epsilon: float, delta: float, slack: float | None) -> None:
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise ParameterError("epsilon", epsilon, "must be in (0, inf).")
     if not 0 <= delta < 1:
         raise ParameterError("delta", delta, "must be in [0, 1).")
-    if not (math.isfinite(slack) and slack >= 0):
-        raise ParameterError("slack", slack, "must be in [0, inf).")
+    if slack is not None and not (math.isfinite(slack) and slack >= 0):
+        raise ParameterError("slack", slack, "must be in [0, inf), or None where no bound on rounding is known.")
 
 
-def _tail(delta: float, slack: float) -> str:
+def _tail(delta: float, slack: float | None) -> str:
     text = f", delta {round_up(delta)}" if delta else ""
+    if slack is None:
+        return text + " (for ideal real noise: float64 rounding is outside the proof)"
     return text + (f", arithmetic slack {round_up(slack, 2)} nats" if slack else "")
+
+
+def _add_slacks(slacks: Sequence[float | None]) -> float | None:
+    known = [slack for slack in slacks if slack is not None]
+    return math.fsum(known) if len(known) == len(slacks) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +117,8 @@ class MetricDP(Guarantee):
         epsilon: Loss per unit of distance, unit 1/distance, in (0, inf).
         metric: Exact name of the metric.
         delta: Additive term, not graded by distance, in [0, 1).
-        slack: Nats added by arithmetic, whatever the distance.
+        slack: Nats added by arithmetic, whatever the distance; None where no bound is known.
+        largest_distance: The loss stops growing here, because the mechanism works on min(metric, largest_distance).
         unit: The privacy unit.
         standing: The grounds.
         assumptions: Conditions the promise rests on, each a sentence.
@@ -118,7 +127,8 @@ class MetricDP(Guarantee):
     epsilon: float
     metric: str
     delta: float = 0.0
-    slack: float = 0.0
+    slack: float | None = 0.0
+    largest_distance: float | None = None
     unit: PrivacyUnit = PrivacyUnit.TOKEN
     standing: Standing
     assumptions: tuple[str, ...] = ()
@@ -132,12 +142,16 @@ class MetricDP(Guarantee):
 
     def loss(self, distance: float) -> float:
         """Return the largest privacy loss, in nats, between two inputs at this distance."""
-        return self.epsilon * distance + self.slack
+        counted = distance if self.largest_distance is None else min(distance, self.largest_distance)
+        return self.epsilon * counted + (self.slack or 0.0)
 
     def sentence(self) -> str:
+        cap = (
+            "" if self.largest_distance is None else f", at most exp({round_up(self.epsilon * self.largest_distance)})"
+        )
         return (
-            f"metric DP ({self.standing}): between two inputs at {self.metric} distance t, the probability of any output "
-            f"changes by a factor of at most exp({round_up(self.epsilon)} * t){_tail(self.delta, self.slack)}; "
+            f"metric DP ({self.standing}): between two inputs at {self.metric} distance t, the probability of any "
+            f"output changes by a factor of exp({round_up(self.epsilon)} * t){cap}{_tail(self.delta, self.slack)}; "
             f"unit: {self.unit}"
         )
 
@@ -157,7 +171,7 @@ class LocalDP(Guarantee):
 
     epsilon: float
     delta: float = 0.0
-    slack: float = 0.0
+    slack: float | None = 0.0
     unit: PrivacyUnit = PrivacyUnit.TOKEN
     standing: Standing
     assumptions: tuple[str, ...] = ()
@@ -171,8 +185,8 @@ class LocalDP(Guarantee):
 
     def sentence(self) -> str:
         return (
-            f"local DP ({self.standing}): between any two inputs, the probability of any output changes by a factor of at "
-            f"most exp({round_up(self.epsilon)}){_tail(self.delta, self.slack)}; unit: {self.unit}"
+            f"local DP ({self.standing}): between any two inputs, the probability of any output changes by a factor "
+            f"of at most exp({round_up(self.epsilon)}){_tail(self.delta, self.slack)}; unit: {self.unit}"
         )
 
 
@@ -193,7 +207,7 @@ class NeighbourDP(Guarantee):
     epsilon: float
     graph: str
     delta: float = 0.0
-    slack: float = 0.0
+    slack: float | None = 0.0
     unit: PrivacyUnit = PrivacyUnit.TOKEN
     standing: Standing
     assumptions: tuple[str, ...] = ()
@@ -207,9 +221,9 @@ class NeighbourDP(Guarantee):
 
     def sentence(self) -> str:
         return (
-            f"neighbour DP ({self.standing}): between two inputs adjacent in {self.graph}, the probability of any output "
-            f"changes by a factor of at most exp({round_up(self.epsilon)}){_tail(self.delta, self.slack)}; nothing is "
-            f"promised for other pairs; unit: {self.unit}"
+            f"neighbour DP ({self.standing}): between two inputs adjacent in {self.graph}, the probability of any "
+            f"output changes by a factor of at most exp({round_up(self.epsilon)}){_tail(self.delta, self.slack)}; "
+            f"nothing is promised for other pairs; unit: {self.unit}"
         )
 
 
@@ -278,7 +292,7 @@ def _sum(first: Any, guarantees: Sequence[Any]) -> Guarantee:
         first,
         epsilon=math.fsum(g.epsilon for g in guarantees),
         delta=delta,
-        slack=math.fsum(g.slack for g in guarantees),
+        slack=_add_slacks([g.slack for g in guarantees]),
         standing=weakest([g.standing for g in guarantees]),
         assumptions=tuple(dict.fromkeys(a for g in guarantees for a in g.assumptions)),
     )
@@ -320,7 +334,9 @@ def compose_tokens(guarantee: Guarantee, distances: Sequence[float]) -> LocalDP 
         raise GuaranteeError(f"{guarantee.promise} per '{guarantee.unit}' does not sum over tokens of arbitrary texts.")
     if not distances:
         raise GuaranteeError("The texts do not differ: there is no pair to bound.")
-    each = [guarantee.epsilon * t if isinstance(guarantee, MetricDP) else guarantee.epsilon for t in distances]
+    slack = None if guarantee.slack is None else guarantee.slack * len(distances)
+    bare = replace(guarantee, slack=0.0)
+    each = [bare.loss(t) if isinstance(bare, MetricDP) else bare.epsilon for t in distances]
     delta = guarantee.delta * len(distances)
     if delta >= 1:
         return NoGuarantee(reason=f"the deltas of {len(distances)} tokens add up to 1 or more", unit=PrivacyUnit.TEXT)
@@ -329,28 +345,31 @@ def compose_tokens(guarantee: Guarantee, distances: Sequence[float]) -> LocalDP 
     return LocalDP(
         epsilon=math.fsum(each),
         delta=delta,
-        slack=guarantee.slack * len(distances),
+        slack=slack,
         unit=PrivacyUnit.TEXT,
         standing=guarantee.standing,
         assumptions=(*guarantee.assumptions, "both texts have the same length and the same exempt positions"),
     )
 
 
-def to_local(guarantee: Guarantee, *, diameter: float) -> LocalDP:
+def to_local(guarantee: Guarantee, *, diameter: float = math.inf) -> LocalDP:
     """Turn metric DP into local DP over a set of public diameter D: epsilon becomes epsilon * D.
 
     Args:
         guarantee: Metric DP (local DP is returned as it is).
-        diameter: Largest distance between two possible inputs, in the metric's unit, public, finite and positive.
+        diameter: Largest distance between two possible inputs, in the metric's unit, public and positive; needed
+            unless the guarantee has a largest distance of its own.
 
     Raises:
         GuaranteeError: If no theorem converts this promise.
-        ParameterError: If the diameter is not finite and positive.
+        ParameterError: If no finite positive diameter is known.
     """
     if isinstance(guarantee, LocalDP):
         return guarantee
     if not isinstance(guarantee, MetricDP):
         raise GuaranteeError(f"No theorem turns '{guarantee.promise}' into local DP: it says nothing about most pairs.")
+    if guarantee.largest_distance is not None:
+        diameter = min(diameter, guarantee.largest_distance)
     if not (math.isfinite(diameter) and diameter > 0):
         raise ParameterError("diameter", diameter, "must be in (0, inf).")
     return LocalDP(

@@ -1,0 +1,1 @@
+"""Decoders: released vectors to words, by post-processing alone, and mechanisms made of a vector mechanism and one."""

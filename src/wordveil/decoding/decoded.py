@@ -1,0 +1,86 @@
+"""A vector mechanism followed by a decoder is a word mechanism."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from wordveil.arrays import IdArray
+from wordveil.decoding.base import Decoder, FittedDecoder
+from wordveil.decoding.nearest import Nearest
+from wordveil.embeddings.table import Embeddings
+from wordveil.guarantees import Guarantee, PrivacyUnit
+from wordveil.mechanisms.base import (
+    Progress,
+    VectorMechanism,
+    VectorRandomizer,
+    WordMechanism,
+    WordRandomizer,
+)
+from wordveil.randomness import Draws, Stream
+
+__all__ = ["Decoded", "FittedDecoded"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoded(WordMechanism):
+    """Embed a word, randomize its vector, decode the noisy vector.
+
+    Guarantee:
+        That of the vector mechanism between the two words' vectors: decoding is post-processing.
+
+    Attributes:
+        mechanism: The vector mechanism.
+        decoder: The decoder, `Nearest()` unless said otherwise.
+    """
+
+    mechanism: VectorMechanism
+    decoder: Decoder = field(default_factory=Nearest)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The vector mechanism's name, with the decoder's where it is not the nearest word."""
+        return (
+            self.mechanism.name if isinstance(self.decoder, Nearest) else f"{self.mechanism.name}+{self.decoder.name}"
+        )
+
+    @property
+    def paper(self) -> str:  # type: ignore[override]
+        """The vector mechanism's source."""
+        return self.mechanism.paper
+
+    def fit(self, embeddings: Embeddings) -> FittedDecoded:
+        randomizer, decoder = self.mechanism.fit(embeddings), self.decoder.fit(embeddings)
+        return FittedDecoded(
+            embeddings=embeddings,
+            randomizer=randomizer,
+            decoder=decoder,
+            draw_width=embeddings.dimensions + 1 + decoder.draw_width,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedDecoded(WordRandomizer):
+    """`Decoded` bound to a vocabulary."""
+
+    embeddings: Embeddings
+    randomizer: VectorRandomizer
+    decoder: FittedDecoder
+    draw_width: int
+
+    def guarantee(self) -> Guarantee:
+        claim: Any = self.randomizer.guarantee()
+        released: Guarantee = replace(claim, unit=PrivacyUnit.TOKEN)
+        return released
+
+    def sample(self, stream: Stream, n: int) -> Draws:
+        return (*self.randomizer.sample(stream, n), *self.decoder.sample(stream, n))
+
+    def randomize(
+        self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
+    ) -> IdArray:
+        kept = len(draws) - self.decoder.draw_arrays
+        noisy = self.randomizer.randomize(np.asarray(self.embeddings.vectors[ids]), draws[:kept])
+        return self.decoder.decode(noisy, draws[kept:], threads=threads, progress=progress)

@@ -1,0 +1,1 @@
+"""Mechanisms, one file each: claim, sampler and reference on one screen."""
