@@ -1,0 +1,121 @@
+"""The public facts about a vocabulary, and their JSON form.
+
+The header names where the table came from, how its words were cased and tokenized, and the checksum that ties
+it to the words and the matrix. It holds no words and no vectors, and it does not read or write files.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from wordveil.errors import EmbeddingFormatError, ParameterError
+
+__all__ = ["CANDIDATE_RULES", "CASINGS", "FORMAT_VERSION", "VocabularyHeader"]
+
+FORMAT_VERSION = 1
+CASINGS = ("lower", "cased")
+CANDIDATE_RULES = ("words", "all")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularyHeader:
+    """What is recorded about a vocabulary beside its words and its matrix.
+
+    Attributes:
+        format_version: Version of the on-disk form; this release reads version 1.
+        name: Short name shown to users.
+        source: Where the vectors come from: a file name, a package, a URL.
+        licence: Licence of the vectors, or "" where it is not known.
+        rows: Number of words v.
+        dimensions: Number of columns d.
+        checksum: SHA-256 over words and matrix, hexadecimal, as `checksums.table_checksum` computes it.
+        normalisation: What was done to the rows, "none" if nothing.
+        casing: "lower" if entries are lower-cased, "cased" if case carries meaning.
+        tokenizer: Name of the tokenization scheme the entries follow.
+        candidate_rule: Which entries may be output: "words" or "all".
+        candidates_checksum: SHA-256 over the candidate ids, or "" where none was recorded.
+        default_epsilon: Mechanism name -> epsilon used when none is given, unit 1/distance; may be empty.
+    """
+
+    name: str
+    source: str
+    rows: int
+    dimensions: int
+    checksum: str
+    format_version: int = FORMAT_VERSION
+    licence: str = ""
+    normalisation: str = "none"
+    casing: str = "lower"
+    tokenizer: str = "words"
+    candidate_rule: str = "words"
+    candidates_checksum: str = ""
+    default_epsilon: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        _require_text(self)
+        if self.format_version != FORMAT_VERSION:
+            raise ParameterError(
+                "format_version",
+                self.format_version,
+                f"must be {FORMAT_VERSION}. Import the source again with this version of wordveil.",
+            )
+        for name in ("rows", "dimensions"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ParameterError(name, value, "must be a positive integer.")
+        if self.casing not in CASINGS:
+            raise ParameterError("casing", self.casing, f"must be one of {', '.join(CASINGS)}.")
+        if self.candidate_rule not in CANDIDATE_RULES:
+            raise ParameterError("candidate_rule", self.candidate_rule, f"must be one of {', '.join(CANDIDATE_RULES)}.")
+        object.__setattr__(self, "default_epsilon", _checked_epsilons(self.default_epsilon))
+
+    def to_json(self) -> str:
+        """Return the header as indented JSON text, keys in declaration order."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, *, path: object = "header.json") -> VocabularyHeader:
+        """Parse what `to_json` wrote; unknown keys are ignored so that later fields do not break readers.
+
+        Args:
+            text: JSON object.
+            path: File named in error messages.
+
+        Raises:
+            EmbeddingFormatError: If the text is not a valid header.
+        """
+        remedy = "Import the source again, or restore the file."
+        try:
+            raw = json.loads(text)
+        except ValueError as error:
+            raise EmbeddingFormatError(path, f"the header is not JSON ({error}).", remedy=remedy) from None
+        if not isinstance(raw, dict):
+            raise EmbeddingFormatError(path, "the header must be a JSON object.", remedy=remedy)
+        known: dict[str, Any] = {f.name: raw[f.name] for f in fields(cls) if f.name in raw}
+        try:
+            return cls(**known)
+        except (TypeError, ParameterError) as error:
+            raise EmbeddingFormatError(path, f"the header is not valid: {error}", remedy=remedy) from None
+
+
+def _require_text(header: VocabularyHeader) -> None:
+    """Check that every textual field is a string, because a JSON file can hold anything."""
+    for name in ("name", "source", "checksum", "licence", "normalisation", "tokenizer", "candidates_checksum"):
+        value = getattr(header, name)
+        if not isinstance(value, str):
+            raise ParameterError(name, value, "must be a string.")
+
+
+def _checked_epsilons(values: object) -> dict[str, float]:
+    """Return a private copy of the default epsilons, each finite and positive."""
+    if not isinstance(values, Mapping):
+        raise ParameterError("default_epsilon", values, "must map mechanism names to numbers.")
+    for name, value in values.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not isinstance(name, str) or not number or not (math.isfinite(value) and value > 0):
+            raise ParameterError("default_epsilon", {name: value}, "must map mechanism names to values in (0, inf).")
+    return {str(name): float(value) for name, value in values.items()}

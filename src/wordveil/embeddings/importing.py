@@ -1,0 +1,99 @@
+"""Imports an embedding file into wordveil's own form, in memory bounded by the words.
+
+Rows are checked, digested and written block by block; the matrix is then mapped, compared with the digest, and
+the derived parts are built from it. The destination appears in one step at the end, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from wordveil.errors import ChecksumError
+
+from .candidates import candidate_ids, canonical_ids
+from .checksums import candidates_checksum, combine_digests, matrix_digest, words_digest
+from .header import VocabularyHeader
+from .readers import Block, Progress, format_of, read_blocks
+from .readers.base import distinct_words, table_name
+from .storage import StoredTable, VocabularyWriter
+from .table import Embeddings, detect_casing, open_embeddings
+from .wordlist import WordList
+
+__all__ = ["import_embeddings"]
+
+
+def import_embeddings(
+    source: str | PathLike[str],
+    destination: str | PathLike[str],
+    *,
+    format: str | None = None,
+    name: str | None = None,
+    casing: str | None = None,
+    candidate_rule: str = "words",
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> Embeddings:
+    """Convert an embedding file to a vocabulary directory and return it mapped.
+
+    Args:
+        source: File or folder in any format of `readers.FORMATS`; an archive member is named like a file in it.
+        destination: Directory to create; must not exist, or be empty.
+        format: Format name, None to find out from name and content.
+        name: Short name for the header, None for the file name.
+        casing: "lower" or "cased", None to find out from the words.
+        candidate_rule: Which entries may be output: "words" or "all".
+        limit: Largest number of rows to take from the start, None for all.
+        progress: Called with the rows read so far and the share of the file read.
+
+    Raises:
+        EmbeddingFormatError: If the source is malformed; the destination is not created then.
+        ParameterError: If a parameter is outside its domain or the destination is taken.
+        ChecksumError: If the bytes on disk differ from the bytes read from the source.
+    """
+    path = Path(source)
+    form = format_of(path, format)
+    blocks = read_blocks(path, form, limit)
+    with VocabularyWriter(Path(destination)) as writer:
+        words, positions = _write_rows(writer, blocks, progress)
+        index = distinct_words(path, form, words, positions)
+        vectors, digest = writer.finish_matrix()
+        if matrix_digest(vectors) != digest:
+            raise ChecksumError(f"{destination}: the matrix on disk differs from the one read. Check the disk.")
+        candidates = candidate_ids(words, candidate_rule)
+        header = VocabularyHeader(
+            name=name if name is not None else table_name(path),
+            source=f"{path.name} ({form.name})",
+            rows=len(words),
+            dimensions=vectors.shape[1],
+            checksum=combine_digests(len(words), vectors.shape[1], words_digest(words), digest),
+            casing=casing if casing is not None else detect_casing(words),
+            candidate_rule=candidate_rule,
+            candidates_checksum=candidates_checksum(candidates),
+        )
+        canonical = canonical_ids(vectors)
+        writer.finish_rest(
+            StoredTable(
+                header=header, words=words, vectors=vectors, index=index, candidates=candidates, canonical=canonical
+            )
+        )
+        writer.commit()
+    return open_embeddings(Path(destination))
+
+
+def _write_rows(
+    writer: VocabularyWriter, blocks: Iterator[Block], progress: Progress | None
+) -> tuple[WordList, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """Append all rows to the matrix; return the words and the position of each row in the source."""
+    words: list[bytes] = []
+    positions = []
+    for block in blocks:
+        writer.append(block.vectors)
+        words.extend(block.words)
+        positions.append(block.positions)
+        if progress is not None:
+            progress(len(words), block.share)
+    return WordList.from_encoded(words), np.concatenate(positions)

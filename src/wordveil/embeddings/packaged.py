@@ -1,0 +1,76 @@
+"""The vocabulary that comes inside the package: int8 codes with one scale per dimension.
+
+    default/header.json   VocabularyHeader; its checksum covers the words and the float32 matrix below
+    default/words.txt     UTF-8, newline-joined
+    default/vectors.npy   (v, d) int8
+    default/scales.npy    (d,) float32
+
+The matrix used everywhere is codes * scales in float32. Nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float32Array
+from wordveil.errors import EmbeddingFormatError
+
+from .header import VocabularyHeader
+from .wordlist import WordList
+
+__all__ = ["PACKAGED_FOLDER", "PackagedTable", "read_packaged"]
+
+PACKAGED_FOLDER = Path(__file__).parent / "default"
+_REMEDY = "Reinstall wordveil."
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackagedTable:
+    """The packaged words and the matrix they stand for.
+
+    Attributes:
+        header: Public facts.
+        words: The v words.
+        vectors: Shape (v, d), float32.
+    """
+
+    header: VocabularyHeader
+    words: WordList
+    vectors: Float32Array
+
+
+def read_packaged(folder: Path = PACKAGED_FOLDER) -> PackagedTable:
+    """Read the packaged vocabulary, or another folder of the same layout.
+
+    Raises:
+        EmbeddingFormatError: If a file is missing or the parts do not fit each other.
+    """
+    try:
+        text = (folder / "header.json").read_text(encoding="utf-8")
+        words = WordList.from_lines((folder / "words.txt").read_bytes())
+    except OSError as error:
+        raise EmbeddingFormatError(folder, f"cannot be read ({error}).", remedy=_REMEDY) from None
+    header = VocabularyHeader.from_json(text, path=folder / "header.json")
+    codes = _load(folder / "vectors.npy", np.int8, (header.rows, header.dimensions))
+    scales = _load(folder / "scales.npy", np.float32, (header.dimensions,))
+    if len(words) != header.rows:
+        problem = f"has {len(words)} words, the header says {header.rows}."
+        raise EmbeddingFormatError(folder / "words.txt", problem, remedy=_REMEDY)
+    return PackagedTable(header=header, words=words, vectors=np.multiply(codes, scales, dtype=np.float32))
+
+
+def _load(path: Path, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Load one small array and compare its type and shape with the header."""
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
+    if array.dtype != dtype or array.shape != shape:
+        problem = f"holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}."
+        raise EmbeddingFormatError(path, problem, remedy=_REMEDY)
+    return np.ascontiguousarray(array)

@@ -1,0 +1,109 @@
+"""Decimal text to float32, many numbers at once, equal to float32(float(text)) for every number.
+
+Numbers of the usual shape (a sign, one digit, a point, up to 15 digits) are converted with array operations on
+eight bytes at a time; all others go through Python's float. Both give the same bits: digits * 10^-k is one
+correctly rounded division as long as the digits fit in 53 bits and 10^k is exact, which 16 digits below 9.0e15
+and k <= 15 ensure.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float32Array, Float64Array
+
+__all__ = ["PADDING", "parse_numbers"]
+
+PADDING = 16
+"""Bytes that must precede the first number in the buffer, because digits are loaded from their end."""
+
+_CHUNK = 1 << 15
+_POWERS = 10.0 ** np.arange(17)
+_ZEROS = np.uint64(0x3030303030303030)
+_CARRIES = np.uint64(0x7676767676767676)
+_HIGH_BITS = np.uint64(0x8080808080808080)
+_MAX_FRACTION = 15
+
+PositionArray = NDArray[np.int64]
+WordArray = NDArray[np.uint64]
+
+
+def parse_numbers(data: bytes, starts: PositionArray, ends: PositionArray) -> tuple[Float32Array, int | None]:
+    """Parse the numbers data[starts[i]:ends[i]].
+
+    Args:
+        data: Text with at least `PADDING` bytes before the first number.
+        starts: First byte of each number, shape (n,).
+        ends: Byte after each number, shape (n,).
+
+    Returns:
+        float32 values, shape (n,), and the position of the first text that is no decimal number, or None.
+        Magnitudes outside float32 become infinities, "nan" becomes NaN; the caller refuses both.
+    """
+    values = np.empty(len(starts), dtype=np.float32)
+    text = np.frombuffer(data, dtype=np.uint8)
+    # A view of all overlapping groups of eight bytes, so that one gather loads a number's last digits.
+    groups = np.ndarray((len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
+    for first in range(0, len(starts), _CHUNK):
+        some = slice(first, first + _CHUNK)
+        parsed, regular = _parse_regular(text, groups, starts[some], ends[some])
+        for i in np.flatnonzero(~regular).tolist():
+            number = _parse_any(data[starts[first + i] : ends[first + i]])
+            if number is None:
+                return values, first + i
+            parsed[i] = number
+        with np.errstate(over="ignore"):
+            values[some] = parsed
+    return values, None
+
+
+def _parse_regular(
+    text: NDArray[np.uint8], groups: WordArray, starts: PositionArray, ends: PositionArray
+) -> tuple[Float64Array, NDArray[np.bool_]]:
+    """Return the values and which of them had the usual shape; the others are undefined."""
+    negative = text[starts] == ord("-")
+    units_at = starts + negative
+    fraction = ends - units_at - 2
+    # Texts shorter than "0.1" would read beyond their end; they are sent to the slow path below.
+    regular = (fraction >= 1) & (fraction <= _MAX_FRACTION)
+    length = np.where(regular, fraction, 1)
+    safe_units = np.where(regular, units_at, 0)
+    units = text[safe_units] - np.uint8(ord("0"))
+    regular &= (units <= 9) & (text[safe_units + 1] == ord("."))
+    digits, valid = _digits_before(groups, ends, np.minimum(length, 8))
+    regular &= valid
+    total: Float64Array = units * _POWERS[length] + digits.astype(np.float64)
+    long = np.flatnonzero(regular & (length > 8))
+    if long.size:
+        high, valid = _digits_before(groups, ends[long] - 8, length[long] - 8)
+        total[long] += high.astype(np.float64) * 1e8
+        regular[long] &= valid
+    total /= _POWERS[length]
+    np.negative(total, out=total, where=negative)
+    return total, regular
+
+
+def _digits_before(
+    groups: WordArray, ends: PositionArray, counts: PositionArray
+) -> tuple[WordArray, NDArray[np.bool_]]:
+    """Return the integer written in the `counts` (1 to 8) bytes before `ends`, and whether all are digits."""
+    digits = groups[ends - 8] ^ _ZEROS
+    shift = (64 - 8 * counts).astype(np.uint64)
+    digits = (digits >> shift) << shift
+    valid = ((digits | (digits + _CARRIES)) & _HIGH_BITS) == 0
+    # Pairs, then fours, then all eight digits, the first one in the lowest byte.
+    digits = (digits * np.uint64(2561)) >> np.uint64(8)
+    digits = ((digits & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> np.uint64(16)
+    digits = ((digits & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32)
+    return digits, valid
+
+
+def _parse_any(text: bytes) -> float | None:
+    """Return the number a text stands for, or None; underscores and blanks are not part of numbers here."""
+    if b"_" in text or text != text.strip():
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None

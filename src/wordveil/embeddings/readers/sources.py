@@ -1,0 +1,126 @@
+"""Opens embedding files as byte streams: plain, .gz, or one member of a .zip archive.
+
+Compression is recognised by content, not by name. A member of an archive is named like a file in a folder:
+`glove.6B.zip/glove.6B.50d.txt`. Nothing is unpacked to disk.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Protocol, final
+
+from wordveil.errors import EmbeddingFormatError
+
+__all__ = ["Source", "is_zip", "locate", "open_source", "read_head"]
+
+_GZIP = b"\x1f\x8b"
+_ZIP = b"PK\x03\x04"
+
+
+class _Readable(Protocol):
+    """The one thing all three kinds of stream can do."""
+
+    def read(self, count: int, /) -> bytes:
+        """Return up to `count` bytes."""
+        ...
+
+
+@final
+class Source:
+    """A readable stream of decompressed bytes that knows how much of its file it has used."""
+
+    def __init__(self, path: Path, stream: _Readable, raw: IO[bytes], size: int) -> None:
+        self.path = path
+        self._stream = stream
+        self._raw = raw
+        self._size = size
+
+    def read(self, count: int) -> bytes:
+        """Return up to `count` bytes, b"" only at the end.
+
+        Raises:
+            EmbeddingFormatError: If the compressed data is damaged or cut off.
+        """
+        try:
+            return self._stream.read(count)
+        except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+            remedy = "Fetch the file again."
+            raise EmbeddingFormatError(self.path, f"the compressed data is damaged ({error}).", remedy=remedy) from None
+
+    def share(self) -> float:
+        """Return the share of the file on disk that has been read, in [0, 1]."""
+        return min(1.0, self._raw.tell() / self._size) if self._size else 1.0
+
+
+@contextmanager
+def open_source(path: Path) -> Iterator[Source]:
+    """Open a file or archive member for reading decompressed bytes.
+
+    Raises:
+        EmbeddingFormatError: If an archive has several members and none is named.
+        FileNotFoundError: If there is no such file.
+    """
+    file, member = locate(path)
+    size = file.stat().st_size
+    with file.open("rb") as raw:
+        magic = raw.read(4)
+        raw.seek(0)
+        if magic == _ZIP:
+            with _open_archive(file, raw) as archive, archive.open(_member(path, archive, member)) as stream:
+                yield Source(path, stream, raw, size)
+        elif magic[:2] == _GZIP:
+            with gzip.GzipFile(fileobj=raw) as unpacked:
+                yield Source(path, unpacked, raw, size)
+        else:
+            yield Source(path, raw, raw, size)
+
+
+def read_head(path: Path, count: int) -> bytes:
+    """Return the first decompressed bytes of a file, fewer if it is shorter."""
+    with open_source(path) as source:
+        return source.read(count)
+
+
+def is_zip(path: Path) -> bool:
+    """Return whether a path is a .zip archive by content (.npz files are)."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(4) == _ZIP
+
+
+def locate(path: Path) -> tuple[Path, str | None]:
+    """Split a path into the file on disk and the archive member named after it.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+    """
+    if path.is_file():
+        return path, None
+    for parent in path.parents:
+        if is_zip(parent):
+            return parent, path.relative_to(parent).as_posix()
+    raise FileNotFoundError(f"No such embedding file: {path}")
+
+
+def _open_archive(file: Path, raw: IO[bytes]) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(raw)
+    except zipfile.BadZipFile as error:
+        raise EmbeddingFormatError(file, f"is a damaged archive ({error}).", remedy="Fetch it again.") from None
+
+
+def _member(path: Path, archive: zipfile.ZipFile, member: str | None) -> zipfile.ZipInfo:
+    """Return the member asked for, or the only one there is."""
+    files = [info for info in archive.infolist() if not info.is_dir()]
+    chosen = [info for info in files if member in (None, info.filename)]
+    if len(chosen) != 1:
+        names = ", ".join(info.filename for info in files[:8])
+        remedy = f"Name one of its members after the archive: {path}/MEMBER." if member is None else ""
+        raise EmbeddingFormatError(path, f"the archive holds {len(files)} files ({names}).", remedy=remedy)
+    return chosen[0]

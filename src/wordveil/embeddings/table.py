@@ -1,0 +1,332 @@
+"""The vocabulary as mechanisms see it: words, a float32 matrix, ids, and which ids may be output.
+
+`Embeddings` is immutable and looks the same whether its arrays are mapped from a vocabulary directory or held
+in memory. Opening a directory reads neither words nor vectors and builds no dict. This module does not parse
+foreign formats (`readers`), does not tokenize, and computes no distances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from wordveil.arrays import Float32Array, IdArray
+from wordveil.errors import ParameterError
+
+from .candidates import candidate_ids, canonical_ids
+from .checksums import candidates_checksum, table_checksum
+from .header import VocabularyHeader
+from .packaged import read_packaged
+from .readers import read_table
+from .storage import StoredTable, VocabularyWriter, is_vocabulary, open_table, replace_header
+from .verification import verify_table
+from .word_index import WordIndex, build_index, first_duplicate
+from .wordlist import WordList, encode_queries
+
+__all__ = ["Embeddings", "build_table", "detect_casing", "load_embeddings"]
+
+# Even lower-cased tables hold a few cased entries (markup, brands); more than this share means case matters.
+_CASED_SHARE = 0.001
+
+
+@final
+class Embeddings:
+    """A public vocabulary: v words and a (v, d) float32 matrix.
+
+    Build one with `load_embeddings`, `import_embeddings` or `Embeddings.from_arrays`.
+    """
+
+    def __init__(self, table: StoredTable, *, directory: Path | None = None) -> None:
+        for array in (table.vectors, table.candidates, table.canonical, table.index.hashes, table.index.ids):
+            array.flags.writeable = False
+        self._table = table
+        self._directory = directory
+
+    @classmethod
+    def from_arrays(
+        cls,
+        words: Sequence[str],
+        vectors: ArrayLike,
+        *,
+        name: str = "unnamed",
+        source: str = "arrays in memory",
+        licence: str = "",
+        casing: str | None = None,
+        candidate_rule: str = "words",
+    ) -> Embeddings:
+        """Build a vocabulary in memory from words and rows.
+
+        Args:
+            words: v distinct words.
+            vectors: Shape (v, d), finite; copied to float32.
+            name: Short name shown to users.
+            source: Where the vectors come from.
+            licence: Licence of the vectors, "" if not known.
+            casing: "lower" or "cased"; None finds out from the words.
+            candidate_rule: Which entries may be output: "words" or "all".
+
+        Raises:
+            ParameterError: If shapes do not agree, a value is not finite in float32, a word repeats or is not
+                Unicode text, nothing is given, or no entry may be output.
+
+        Example:
+            >>> table = Embeddings.from_arrays(["good", "bad"], [[1.0, 0.0], [0.0, 1.0]])
+            >>> table.ids(["bad", "ugly"]).tolist()
+            [1, -1]
+        """
+        rows = _checked_rows(vectors)
+        if len(words) != len(rows):
+            raise ParameterError("words", f"{len(words)} words", f"must be as many as vectors has rows, {len(rows)}.")
+        packed = _packed_words(words)
+        index = build_index(packed)
+        duplicate = first_duplicate(packed, index)
+        if duplicate is not None:
+            raise ParameterError("words", packed[duplicate[1]], f"is given twice, at rows {duplicate}; keep one.")
+        header = VocabularyHeader(
+            name=name,
+            source=source,
+            licence=licence,
+            rows=len(rows),
+            dimensions=rows.shape[1],
+            checksum=table_checksum(packed, rows),
+            casing=casing if casing is not None else detect_casing(packed),
+            candidate_rule=candidate_rule,
+        )
+        return cls(build_table(header, packed, rows, index))
+
+    @property
+    def header(self) -> VocabularyHeader:
+        """The recorded facts; names, casing, checksum, default epsilons."""
+        return self._table.header
+
+    @property
+    def words(self) -> WordList:
+        """The v words, decoded when asked for."""
+        return self._table.words
+
+    @property
+    def vectors(self) -> Float32Array:
+        """The matrix, shape (v, d), float32, C-contiguous, read-only."""
+        return self._table.vectors
+
+    @property
+    def candidates(self) -> IdArray:
+        """Ids that a mechanism may output, int32, ascending, never empty."""
+        return self._table.candidates
+
+    @property
+    def canonical(self) -> IdArray:
+        """For each id the lowest id with an equal row, shape (v,), int32."""
+        return self._table.canonical
+
+    @property
+    def candidates_checksum(self) -> str:
+        """SHA-256 of the candidate ids; with `header.checksum` it identifies what may be output."""
+        return candidates_checksum(self.candidates)
+
+    @property
+    def dimensions(self) -> int:
+        """Number of columns d."""
+        return int(self.vectors.shape[1])
+
+    @property
+    def directory(self) -> Path | None:
+        """The mapped vocabulary directory, or None for a vocabulary in memory."""
+        return self._directory
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and self.id(word) is not None
+
+    def __repr__(self) -> str:
+        return f"<Embeddings {self.header.name!r}: {len(self)} words x {self.dimensions} dimensions>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A mapped vocabulary travels to worker processes as its path, so that they share its pages.
+        if self._directory is not None:
+            return open_embeddings, (self._directory, self.header)
+        return Embeddings, (self._table,)
+
+    def ids(self, words: Sequence[str]) -> IdArray:
+        """Return the id of each word, -1 where it is no entry.
+
+        Words are compared exactly as given; casing and token rules are applied by the tokenizer before.
+
+        Args:
+            words: n words.
+
+        Returns:
+            Shape (n,), int32.
+        """
+        if not len(words):
+            return np.empty(0, dtype=np.int32)
+        return self._table.index.find(self.words, encode_queries(words))
+
+    def id(self, word: str) -> int | None:
+        """Return the id of one word, or None if it is no entry."""
+        found = int(self.ids([word])[0])
+        return None if found < 0 else found
+
+    def without_outputs(self, words: Iterable[str]) -> Embeddings:
+        """Return the same vocabulary with some words barred from output.
+
+        Args:
+            words: Words that must not be output; unknown ones change nothing.
+
+        Raises:
+            ParameterError: If no candidate is left.
+        """
+        barred = self.ids(list(words))
+        candidates = np.setdiff1d(self.candidates, barred).astype(np.int32)
+        if not candidates.size:
+            raise ParameterError("words", f"{barred.size} words", "bar every entry from output; leave at least one.")
+        header = replace(self.header, candidates_checksum=candidates_checksum(candidates))
+        return Embeddings(replace(self._table, header=header, candidates=candidates))
+
+    def with_header(self, **changes: Any) -> Embeddings:
+        """Return the same vocabulary with other descriptive facts, for instance `default_epsilon`.
+
+        Args:
+            **changes: Any of name, source, licence, normalisation, casing, tokenizer, default_epsilon.
+
+        Raises:
+            ParameterError: If a fact is unknown, or fixed by words, matrix and candidates.
+        """
+        return Embeddings(replace(self._table, header=_changed_header(self.header, changes)))
+
+    def record(self, **changes: Any) -> Embeddings:
+        """Change descriptive facts in the mapped directory itself; return the vocabulary that carries them.
+
+        Args:
+            **changes: As for `with_header`.
+
+        Raises:
+            ParameterError: As for `with_header`, or if this vocabulary is not mapped from a directory.
+        """
+        if self._directory is None:
+            raise ParameterError("directory", None, "must be a saved vocabulary; call save first.")
+        header = _changed_header(self.header, changes)
+        replace_header(self._directory, header)
+        return Embeddings(replace(self._table, header=header), directory=self._directory)
+
+    def save(self, directory: str | PathLike[str]) -> Embeddings:
+        """Write the vocabulary as a directory, all or nothing, and return it mapped from there.
+
+        Args:
+            directory: Where to write; must not exist, or be empty.
+
+        Raises:
+            ParameterError: If the destination is taken.
+        """
+        destination = Path(directory)
+        header = replace(self.header, candidates_checksum=self.candidates_checksum)
+        with VocabularyWriter(destination) as writer:
+            writer.append(self.vectors)
+            writer.finish_matrix()
+            writer.finish_rest(replace(self._table, header=header))
+            writer.commit()
+        return open_embeddings(destination)
+
+    def verify(self) -> None:
+        """Recompute the checksum of words and matrix, and all parts derived from them.
+
+        Raises:
+            ChecksumError: If anything differs from what was recorded.
+        """
+        verify_table(self._table, self._directory)
+
+
+def load_embeddings(path: str | PathLike[str] | None = None) -> Embeddings:
+    """Return a vocabulary: the packaged one, a mapped directory, or a file read into memory.
+
+    Args:
+        path: None for the vocabulary that comes with wordveil; a directory written by `Embeddings.save` or
+            `import_embeddings`; or a file in any format `readers` knows, found out from name and content.
+
+    Raises:
+        EmbeddingFormatError: If the file is malformed or of no known format.
+        FileNotFoundError: If there is nothing at the path.
+    """
+    if path is None:
+        packaged = read_packaged()
+        return Embeddings(build_table(packaged.header, packaged.words, packaged.vectors))
+    location = Path(path)
+    if is_vocabulary(location):
+        return open_embeddings(location)
+    read = read_table(location)
+    header = VocabularyHeader(
+        name=read.name,
+        source=location.name,
+        rows=len(read.vectors),
+        dimensions=read.vectors.shape[1],
+        checksum=table_checksum(read.words, read.vectors),
+        casing=detect_casing(read.words),
+    )
+    return Embeddings(build_table(header, read.words, read.vectors, read.index))
+
+
+def open_embeddings(directory: Path, header: VocabularyHeader | None = None) -> Embeddings:
+    """Map a vocabulary directory; `header` replaces the one on disk where facts were changed in memory."""
+    table = open_table(directory)
+    return Embeddings(table if header is None else replace(table, header=header), directory=directory)
+
+
+def build_table(
+    header: VocabularyHeader, words: WordList, vectors: Float32Array, index: WordIndex | None = None
+) -> StoredTable:
+    """Derive index, candidates and canonical ids from distinct words and finite rows."""
+    return StoredTable(
+        header=header,
+        words=words,
+        vectors=vectors,
+        index=index if index is not None else build_index(words),
+        candidates=candidate_ids(words, header.candidate_rule),
+        canonical=canonical_ids(vectors),
+    )
+
+
+def detect_casing(words: Iterable[str]) -> str:
+    """Return "cased" if more than one entry in a thousand changes when lower-cased, else "lower"."""
+    listed = list(words)
+    changed = sum(word != word.lower() for word in listed)
+    return "cased" if changed > _CASED_SHARE * len(listed) else "lower"
+
+
+def _changed_header(header: VocabularyHeader, changes: Mapping[str, Any]) -> VocabularyHeader:
+    allowed = {"name", "source", "licence", "normalisation", "casing", "tokenizer", "default_epsilon"}
+    for name in changes.keys() - allowed:
+        raise ParameterError("changes", name, f"must be one of {', '.join(sorted(allowed))}.")
+    return replace(header, **changes)
+
+
+def _checked_rows(vectors: ArrayLike) -> Float32Array:
+    """Copy rows to float32 and check their shape and that they are finite."""
+    given = np.asarray(vectors)
+    if given.ndim != 2 or 0 in given.shape or given.dtype.kind not in "fiu":
+        raise ParameterError("vectors", f"{given.dtype} {given.shape}", "must be numbers of shape (v, d), v, d >= 1.")
+    # Values beyond the float32 range turn into infinities, which the next check reports.
+    with np.errstate(over="ignore"):
+        rows = np.array(given, dtype=np.float32, order="C")
+    finite = np.isfinite(rows).all(axis=1)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise ParameterError("vectors", f"row {row}", "holds NaN or a value outside float32; remove or mend the row.")
+    return rows
+
+
+def _packed_words(words: Sequence[str]) -> WordList:
+    encoded: list[bytes] = []
+    for position, word in enumerate(words):
+        try:
+            encoded.append(word.encode("utf-8"))
+        except (AttributeError, UnicodeEncodeError):
+            raise ParameterError("words", f"row {position}", "must be a string of valid Unicode.") from None
+    return WordList.from_encoded(encoded)

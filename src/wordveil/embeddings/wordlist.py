@@ -1,0 +1,94 @@
+"""Words as one block of UTF-8 bytes with offsets: cheap to map, lazy to decode.
+
+Word i is `blob[offsets[i] : offsets[i + 1] - 1]`; every word is followed by one newline byte, so the block is
+also a readable text file. The offsets decide, not the newlines: a word may hold any character, U+0085, spaces
+and newlines included. This module does not look words up; see `word_index`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ByteArray", "OffsetArray", "WordList", "encode_queries"]
+
+ByteArray = NDArray[np.uint8]
+OffsetArray = NDArray[np.int64]
+
+
+@final
+class WordList(Sequence[str]):
+    """A read-only sequence of words over one block of bytes.
+
+    Attributes:
+        blob: UTF-8 bytes of all words, each followed by a newline, shape (bytes,).
+        offsets: Start of each word and the end of the block, shape (v + 1,).
+    """
+
+    __slots__ = ("blob", "offsets")
+
+    def __init__(self, blob: ByteArray, offsets: OffsetArray) -> None:
+        self.blob = blob
+        self.offsets = offsets
+
+    @classmethod
+    def from_encoded(cls, words: Sequence[bytes]) -> WordList:
+        """Pack words that are already UTF-8."""
+        lengths = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
+        blob = np.frombuffer(b"\n".join(words) + b"\n", dtype=np.uint8)
+        return cls(blob, _offsets(lengths + 1))
+
+    @classmethod
+    def from_lines(cls, data: bytes) -> WordList:
+        """Split a newline-joined block; a final newline is optional.
+
+        Only the byte 0x0A ends a word: U+0085, U+2028 and carriage returns belong to it.
+        """
+        whole = data if data.endswith(b"\n") else data + b"\n"
+        blob = np.frombuffer(whole, dtype=np.uint8)
+        ends = np.flatnonzero(blob == 0x0A) + 1
+        return cls(blob, np.concatenate(([0], ends)).astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        position = index + len(self) if index < 0 else index
+        if not 0 <= position < len(self):
+            raise IndexError(f"word {index} is outside 0..{len(self) - 1}.")
+        return self.encoded(position).decode("utf-8")
+
+    def __iter__(self) -> Iterator[str]:
+        data = self.blob.tobytes()
+        bounds = self.offsets.tolist()
+        for start, end in pairwise(bounds):
+            yield data[start : end - 1].decode("utf-8")
+
+    def encoded(self, position: int) -> bytes:
+        """Return the UTF-8 bytes of the word at a position in [0, v)."""
+        return self.blob[self.offsets[position] : self.offsets[position + 1] - 1].tobytes()
+
+    def __repr__(self) -> str:
+        return f"<WordList of {len(self)} words>"
+
+
+def encode_queries(words: Sequence[str]) -> WordList:
+    """Encode words to be looked up; a lone surrogate becomes bytes that no valid entry can hold."""
+    return WordList.from_encoded([word.encode("utf-8", "surrogatepass") for word in words])
+
+
+def _offsets(lengths: OffsetArray) -> OffsetArray:
+    """Return the running sum of lengths with a leading zero."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
