@@ -1,0 +1,45 @@
+"""Document sets: read record by record, hand the private texts out, write the released ones back in the same format.
+
+Nothing here knows mechanisms or tokens. `run_documents` is the whole journey; `open_documents` reads one file.
+"""
+
+from __future__ import annotations
+
+from wordveil.documents.base import DocumentFormat, FormatDetails, Record, Selection
+from wordveil.documents.checkpoints import (
+    Journal,
+    is_resumable,
+    load_run_key,
+    remove_run_key,
+    run_key_path,
+    save_run_key,
+)
+from wordveil.documents.output import OutputWriter
+from wordveil.documents.reader import FORMATS, DocumentReader, guess_format, open_documents
+from wordveil.documents.running import DocumentSettings, DocumentSummary, Process, Progress, Tally
+from wordveil.documents.trees import run_documents, tree_files
+
+__all__ = [
+    "FORMATS",
+    "DocumentFormat",
+    "DocumentReader",
+    "DocumentSettings",
+    "DocumentSummary",
+    "FormatDetails",
+    "Journal",
+    "OutputWriter",
+    "Process",
+    "Progress",
+    "Record",
+    "Selection",
+    "Tally",
+    "guess_format",
+    "is_resumable",
+    "load_run_key",
+    "open_documents",
+    "remove_run_key",
+    "run_documents",
+    "run_key_path",
+    "save_run_key",
+    "tree_files",
+]

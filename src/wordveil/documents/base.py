@@ -1,0 +1,214 @@
+"""What every document format shares: records, options and the interface of a format.
+
+A record is cut into the raw pieces that are copied and the private texts between them; rendering puts released
+texts back into the gaps. Nothing here knows what happens to a text in between, and nothing here does any output:
+see `output`. How a released text is written (quotes, escapes) never depends on the private text it replaces.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, ClassVar
+
+from wordveil.arrays import PrivateText, ReleasedText
+from wordveil.errors import DocumentFormatError, ParameterError
+
+__all__ = [
+    "MAX_RECORD_BYTES",
+    "DocumentFormat",
+    "FormatDetails",
+    "Record",
+    "Selection",
+    "decode_utf8",
+    "read_line",
+]
+
+MAX_RECORD_BYTES = 1 << 30
+"""A longer record is refused, so that a lost quote or line end cannot fill the memory."""
+
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(slots=True)
+class Record:
+    """One record of a document set.
+
+    Attributes:
+        ordinal: Number of documents before this one in its file.
+        texts: The selected texts in file order; None where the value is null.
+        template: The format's own means to rebuild the record.
+        source: Input name: file name, path inside a tree, or "-".
+        size: Bytes the record takes in the (decompressed) input; decides where blocks and sections end.
+        structural: True for what is no document and is copied: header line, brackets, blank lines.
+        closes_section: True where a section of the input ends (see `DocumentReader`).
+    """
+
+    ordinal: int
+    texts: list[PrivateText | None] = field(repr=False)
+    template: Any = field(repr=False)
+    source: str = "-"
+    size: int = 0
+    structural: bool = False
+    closes_section: bool = False
+
+    @property
+    def key(self) -> str:
+        """Document id of the record: input name and ordinal."""
+        return f"{self.source}:{self.ordinal}"
+
+    def text_key(self, index: int) -> str:
+        """Document id of one text of the record: input name, ordinal and position among its texts."""
+        return f"{self.source}:{self.ordinal}:{index}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which columns are sanitized and which others are copied.
+
+    Attributes:
+        columns: Names of the text columns; `a.b` goes into nested values.
+        keep: Names of the other columns to copy; None copies all.
+        drop_others: Copy no other column.
+    """
+
+    columns: tuple[str, ...] = ()
+    keep: tuple[str, ...] | None = None
+    drop_others: bool = False
+
+    def __post_init__(self) -> None:
+        if self.keep is not None and self.drop_others:
+            raise ParameterError("keep", self.keep, "cannot be combined with drop_others; give one of them.")
+        for column in self.columns:
+            if not column or column in (self.keep or ()):
+                raise ParameterError("columns", self.columns, "must be names, none of them also in keep.")
+
+    @property
+    def copies_all(self) -> bool:
+        """Whether every other column is copied."""
+        return self.keep is None and not self.drop_others
+
+    def copies(self, column: str) -> bool:
+        """Whether a column that is not sanitized is copied."""
+        return self.copies_all or column in (self.keep or ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatDetails:
+    r"""Details of single formats; each is ignored by the formats it does not concern.
+
+    Attributes:
+        whole_file: Plain text: the file is one record (default: one record a line).
+        delimiter: CSV/TSV: one character; None takes a tab for TSV and looks at the header line for CSV.
+        quoting: CSV/TSV: "auto" (TSV none; CSV as its header line), "none", "minimal" or "all".
+        header: CSV/TSV: the first line holds the column names; without one they are "1", "2", ...
+        ascii_json: JSON/JSONL: write released characters beyond ASCII as `\uXXXX`.
+        section_bytes: Input bytes after which a compressed member of the output ends and a run can resume.
+        row_group_rows: Parquet: rows of one row group of the output.
+    """
+
+    whole_file: bool = False
+    delimiter: str | None = None
+    quoting: str = "auto"
+    header: bool = True
+    ascii_json: bool = False
+    section_bytes: int = 8 << 20
+    row_group_rows: int = 16_384
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and (
+            len(self.delimiter) != 1 or self.delimiter in '"\r\n' or ord(self.delimiter) > 127
+        ):
+            raise ParameterError("delimiter", self.delimiter, "must be one ASCII character, no quote or line end.")
+        if self.quoting not in ("auto", "none", "minimal", "all"):
+            raise ParameterError("quoting", self.quoting, "must be one of auto, none, minimal, all.")
+        if self.section_bytes < 1:
+            raise ParameterError("section_bytes", self.section_bytes, "must be at least 1.")
+        if self.row_group_rows < 1:
+            raise ParameterError("row_group_rows", self.row_group_rows, "must be at least 1.")
+
+
+class DocumentFormat(ABC):
+    """A file format: finds the texts in a byte stream and writes records back.
+
+    One object serves one file: it gathers `copied_columns` while it reads.
+
+    Attributes:
+        name: The name given to `format=`.
+        has_columns: Whether texts are chosen by column.
+        copied_columns: Names of the columns copied unchanged so far.
+    """
+
+    name: ClassVar[str]
+    has_columns: ClassVar[bool]
+
+    def __init__(self, selection: Selection, details: FormatDetails) -> None:
+        if selection.columns and not self.has_columns:
+            raise ParameterError("columns", selection.columns, f"cannot be given: {self.name} has no columns.")
+        self.selection = selection
+        self.details = details
+        self.copied_columns: dict[str, None] = {}
+
+    @abstractmethod
+    def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
+        """Yield the records of a decompressed stream.
+
+        Args:
+            stream: Buffered binary stream at its start.
+            path: The file as the caller named it, for messages.
+
+        Yields:
+            Records in file order, structural ones among them.
+
+        Raises:
+            DocumentFormatError: If the bytes are not this format, or a selected column is missing or no text.
+        """
+
+    @abstractmethod
+    def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
+        """Bytes of a record with its texts replaced.
+
+        Args:
+            record: A record read by this object.
+            released: One text for each of the record's texts, None exactly where that is None.
+
+        Returns:
+            The record in the format read, its line end and separators included.
+        """
+
+
+def read_line(stream: BinaryIO, path: str, line: int) -> bytes:
+    """Read one line, line end included; only a line feed ends a line (U+0085, U+2028 and a lone CR do not)."""
+    raw = stream.readline(MAX_RECORD_BYTES + 1)
+    if len(raw) > MAX_RECORD_BYTES:
+        raise DocumentFormatError(path, f"the line is longer than {MAX_RECORD_BYTES} bytes.", line=line)
+    return raw
+
+
+def decode_utf8(raw: bytes, path: str, *, line: int | None = None, offset: int = 0) -> str:
+    """Decode strictly; the error names the position and holds no content."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        offset += error.start
+    # Raised outside the handler: the original exception carries the bytes and must not be chained.
+    raise DocumentFormatError(
+        path,
+        "not valid UTF-8.",
+        line=line,
+        offset=offset,
+        remedy="Convert the file, for example with: iconv -f LATIN1 -t UTF-8.",
+    )
+
+
+def join_pieces(
+    pieces: Sequence[bytes], released: Sequence[ReleasedText | None], encode: Callable[[ReleasedText], bytes]
+) -> bytes:
+    """Put the encoded texts into the gaps between the raw pieces; a None leaves its gap empty."""
+    parts = [pieces[0]]
+    for text, piece in zip(released, pieces[1:], strict=True):
+        if text is not None:
+            parts.append(encode(text))
+        parts.append(piece)
+    return b"".join(parts)

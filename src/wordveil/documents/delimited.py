@@ -1,0 +1,272 @@
+"""CSV and TSV: only the selected fields are rewritten, every other byte is copied.
+
+Records are cut by the rules of RFC 4180: a field that begins with a quote runs to the closing quote, doubled quotes
+inside. TSV has no quoting unless asked for. A released field is quoted where it must be, or always where the
+header names its column in quotes; it never depends on how the private field was quoted. A record whose number of
+fields differs from the header's is refused: a stray delimiter would carry private text into a copied column.
+Backslash escapes and comment lines are not supported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from wordveil.arrays import PrivateText, ReleasedText
+from wordveil.documents.base import (
+    BOM,
+    MAX_RECORD_BYTES,
+    DocumentFormat,
+    Record,
+    decode_utf8,
+    join_pieces,
+    read_line,
+)
+from wordveil.errors import DocumentFormatError, ParameterError
+
+__all__ = ["Csv", "Tsv"]
+
+_QUOTE = b'"'
+_CANDIDATE_DELIMITERS = (b",", b";", b"\t", b"|")
+
+
+@dataclass(slots=True)
+class _Row:
+    """One record: raw bytes without line end, the start of each field and the end of the last, plus one."""
+
+    body: bytes
+    end: bytes
+    starts: list[int]
+    line: int
+
+    @property
+    def width(self) -> int:
+        return len(self.starts) - 1
+
+    def field(self, index: int) -> bytes:
+        return self.body[self.starts[index] : self.starts[index + 1] - 1]
+
+
+@dataclass(slots=True)
+class _Layout:
+    """What the header settles: width, selected and copied fields, and which released fields are always quoted."""
+
+    width: int
+    selected: list[int]
+    written: list[int] | None
+    names: list[str]
+
+
+class _Delimited(DocumentFormat):
+    """Shared by CSV and TSV; the two differ in their defaults only."""
+
+    has_columns = True
+    _default_quoting = "minimal"
+
+    def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
+        """Yield the header as a structural record, then one record a row; see `DocumentFormat.read`."""
+        self._path = path
+        self._stream = stream
+        self._line = 0
+        self._quoted = self.details.quoting != "none" and not (
+            self.details.quoting == "auto" and self._default_quoting == "none"
+        )
+        first = read_line(stream, path, 1)
+        mark = BOM if first.startswith(BOM) else b""
+        if not first[len(mark) :].strip():
+            raise DocumentFormatError(path, "the file has no header line.", line=1, remedy="Give a file with one.")
+        self._delimiter = self._find_delimiter(first)
+        row = self._row(first[len(mark) :])
+        if not row.end and b"\r" in row.body:
+            raise DocumentFormatError(path, "line ends are lone CR.", line=1, remedy="Convert them to LF.")
+        layout = self._layout(row)
+        if self.details.header:
+            yield self._header(row, layout, mark)
+        else:
+            yield Record(0, [], (mark,), size=len(mark), structural=True)
+            yield self._record(row, layout, 0)
+        ordinal = 0 if self.details.header else 1
+        while raw := read_line(stream, path, self._line + 1):
+            if not raw.rstrip(b"\r\n"):
+                self._line += 1
+                yield Record(ordinal, [], (raw,), size=len(raw), structural=True)
+                continue
+            yield self._record(self._row(raw), layout, ordinal)
+            ordinal += 1
+
+    def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
+        """Bytes of the row; see `DocumentFormat.render`."""
+        if record.structural:
+            return b"".join(record.template)
+        pieces, line = record.template
+        return join_pieces(pieces, released, lambda text: self._encode(text, line))
+
+    def _encode(self, text: ReleasedText, line: int) -> bytes:
+        raw = text.encode("utf-8")
+        special = self._delimiter in raw or b"\n" in raw or b"\r" in raw
+        if not self._quoted:
+            if special:
+                raise DocumentFormatError(
+                    self._path,
+                    "a released text holds a delimiter or line end, which a file without quoting cannot.",
+                    line=line,
+                    remedy="Choose quoting 'minimal'.",
+                )
+            return raw
+        if self._always or special or _QUOTE in raw or (not raw and self._single):
+            return _QUOTE + raw.replace(_QUOTE, b'""') + _QUOTE
+        return raw
+
+    def _find_delimiter(self, header: bytes) -> bytes:
+        """The given delimiter, or the most frequent candidate in the (public) header line outside quotes."""
+        if self.details.delimiter is not None:
+            return self.details.delimiter.encode("ascii")
+        if self.name == "tsv":
+            return b"\t"
+        outside = b"".join(header.split(_QUOTE)[::2])
+        return max(_CANDIDATE_DELIMITERS, key=outside.count)
+
+    def _row(self, raw: bytes) -> _Row:
+        """Cut one record, reading on while a quoted field is open."""
+        self._line += 1
+        line = self._line
+        if not self._quoted or _QUOTE not in raw:
+            body, end = _split_end(raw)
+            return _Row(body, end, _unquoted_starts(body, self._delimiter), line)
+        starts, at = [0], 0
+        while True:
+            if raw.startswith(_QUOTE, at):
+                raw, at = self._closing_quote(raw, at + 1, line)
+            else:
+                cut = raw.find(self._delimiter, at)
+                at = len(_split_end(raw)[0]) if cut < 0 else cut
+            body, end = _split_end(raw)
+            starts.append(at + 1)
+            if at >= len(body):
+                return _Row(body, end, starts, line)
+            if not raw.startswith(self._delimiter, at):
+                raise self._error("text follows a closing quote.", line)
+            at += 1
+
+    def _closing_quote(self, raw: bytes, at: int, line: int) -> tuple[bytes, int]:
+        while True:
+            at = raw.find(_QUOTE, at)
+            if at >= 0:
+                if not raw.startswith(_QUOTE, at + 1):
+                    return raw, at + 1
+                at += 2
+                continue
+            at = len(raw)
+            more = [raw]
+            size = at
+            while True:
+                piece = read_line(self._stream, self._path, self._line + 1)
+                size += len(piece)
+                if not piece or size > MAX_RECORD_BYTES:
+                    raise self._error("a quoted field is not closed.", line)
+                self._line += 1
+                more.append(piece)
+                if _QUOTE in piece:
+                    break
+            raw = b"".join(more)
+
+    def _error(self, problem: str, line: int) -> DocumentFormatError:
+        remedy = "If the file does not use quotes, choose quoting 'none'." if self._quoted else ""
+        return DocumentFormatError(self._path, problem, line=line, remedy=remedy)
+
+    def _layout(self, row: _Row) -> _Layout:
+        if self.details.header:
+            names = [self._decode(row, index) for index in range(row.width)]
+        else:
+            names = [str(index + 1) for index in range(row.width)]
+        present = ", ".join(names)
+        if not self.selection.columns:
+            raise ParameterError("columns", (), f"must name the text columns; {self._path} has: {present}.")
+        missing = [name for name in self.selection.columns if name not in names]
+        if missing:
+            raise DocumentFormatError(
+                self._path,
+                f"no column {missing[0]!r}; the columns are: {present}.",
+                line=row.line,
+                remedy="Choose with --column; the delimiter can be given too.",
+            )
+        selected = [index for index, name in enumerate(names) if name in self.selection.columns]
+        copied = [i for i, name in enumerate(names) if i not in selected and self.selection.copies(name)]
+        self.copied_columns.update(dict.fromkeys(names[i] for i in copied))
+        written = None if self.selection.copies_all else sorted(selected + copied)
+        self._always = self.details.quoting == "all" or (
+            self._quoted
+            and self.details.quoting == "auto"
+            and self.details.header
+            and all(row.field(index).startswith(_QUOTE) for index in selected)
+        )
+        self._single = (row.width if written is None else len(written)) == 1
+        return _Layout(row.width, selected, written, names)
+
+    def _header(self, row: _Row, layout: _Layout, mark: bytes) -> Record:
+        body = row.body
+        if layout.written is not None:
+            body = self._delimiter.join(row.field(index) for index in layout.written)
+        size = len(mark) + len(row.body) + len(row.end)
+        return Record(0, [], (mark, body, row.end), size=size, structural=True)
+
+    def _record(self, row: _Row, layout: _Layout, ordinal: int) -> Record:
+        if row.width != layout.width:
+            raise self._error(f"{row.width} fields, but the header has {layout.width}.", row.line)
+        texts = [PrivateText(self._decode(row, index)) for index in layout.selected]
+        template = (self._pieces(row, layout), row.line)
+        return Record(ordinal, list(texts), template, size=len(row.body) + len(row.end))
+
+    def _pieces(self, row: _Row, layout: _Layout) -> list[bytes]:
+        pieces, starts, body = [], row.starts, row.body
+        if layout.written is None:
+            at = 0
+            for index in layout.selected:
+                pieces.append(body[at : starts[index]])
+                at = starts[index + 1] - 1
+            pieces.append(body[at:] + row.end)
+            return pieces
+        piece = b""
+        for place, index in enumerate(layout.written):
+            piece += self._delimiter if place else b""
+            if index in layout.selected:
+                pieces.append(piece)
+                piece = b""
+            else:
+                piece += row.field(index)
+        pieces.append(piece + row.end)
+        return pieces
+
+    def _decode(self, row: _Row, index: int) -> str:
+        raw = row.field(index)
+        if self._quoted and raw.startswith(_QUOTE):
+            raw = raw[1:-1].replace(b'""', _QUOTE)
+        return decode_utf8(raw, self._path, line=row.line, offset=row.starts[index])
+
+
+def _split_end(raw: bytes) -> tuple[bytes, bytes]:
+    if raw.endswith(b"\r\n"):
+        return raw[:-2], raw[-2:]
+    return (raw[:-1], raw[-1:]) if raw.endswith(b"\n") else (raw, b"")
+
+
+def _unquoted_starts(body: bytes, delimiter: bytes) -> list[int]:
+    starts, at = [0], 0
+    for part in body.split(delimiter):
+        at += len(part) + 1
+        starts.append(at)
+    return starts
+
+
+class Csv(_Delimited):
+    """Comma separated values and their relatives; see the module."""
+
+    name = "csv"
+
+
+class Tsv(_Delimited):
+    """Tab separated values without quoting; see the module."""
+
+    name = "tsv"
+    _default_quoting = "none"

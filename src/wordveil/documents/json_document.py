@@ -1,0 +1,156 @@
+"""A JSON file: an array (one record an element) or one value (one record), only the selected strings rewritten.
+
+Arrays are read element by element, so the file may be larger than memory; a single object must fit. Spacing and
+indentation are copied as written. JSON lines are another format: see `jsonl`.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, cast
+
+from wordveil.arrays import PrivateText, ReleasedText
+from wordveil.documents.base import MAX_RECORD_BYTES, DocumentFormat, FormatDetails, Record, Selection
+from wordveil.documents.json_walker import JsonWalker, WalkError, selection_tree
+from wordveil.documents.jsonl import render_json
+from wordveil.errors import DocumentFormatError
+
+__all__ = ["JsonDocument"]
+
+_SPACE = " \t\r\n"
+_CHUNK = 1 << 20
+
+
+class JsonDocument(DocumentFormat):
+    """One JSON value per file; see the module."""
+
+    name = "json"
+    has_columns = True
+
+    def __init__(self, selection: Selection, details: FormatDetails) -> None:
+        super().__init__(selection, details)
+        self._walker = JsonWalker(selection_tree(selection))
+        self.copied_columns = self._walker.copied
+
+    def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
+        """Yield one record an array element, or one for the file; see `DocumentFormat.read`."""
+        window = _Window(stream, path)
+        window.accept("\ufeff")
+        window.skip_space()
+        if window.accept("["):
+            yield window.structural(0)
+            yield from self._elements(window)
+        else:
+            yield self._record(window, 0)
+        window.skip_space()
+        if not window.at_end():
+            raise window.error(
+                "more text after the JSON value.", remedy="One JSON value a line is the format jsonl: choose it."
+            )
+        yield window.structural(1)
+
+    def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
+        """Bytes of the element with the separator before it; see `DocumentFormat.render`."""
+        return render_json(record.template, released, ascii_only=self.details.ascii_json)
+
+    def _elements(self, window: _Window) -> Iterator[Record]:
+        ordinal = 0
+        window.skip_space()
+        if window.accept("]"):
+            return
+        while True:
+            yield self._record(window, ordinal)
+            ordinal += 1
+            window.skip_space()
+            if window.accept("]"):
+                return
+            if not window.accept(","):
+                raise window.error("not valid JSON.")
+            window.skip_space()
+
+    def _record(self, window: _Window, ordinal: int) -> Record:
+        walker = self._walker
+        while True:
+            try:
+                end = walker.walk(window.text, window.begin, window.at)
+            except WalkError as error:
+                failure = error
+            else:
+                # A number that touches the end of the window may go on.
+                if end < len(window.text) or not window.extend():
+                    break
+                continue
+            if not failure.incomplete or not window.extend():
+                window.at = failure.position
+                raise window.error(failure.problem, remedy=failure.remedy)
+        window.at = end
+        record = Record(ordinal, cast(list[PrivateText | None], walker.texts), walker.pieces, size=end - window.begin)
+        window.forget()
+        return record
+
+
+class _Window:
+    """A moving window over the decoded stream: `begin` of the bytes not yet handed out, `at` of the reader."""
+
+    def __init__(self, stream: BinaryIO, path: str) -> None:
+        self._stream = stream
+        self._path = path
+        self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
+        self._ended = False
+        self._lines = 1
+        self._bytes = 0
+        self.text = ""
+        self.begin = 0
+        self.at = 0
+
+    def extend(self) -> bool:
+        """Read more, at least doubling the window, so that a long record costs linear time; False at the end."""
+        if self._ended:
+            return False
+        if len(self.text) - self.begin > MAX_RECORD_BYTES:
+            raise self.error(f"one record is longer than {MAX_RECORD_BYTES} characters.")
+        raw = self._stream.read(max(_CHUNK, len(self.text) - self.begin))
+        self._ended = not raw
+        kept = len(self._decoder.getstate()[0])
+        try:
+            more = self._decoder.decode(raw, final=self._ended)
+        except UnicodeDecodeError as error:
+            offset = self._bytes - kept + error.start
+        else:
+            self._bytes += len(raw)
+            self.text = self.text[self.begin :] + more
+            self.at -= self.begin
+            self.begin = 0
+            return bool(more) or not self._ended
+        raise DocumentFormatError(self._path, "not valid UTF-8.", offset=offset, remedy="Convert it to UTF-8.")
+
+    def skip_space(self) -> None:
+        while True:
+            while self.at < len(self.text) and self.text[self.at] in _SPACE:
+                self.at += 1
+            if self.at < len(self.text) or not self.extend():
+                return
+
+    def accept(self, mark: str) -> bool:
+        if self.at == len(self.text):
+            self.extend()
+        found = self.text.startswith(mark, self.at)
+        self.at += found
+        return found
+
+    def at_end(self) -> bool:
+        return self.at == len(self.text) and not self.extend()
+
+    def structural(self, ordinal: int) -> Record:
+        piece = self.text[self.begin : self.at]
+        self.forget()
+        return Record(ordinal, [], (piece,), size=len(piece), structural=True)
+
+    def forget(self) -> None:
+        self._lines += self.text.count("\n", self.begin, self.at)
+        self.begin = self.at
+
+    def error(self, problem: str, *, remedy: str = "") -> DocumentFormatError:
+        line = self._lines + self.text.count("\n", self.begin, self.at)
+        return DocumentFormatError(self._path, problem, line=line, remedy=remedy)

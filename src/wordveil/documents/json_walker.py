@@ -1,0 +1,281 @@
+"""Finds the selected strings inside a JSON text and cuts the rest into raw pieces.
+
+One pass parses, checks and locates: members that are not selected are skipped by the C scanner of the standard
+library and copied as they stand, so numbers, spacing and escapes outside the selected strings do not change.
+It reads no files and knows no lines; positions in its errors are character positions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from json.decoder import JSONDecodeError, JSONDecoder, scanstring
+from typing import Any
+
+from wordveil.documents.base import Selection
+
+__all__ = ["JsonWalker", "SelectionNode", "WalkError", "selection_tree"]
+
+_skip_space: Callable[[str, int], Any] = re.compile(r"[ \t\n\r]*").match  # type: ignore[assignment]
+# Numbers are only skipped: `str` spares their conversion and the digit limit of `int`.
+_scan_once: Callable[[str, int], tuple[Any, int]] = JSONDecoder(parse_int=str, parse_float=str).scan_once
+_MAX_NAMES = 1000
+_SLACK = 16  # longest token that a truncated text can cut (escape pairs, -Infinity)
+_KINDS = {"{": "an object", "t": "true or false", "f": "true or false"}
+
+
+@dataclass(slots=True)
+class SelectionNode:
+    """One level of the selected columns.
+
+    Attributes:
+        column: The selected column that ends here, or None.
+        children: Deeper levels by member name.
+        copies_rest: Whether members without a child are copied.
+        kept: The value is copied as it stands.
+        below: The selected columns at or under this node.
+    """
+
+    column: str | None = None
+    children: dict[str, SelectionNode] = field(default_factory=dict)
+    copies_rest: bool = True
+    kept: bool = False
+    below: set[str] = field(default_factory=set)
+
+
+def selection_tree(selection: Selection) -> SelectionNode:
+    """Build the levels of a selection; a name with dots is looked up nested and as one literal name."""
+    root = SelectionNode(copies_rest=selection.copies_all)
+    if not selection.columns:
+        root.column = ""
+    for kept, names in ((False, selection.columns), (True, selection.keep or ())):
+        for name in names:
+            for path in {(name,), tuple(name.split("."))}:
+                _insert(root, path, name, kept=kept)
+    return root
+
+
+def _insert(root: SelectionNode, path: Iterable[str], name: str, *, kept: bool) -> None:
+    node = root
+    for part in path:
+        node = node.children.setdefault(part, SelectionNode(copies_rest=root.copies_rest))
+        if not kept:
+            node.below.add(name)
+    if kept:
+        _copy_below(node)
+    else:
+        node.column = name
+
+
+def _copy_below(node: SelectionNode) -> None:
+    node.kept = node.copies_rest = True
+    for child in node.children.values():
+        _copy_below(child)
+
+
+class WalkError(Exception):
+    """The text is not JSON, or a selected column is missing or not text.
+
+    Attributes:
+        problem: What is wrong, without content.
+        position: Character position.
+        incomplete: Whether more text could still mend it.
+    """
+
+    def __init__(self, problem: str, position: int, *, incomplete: bool = False, remedy: str = "") -> None:
+        self.problem = problem
+        self.position = position
+        self.incomplete = incomplete
+        self.remedy = remedy
+        super().__init__(problem)
+
+
+class JsonWalker:
+    """Walks values with one selection.
+
+    Attributes:
+        copied: Names of the members copied so far (at most 1000 are gathered).
+        pieces: Raw text before, between and after the texts of the last value.
+        texts: The selected strings of the last value; None for null.
+    """
+
+    def __init__(self, root: SelectionNode) -> None:
+        self.root = root
+        self.copied: dict[str, None] = {}
+        self.pieces: list[str] = []
+        self.texts: list[str | None] = []
+        self._pending = ""
+        self._cursor = 0
+        self._found: set[str] = set()
+        self._path: list[str] = []
+
+    def walk(self, text: str, begin: int, start: int) -> int:
+        """Walk the value at `start`; the first piece begins at `begin`. Leaves the result in the attributes.
+
+        Returns:
+            The position after the value; the caller adds what follows to the last piece.
+
+        Raises:
+            WalkError: If the value is malformed, or a selected column is missing or not text.
+        """
+        self.pieces, self.texts, self._pending, self._cursor = [], [], "", begin
+        self._found.clear()
+        self._path.clear()
+        failure: WalkError
+        try:
+            end = self._value(text, start, self.root)
+        except WalkError as error:
+            raise self._judged(error, text) from None
+        except JSONDecodeError as error:
+            failure = WalkError("not valid JSON.", error.pos, incomplete="Unterminated" in error.msg)
+        except StopIteration as error:
+            failure = WalkError("not valid JSON.", int(error.value))
+        except RecursionError:
+            failure = WalkError("nested too deeply.", start)
+        else:
+            self._check_found(text, start)
+            self.pieces.append(self._pending + text[self._cursor : end])
+            return end
+        raise self._judged(failure, text)
+
+    def _judged(self, error: WalkError, text: str) -> WalkError:
+        if "JSON" in error.problem and error.position >= len(text) - _SLACK:
+            error.incomplete = True
+        return error
+
+    def _check_found(self, text: str, start: int) -> None:
+        missing = self.root.below - self._found
+        if missing:
+            names = ", ".join(repr(name) for name in sorted(missing))
+            present = ", ".join(sorted(member_names(text, start))) or "none"
+            raise WalkError(f"no column {names}; the columns here are: {present}.", start, remedy=_CHOOSE)
+
+    def _value(self, text: str, at: int, node: SelectionNode) -> int:
+        first = text[at : at + 1]
+        if first == "[":
+            return self._array(text, at, node)
+        if node.column is not None and first == '"':
+            value, end = scanstring(text, at + 1, True)
+            self._cut(text, at, value)
+            self._cursor = end
+            self._found |= node.below
+            return int(end)
+        if node.children and first == "{":
+            return self._object(text, at, node)
+        value, end = _scan_once(text, at)
+        if value is None:
+            self._found |= node.below
+            if node.column is not None:
+                self._cut(text, at, None)
+        elif node.column is not None:
+            self._refuse(node, first, at, text)
+        elif not node.copies_rest:
+            raise WalkError(f"column {'.'.join(self._path)!r} holds no members, so it cannot be copied in part.", at)
+        elif self._path:
+            self._note_copied()
+        return end
+
+    def _cut(self, text: str, at: int, value: str | None) -> None:
+        self.pieces.append(self._pending + text[self._cursor : at])
+        self.texts.append(value)
+        self._pending, self._cursor = "", at
+
+    def _refuse(self, node: SelectionNode, first: str, at: int, text: str) -> None:
+        kind = _KINDS.get(first, "a number")
+        if node.column:
+            raise WalkError(f"column {node.column!r} holds {kind}, not text.", at, remedy=_CHOOSE)
+        present = ", ".join(sorted(member_names(text, at))) if first == "{" else ""
+        listing = f" and no column was chosen; the columns here are: {present}." if present else ", not text."
+        raise WalkError(f"the value is {kind}{listing}", at, remedy=_CHOOSE)
+
+    def _array(self, text: str, at: int, node: SelectionNode) -> int:
+        self._found |= node.below
+        found = set(self._found)
+        at = _skip_space(text, at + 1).end()
+        if text[at : at + 1] == "]":
+            return at + 1
+        while True:
+            # Each element must have the columns by itself: one complete element does not excuse the next.
+            self._found -= node.below
+            end = self._value(text, at, node)
+            if node.below - self._found:
+                self._check_found(text, at)
+            at = _skip_space(text, end).end()
+            mark = text[at : at + 1]
+            if mark == "]":
+                self._found |= found
+                return at + 1
+            if mark != ",":
+                raise WalkError("not valid JSON.", at)
+            at = _skip_space(text, at + 1).end()
+
+    def _object(self, text: str, at: int, node: SelectionNode) -> int:
+        at = _skip_space(text, at + 1).end()
+        if text[at : at + 1] == "}":
+            return at + 1
+        kept_end = at  # end of the last member written, or where the first one begins
+        any_kept = dropped = False
+        children, copies_rest = node.children, node.copies_rest
+        previous_end = at
+        while True:
+            start = at
+            if text[at : at + 1] != '"':
+                raise WalkError("not valid JSON.", at)
+            name, at = scanstring(text, at + 1, True)
+            at = _skip_space(text, at).end()
+            if text[at : at + 1] != ":":
+                raise WalkError("not valid JSON.", at)
+            at = _skip_space(text, at + 1).end()
+            child = children.get(name)
+            if child is None and not copies_rest:
+                end = _scan_once(text, at)[1]
+                dropped = True
+            else:
+                if dropped:
+                    self._jump(text, kept_end, previous_end if any_kept else start)
+                    dropped = False
+                end = self._member(text, at, name, child)
+                any_kept, kept_end = True, end
+            previous_end = end
+            at = _skip_space(text, end).end()
+            mark = text[at : at + 1]
+            if mark == "}":
+                if dropped:
+                    self._jump(text, kept_end, end)
+                return at + 1
+            if mark != ",":
+                raise WalkError("not valid JSON.", at)
+            at = _skip_space(text, at + 1).end()
+
+    def _member(self, text: str, at: int, name: str, child: SelectionNode | None) -> int:
+        if child is None or (child.kept and not child.children):
+            self._note_copied(name)
+            return _scan_once(text, at)[1]
+        self._path.append(name)
+        end = self._value(text, at, child)
+        self._path.pop()
+        return end
+
+    def _note_copied(self, *name: str) -> None:
+        if len(self.copied) < _MAX_NAMES:
+            self.copied[".".join((*self._path, *name))] = None
+
+    def _jump(self, text: str, upto: int, onward: int) -> None:
+        """Leave out text[upto:onward] from the pieces."""
+        self._pending += text[self._cursor : upto]
+        self._cursor = onward
+
+
+_CHOOSE = "Choose with --column."
+
+
+def member_names(text: str, at: int) -> list[str]:
+    """Names of the members of the object at `at`; column names are public. Empty for any other value."""
+    try:
+        value, _ = _scan_once(text, at)
+    except (StopIteration, ValueError):
+        return []
+    if isinstance(value, list):
+        value = next((element for element in value if isinstance(element, dict)), None)
+    return list(value)[:100] if isinstance(value, dict) else []

@@ -1,0 +1,94 @@
+r"""JSON lines: one JSON value a line, only the selected strings are rewritten.
+
+Everything outside the selected strings is copied as written: spacing, numbers, escapes, order, blank lines, line
+ends and a byte order mark. Released strings are written with the shortest escapes, characters beyond ASCII as
+they are, or as `\uXXXX` with `ascii_json`; the style never follows the private string.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from json.encoder import encode_basestring, encode_basestring_ascii  # type: ignore[attr-defined]
+from typing import BinaryIO, cast
+
+from wordveil.arrays import PrivateText, ReleasedText
+from wordveil.documents.base import (
+    DocumentFormat,
+    FormatDetails,
+    Record,
+    Selection,
+    decode_utf8,
+    read_line,
+)
+from wordveil.documents.json_walker import JsonWalker, WalkError, selection_tree
+from wordveil.errors import DocumentFormatError
+
+__all__ = ["JsonLines", "render_json"]
+
+_SPACE = " \t\r\n"
+_lone_surrogate = re.compile("[\ud800-\udfff]")
+
+
+def render_json(pieces: Sequence[str], released: Sequence[ReleasedText | None], *, ascii_only: bool) -> bytes:
+    """Join raw pieces and released strings; None leaves the raw null that begins the next piece."""
+    encode: Callable[[str], str] = encode_basestring_ascii if ascii_only else encode_basestring
+    parts = [pieces[0]]
+    for text, piece in zip(released, pieces[1:], strict=True):
+        if text is not None:
+            parts.append(encode(text))
+        parts.append(piece)
+    line = "".join(parts)
+    try:
+        return line.encode("utf-8")
+    except UnicodeEncodeError:
+        # Half of a surrogate pair is a legal JSON escape but no character: it can only be written as an escape.
+        return _lone_surrogate.sub(lambda half: f"\\u{ord(half[0]):04x}", line).encode("utf-8")
+
+
+class JsonLines(DocumentFormat):
+    """JSON lines; see the module."""
+
+    name = "jsonl"
+    has_columns = True
+
+    def __init__(self, selection: Selection, details: FormatDetails) -> None:
+        super().__init__(selection, details)
+        self._walker = JsonWalker(selection_tree(selection))
+        self.copied_columns = self._walker.copied
+
+    def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
+        """Yield one record a line; see `DocumentFormat.read`."""
+        walker = self._walker
+        number, offset, ordinal = 0, 0, 0
+        while raw := read_line(stream, path, number + 1):
+            number += 1
+            line = decode_utf8(raw, path, line=number, offset=offset)
+            offset += len(raw)
+            start = _value_start(line, number)
+            if start == len(line):
+                yield Record(ordinal, [], (line,), size=len(raw), structural=True)
+                continue
+            try:
+                end = walker.walk(line, 0, start)
+                if line[end:].strip(_SPACE):
+                    raise WalkError("more than one JSON value on the line.", end)
+            except WalkError as error:
+                problem, remedy = error.problem, error.remedy
+            else:
+                walker.pieces[-1] += line[end:]
+                yield Record(ordinal, cast(list[PrivateText | None], walker.texts), walker.pieces, size=len(raw))
+                ordinal += 1
+                continue
+            raise DocumentFormatError(path, problem, line=number, remedy=remedy)
+
+    def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
+        """Bytes of the line; see `DocumentFormat.render`."""
+        return render_json(record.template, released, ascii_only=self.details.ascii_json)
+
+
+def _value_start(line: str, number: int) -> int:
+    start = 1 if number == 1 and line.startswith("\ufeff") else 0
+    while start < len(line) and line[start] in _SPACE:
+        start += 1
+    return start

@@ -1,0 +1,277 @@
+"""Parquet: selected string columns are rewritten, schema, other columns and codec are kept.
+
+The output has row groups of a fixed number of rows. Nested columns are reached by name (`a.b`, lists included) and
+rebuilt from Python values; a plain column is copied as it stands. Needs pyarrow (the extra `parquet`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, BinaryIO, cast
+
+from wordveil.arrays import PrivateText, ReleasedText
+from wordveil.documents.base import DocumentFormat, Record
+from wordveil.documents.json_walker import SelectionNode, selection_tree
+from wordveil.documents.output import is_regular_target, partial_path, publish, remove_partial
+from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterError
+
+__all__ = ["Parquet", "ParquetSink"]
+
+
+def _pyarrow() -> tuple[ModuleType, ModuleType]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        missing = True
+    else:
+        return pyarrow, pyarrow.parquet
+    assert missing
+    raise MissingExtraError("The parquet format", "pyarrow", "parquet")
+
+
+class _NotTextError(Exception):
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(problem)
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Rows that become one row group: the table, and per selected column its values as Python objects."""
+
+    table: Any
+    values: dict[str, list[Any]]
+    released: list[Sequence[ReleasedText | None]] = field(default_factory=list)
+
+
+class Parquet(DocumentFormat):
+    """Parquet files; see the module.
+
+    Attributes:
+        share_done: Share of the rows read so far, for progress.
+    """
+
+    name = "parquet"
+    has_columns = True
+    share_done = 0.0
+
+    def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
+        """Yield one record a row; see `DocumentFormat.read`."""
+        pa, pq = _pyarrow()
+        if not stream.seekable():
+            raise ParameterError("format", "parquet", "cannot be read from a pipe: give a file.")
+        problem = ""
+        try:
+            yield from self._rows(pq.ParquetFile(stream), path)
+        except pa.ArrowException:
+            problem = "not a readable Parquet file."
+        except UnicodeDecodeError:
+            problem = "a selected column holds invalid UTF-8."
+        if problem:
+            raise DocumentFormatError(path, problem)
+
+    def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
+        """Not available: rows have no bytes of their own; see `ParquetSink`."""
+        raise TypeError("Parquet rows are written by ParquetSink")
+
+    def _rows(self, file: Any, path: str) -> Iterator[Record]:
+        self._settle(file, path)
+        ordinal, total = 0, max(1, file.metadata.num_rows)
+        for arrow_batch in file.iter_batches(self.details.row_group_rows, columns=list(self._written)):
+            table = arrow_batch.select(self._written)
+            batch = _Batch(table, {name: table.column(name).to_pylist() for name in self._columns})
+            size = max(1, table.nbytes // max(1, table.num_rows))
+            for row in range(table.num_rows):
+                texts: list[PrivateText | None] = []
+                problem = ""
+                try:
+                    for name in self._columns:
+                        _gather(batch.values[name][row], self._tree.children[name], name, texts)
+                except _NotTextError as error:
+                    problem = error.problem
+                if problem:
+                    raise DocumentFormatError(path, f"row {ordinal + 1}: {problem}", remedy="Choose with --column.")
+                last = row == table.num_rows - 1
+                yield Record(ordinal, texts, batch, size=size, closes_section=last)
+                ordinal += 1
+            self.share_done = ordinal / total
+
+    def _settle(self, file: Any, path: str) -> None:
+        """Decide from the schema which top-level columns are rewritten and written."""
+        schema = file.schema_arrow
+        present = ", ".join(schema.names)
+        if not self.selection.columns:
+            raise ParameterError("columns", (), f"must name the text columns; {path} has: {present}.")
+        tree = selection_tree(self.selection)
+        self._tree = tree
+        for name in self.selection.columns:
+            if not _reaches(schema, name):
+                raise DocumentFormatError(
+                    path, f"no column {name!r}; the columns are: {present}.", remedy="Choose with --column."
+                )
+        self._columns = [n for n in schema.names if n in tree.children and tree.children[n].below]
+        partial = [n for n in self._columns if tree.children[n].column is None]
+        if partial and not self.selection.copies_all:
+            raise ParameterError(
+                "columns",
+                self.selection.columns,
+                "reach into nested columns, which keep their other members; copy all.",
+            )
+        copied = [n for n in schema.names if n not in self._columns and self.selection.copies(n)]
+        self.copied_columns.update(dict.fromkeys(copied + [f"{n} (other members)" for n in partial]))
+        self._written = [n for n in schema.names if n in self._columns or n in copied]
+        _pa, _ = _pyarrow()
+        # The file's own metadata may name or describe columns that are left out.
+        kept = schema.metadata if len(self._written) == len(schema.names) else None
+        self.schema = _pa.schema([schema.field(n) for n in self._written], metadata=kept)
+        metadata = file.metadata
+        has_chunk = metadata.num_row_groups and metadata.num_columns
+        codec = metadata.row_group(0).column(0).compression if has_chunk else "SNAPPY"
+        self.codec = "NONE" if codec == "UNCOMPRESSED" else codec
+
+    def rebuilt(self, batch: _Batch) -> Any:
+        """The table of a batch whose rows are all released."""
+        pa, _ = _pyarrow()
+        iterators = [iter(texts) for texts in batch.released]
+        columns = []
+        for name in self._written:
+            if name in batch.values:
+                node, kind = self._tree.children[name], self.schema.field(name).type
+                pairs = zip(batch.values[name], iterators, strict=True)
+                columns.append(pa.array([_replace(value, node, texts) for value, texts in pairs], type=kind))
+            else:
+                columns.append(batch.table.column(name))
+        return pa.Table.from_arrays(columns, schema=self.schema)
+
+
+def _reaches(schema: Any, name: str) -> bool:
+    """Whether a dotted name leads to a column, through structs and lists."""
+    if name in schema.names:
+        return True
+    first, *rest = name.split(".")
+    if first not in schema.names:
+        return False
+    kind = schema.field(first).type
+    for part in rest:
+        while hasattr(kind, "value_type"):
+            kind = kind.value_type
+        index = kind.get_field_index(part) if hasattr(kind, "get_field_index") else -1
+        if index < 0:
+            return False
+        kind = kind.field(index).type
+    return True
+
+
+def _gather(value: Any, node: SelectionNode, name: str, texts: list[PrivateText | None]) -> None:
+    """Append the selected texts of a value in file order."""
+    if isinstance(value, list):
+        for element in value:
+            _gather(element, node, name, texts)
+    elif node.column is None:
+        if value is not None:
+            for key, child in node.children.items():
+                _gather(value[key], child, f"{name}.{key}", texts)
+    elif value is None or isinstance(value, str):
+        texts.append(cast(PrivateText | None, value))
+    else:
+        raise _NotTextError(f"column {name!r} holds {type(value).__name__} values, not text.")
+
+
+def _replace(value: Any, node: SelectionNode, texts: Iterator[ReleasedText | None]) -> Any:
+    """The value with its selected texts taken from `texts`, in the order of `_gather`."""
+    if isinstance(value, list):
+        return [_replace(element, node, texts) for element in value]
+    if node.column is None:
+        return value and value | {k: _replace(value[k], child, texts) for k, child in node.children.items()}
+    return next(texts)
+
+
+class ParquetSink:
+    """Collects released rows into row groups; parts lie in a temporary directory until they are merged.
+
+    A pipe gets the row groups one after the other.
+    """
+
+    def __init__(self, form: Parquet, destination: str, *, resume_at: int | None = None) -> None:
+        self._form = form
+        self._atomic = is_regular_target(destination)
+        self._parts = resume_at or 0
+        self._writer: Any = None
+        if not self._atomic:
+            self._out = sys.stdout.buffer if destination == "-" else open(destination, "wb")  # noqa: SIM115
+            return
+        self.target = Path(destination).resolve()
+        self.partial = partial_path(self.target)
+        if resume_at is None:
+            remove_partial(self.partial)
+            self.partial.mkdir(mode=0o700)
+
+    resumable_anywhere = False
+
+    def write(self, record: Record, released: Sequence[ReleasedText | None]) -> None:
+        """Take one row; the last row of a batch writes its row group."""
+        batch: _Batch = record.template
+        batch.released.append(released)
+        if len(batch.released) < batch.table.num_rows:
+            return
+        table = self._form.rebuilt(batch)
+        pa, _ = _pyarrow()
+        if not self._atomic:
+            self._merged(self._out).write_table(table, row_group_size=table.num_rows)
+            return
+        with open(self._part(self._parts), "wb") as file:
+            with pa.ipc.new_file(file, self._form.schema) as part:
+                part.write_table(table)
+            file.flush()
+            os.fsync(file.fileno())
+        self._parts += 1
+
+    def end_section(self) -> None:
+        """Nothing: a row group ends by itself."""
+
+    def checkpoint(self) -> int:
+        """Number of row groups on the disk."""
+        return self._parts
+
+    def seal(self) -> None:
+        """Merge the row groups into one file inside the temporary directory."""
+        if not self._atomic:
+            self._merged(self._out).close()
+            self._out.flush()
+            return
+        pa, _ = _pyarrow()
+        with open(self.partial / "merged", "wb") as file:
+            writer = self._merged(file)
+            for index in range(self._parts):
+                with pa.memory_map(os.fspath(self._part(index))) as part:
+                    table = pa.ipc.open_file(part).read_all()
+                    writer.write_table(table, row_group_size=max(1, table.num_rows))
+            writer.close()
+            file.flush()
+            os.fsync(file.fileno())
+
+    def publish(self) -> None:
+        """Replace the target."""
+        if self._atomic:
+            publish(self.partial / "merged", self.target)
+            remove_partial(self.partial)
+
+    def abort(self, *, keep: bool = False) -> None:
+        """Remove the temporary directory, or keep it for a later resume."""
+        if self._atomic and not keep:
+            remove_partial(self.partial)
+
+    def _part(self, index: int) -> Path:
+        return self.partial / f"{index:08d}.arrow"
+
+    def _merged(self, file: BinaryIO) -> Any:
+        if self._writer is None:
+            _, pq = _pyarrow()
+            self._writer = pq.ParquetWriter(file, self._form.schema, compression=self._form.codec)
+        return self._writer

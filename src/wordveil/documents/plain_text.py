@@ -1,0 +1,56 @@
+"""Plain text: one record a line, or the whole file as one record.
+
+Line ends are kept exactly as they are (LF, CRLF, none at the end of the file), and so is a byte order mark. Only
+a line feed ends a line: a lone CR, U+0085 and U+2028 are characters of the text. No other encoding than UTF-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+from wordveil.arrays import PrivateText, ReleasedText
+from wordveil.documents.base import BOM, MAX_RECORD_BYTES, DocumentFormat, Record, decode_utf8, read_line
+from wordveil.errors import DocumentFormatError
+
+__all__ = ["PlainText"]
+
+
+class PlainText(DocumentFormat):
+    """Plain UTF-8 text; see the module."""
+
+    name = "text"
+    has_columns = False
+
+    def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
+        """Yield one record a line, or one for the file; see `DocumentFormat.read`."""
+        return self._whole(stream, path) if self.details.whole_file else self._lines(stream, path)
+
+    def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
+        """Bytes of the line with its own line end; see `DocumentFormat.render`."""
+        before, after = record.template
+        (text,) = released
+        return before + (b"" if text is None else text.encode("utf-8")) + after  # type: ignore[no-any-return]
+
+    def _lines(self, stream: BinaryIO, path: str) -> Iterator[Record]:
+        number, offset = 0, 0
+        while raw := read_line(stream, path, number + 1):
+            mark = BOM if number == 0 and raw.startswith(BOM) else b""
+            end = b"\r\n" if raw.endswith(b"\r\n") else b"\n" if raw.endswith(b"\n") else b""
+            body = raw[len(mark) : len(raw) - len(end)]
+            text = decode_utf8(body, path, line=number + 1, offset=offset + len(mark))
+            yield Record(number, [PrivateText(text)], (mark, end), size=len(raw))
+            number += 1
+            offset += len(raw)
+
+    def _whole(self, stream: BinaryIO, path: str) -> Iterator[Record]:
+        raw = stream.read(MAX_RECORD_BYTES + 1)
+        if len(raw) > MAX_RECORD_BYTES:
+            raise DocumentFormatError(
+                path,
+                f"the file is longer than {MAX_RECORD_BYTES} bytes.",
+                remedy="Read it line by line instead of as one record.",
+            )
+        mark = BOM if raw.startswith(BOM) else b""
+        text = decode_utf8(raw[len(mark) :], path, offset=len(mark))
+        yield Record(0, [PrivateText(text)], (mark, b""), size=len(raw))

@@ -1,0 +1,162 @@
+"""Opens one document file: guesses the format by name, yields its records, marks the sections.
+
+A section is a slice of the input fixed by the input alone (so many bytes, or a Parquet row group). Compressed
+output ends a member with it, and a run can be resumed there, so that no output byte depends on the caller's blocks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from wordveil.arrays import ReleasedText
+from wordveil.documents.base import DocumentFormat, FormatDetails, Record, Selection
+from wordveil.documents.delimited import Csv, Tsv
+from wordveil.documents.json_document import JsonDocument
+from wordveil.documents.jsonl import JsonLines
+from wordveil.documents.parquet import Parquet
+from wordveil.documents.plain_text import PlainText
+from wordveil.documents.streams import DAMAGED, InputStream, compression_of
+from wordveil.errors import DocumentFormatError, ParameterError
+
+__all__ = ["FORMATS", "DocumentReader", "guess_format", "open_documents"]
+
+FORMATS: dict[str, type[DocumentFormat]] = {
+    form.name: form for form in (PlainText, JsonLines, JsonDocument, Csv, Tsv, Parquet)
+}
+"""Format names and what reads them."""
+
+_ENDINGS = {
+    ".txt": "text",
+    ".text": "text",
+    ".md": "text",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+}
+
+
+def guess_format(name: str) -> str | None:
+    """The format a file name stands for, a final .gz or .zst ignored; None where it tells nothing."""
+    path = Path(name)
+    if compression_of(name) is not None:
+        path = path.with_suffix("")
+    return _ENDINGS.get(path.suffix.lower())
+
+
+def open_documents(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    columns: Sequence[str] = (),
+    drop_others: bool = False,
+    keep: Sequence[str] | None = None,
+    details: FormatDetails | None = None,
+) -> DocumentReader:
+    """Open a document file.
+
+    Args:
+        path: A file, or "-" for standard input.
+        format: A name in `FORMATS`; None goes by the file name, and takes plain text for standard input.
+        columns: The columns that hold text; `a.b` goes into nested values.
+        drop_others: Leave the other columns out.
+        keep: The other columns to copy; None copies all.
+        details: Details of single formats.
+
+    Returns:
+        A reader; iterate over it for records, close it or use it as a context manager.
+
+    Raises:
+        ParameterError: If the format is unknown or the choice of columns contradicts itself.
+        DocumentFormatError: While reading, if the file is not in this format.
+    """
+    name = os.fspath(path)
+    chosen = format or ("text" if name == "-" else guess_format(name))
+    if chosen is None or chosen not in FORMATS:
+        endings = " ".join(_ENDINGS)
+        raise ParameterError(
+            "format",
+            format,
+            f"must be one of {', '.join(FORMATS)}; without it {name} must end in one of {endings} "
+            "(and optionally .gz or .zst).",
+        )
+    if isinstance(columns, str):
+        raise ParameterError("columns", columns, "must be a sequence of names.")
+    selection = Selection(columns=tuple(columns), keep=None if keep is None else tuple(keep), drop_others=drop_others)
+    return DocumentReader(name, FORMATS[chosen](selection, details or FormatDetails()))
+
+
+class DocumentReader:
+    """The records of one file.
+
+    Attributes:
+        path: The file as the caller named it.
+        format: The format object; it also renders.
+        source: Input name used in document ids; the file name unless set otherwise.
+    """
+
+    def __init__(self, path: str, form: DocumentFormat) -> None:
+        self.path = path
+        self.format = form
+        self.source = path if path == "-" else Path(path).name
+        self._input = InputStream(path)
+
+    @property
+    def copied_columns(self) -> list[str]:
+        """Names of the columns copied unchanged so far."""
+        return list(self.format.copied_columns)
+
+    @property
+    def bytes_total(self) -> int | None:
+        """Size of the file, None for standard input."""
+        return self._input.bytes_total
+
+    @property
+    def bytes_done(self) -> int:
+        """Raw bytes read so far."""
+        if isinstance(self.format, Parquet):
+            return int(self.format.share_done * (self.bytes_total or 0))
+        return self._input.bytes_done
+
+    def __iter__(self) -> Iterator[Record]:
+        """Yield all records, structural ones included; once only."""
+        section = 0
+        limit = self.format.details.section_bytes
+        source = self.source
+        damaged = False
+        try:
+            for record in self.format.read(self._input.stream, self.path):
+                record.source = source
+                section += record.size
+                if section >= limit and not isinstance(self.format, Parquet):
+                    record.closes_section = True
+                    section = 0
+                yield record
+        except DAMAGED:
+            damaged = True
+        if damaged:
+            raise DocumentFormatError(
+                self.path, "the compressed data is truncated or damaged.", remedy="Fetch the file again."
+            )
+
+    def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
+        """Bytes of a record with its texts replaced; not for Parquet."""
+        return self.format.render(record, released)
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+        self._input.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
