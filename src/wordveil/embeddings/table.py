@@ -42,11 +42,12 @@ class Embeddings:
     Build one with `load_embeddings`, `import_embeddings` or `Embeddings.from_arrays`.
     """
 
-    def __init__(self, table: StoredTable, *, directory: Path | None = None) -> None:
+    def __init__(self, table: StoredTable, *, directory: Path | None = None, narrowed: bool = False) -> None:
         for array in (table.vectors, table.candidates, table.canonical, table.index.hashes, table.index.ids):
             array.flags.writeable = False
         self._table = table
         self._directory = directory
+        self._narrowed = narrowed
 
     @classmethod
     def from_arrays(
@@ -137,7 +138,7 @@ class Embeddings:
 
     @property
     def directory(self) -> Path | None:
-        """The mapped vocabulary directory, or None for a vocabulary in memory."""
+        """The mapped directory, or None for a vocabulary in memory."""
         return self._directory
 
     def __len__(self) -> int:
@@ -152,7 +153,7 @@ class Embeddings:
     def __reduce__(self) -> tuple[Any, ...]:
         # A mapped vocabulary travels to worker processes as its path, so that they share its pages.
         if self._directory is not None:
-            return open_embeddings, (self._directory, self.header)
+            return open_embeddings, (self._directory, self.header, self.candidates if self._narrowed else None)
         return Embeddings, (self._table,)
 
     def ids(self, words: Sequence[str]) -> IdArray:
@@ -189,7 +190,8 @@ class Embeddings:
         if not candidates.size:
             raise ParameterError("words", f"{barred.size} words", "bar every entry from output; leave at least one.")
         header = replace(self.header, candidates_checksum=candidates_checksum(candidates))
-        return Embeddings(replace(self._table, header=header, candidates=candidates))
+        table = replace(self._table, header=header, candidates=candidates)
+        return Embeddings(table, directory=self._directory, narrowed=True)
 
     def with_header(self, **changes: Any) -> Embeddings:
         """Return the same vocabulary with other descriptive facts, for instance `default_epsilon`.
@@ -200,7 +202,8 @@ class Embeddings:
         Raises:
             ParameterError: If a fact is unknown, or fixed by words, matrix and candidates.
         """
-        return Embeddings(replace(self._table, header=_changed_header(self.header, changes)))
+        table = replace(self._table, header=_changed_header(self.header, changes))
+        return Embeddings(table, directory=self._directory, narrowed=self._narrowed)
 
     def record(self, **changes: Any) -> Embeddings:
         """Change descriptive facts in the mapped directory itself; return the vocabulary that carries them.
@@ -209,10 +212,10 @@ class Embeddings:
             **changes: As for `with_header`.
 
         Raises:
-            ParameterError: As for `with_header`, or if this vocabulary is not mapped from a directory.
+            ParameterError: As for `with_header`, or if this vocabulary is not what a directory holds.
         """
-        if self._directory is None:
-            raise ParameterError("directory", None, "must be a saved vocabulary; call save first.")
+        if self._directory is None or self._narrowed:
+            raise ParameterError("directory", None, "must be a saved vocabulary; save this one first.")
         header = _changed_header(self.header, changes)
         replace_header(self._directory, header)
         return Embeddings(replace(self._table, header=header), directory=self._directory)
@@ -273,10 +276,16 @@ def load_embeddings(path: str | PathLike[str] | None = None) -> Embeddings:
     return Embeddings(build_table(header, read.words, read.vectors, read.index))
 
 
-def open_embeddings(directory: Path, header: VocabularyHeader | None = None) -> Embeddings:
-    """Map a vocabulary directory; `header` replaces the one on disk where facts were changed in memory."""
+def open_embeddings(
+    directory: Path, header: VocabularyHeader | None = None, candidates: IdArray | None = None
+) -> Embeddings:
+    """Map a vocabulary directory, with facts or candidates that were changed in memory."""
     table = open_table(directory)
-    return Embeddings(table if header is None else replace(table, header=header), directory=directory)
+    if header is not None:
+        table = replace(table, header=header)
+    if candidates is not None:
+        table = replace(table, candidates=candidates)
+    return Embeddings(table, directory=directory, narrowed=candidates is not None)
 
 
 def build_table(

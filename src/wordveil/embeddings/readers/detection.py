@@ -54,18 +54,24 @@ def _guess_text(path: Path, head: bytes) -> str:
     counts = text_header(head)
     body = head[head.index(b"\n") + 1 :] if counts else head
     line = body.split(b"\n", 1)[0].rstrip(b"\r")
-    if counts and not _ends_in_numbers(line):
+    if counts and not _looks_like_text(line):
         return "word2vec_binary"
     if line.endswith(b" ") or ".vec" in path.suffixes:
         return "fasttext_vec"
     return "word2vec_text" if counts else "glove_text"
 
 
-def _ends_in_numbers(line: bytes) -> bool:
-    """Return whether a line has a word and then something that a text format could hold."""
-    printable = all(byte >= 0x20 or byte == 0x09 for byte in line[:4096])
+def _looks_like_text(line: bytes) -> bool:
+    """Return whether the row after a header is text: it ends in a number, or at least holds no odd bytes."""
     try:
-        [float(piece) for piece in line[:4096].split()[1:-1]]
+        float(line.rstrip(b" ").rpartition(b" ")[2])
     except ValueError:
-        return printable and line.isascii()
-    return printable and b" " in line
+        return _is_printable(line)
+    return True
+
+
+def _is_printable(line: bytes) -> bool:
+    try:
+        return line.decode("utf-8").isprintable()
+    except UnicodeDecodeError:
+        return False

@@ -43,7 +43,7 @@ class _Shell:
             self.__dict__.update(state)
 
 
-class _RefusedName(Exception):
+class _RefusedNameError(Exception):
     """The pickle asks for something that embeddings do not need."""
 
 
@@ -64,7 +64,7 @@ class _RestrictedUnpickler(pickle.Unpickler):
             return _plain_dtype
         if module == "numpy" and name in ("float16", "float32", "float64"):
             return getattr(np, name)
-        raise _RefusedName(f"{module}.{name}")
+        raise _RefusedNameError(f"{module}.{name}")
 
 
 def _empty_array(kind: object, shape: object, code: object) -> NDArray[Any]:
@@ -76,7 +76,7 @@ def _plain_dtype(code: object, *flags: object) -> np.dtype[Any]:
     """Return a dtype of plain numbers; object arrays could smuggle anything in."""
     dtype = np.dtype(str(code))
     if dtype.kind not in "fiub":
-        raise _RefusedName(f"dtype {dtype}")
+        raise _RefusedNameError(f"dtype {dtype}")
     return dtype
 
 
@@ -100,7 +100,7 @@ def _load_state(path: Path) -> dict[str, Any]:
             pieces.append(data)
     try:
         loaded = _RestrictedUnpickler(io.BytesIO(b"".join(pieces))).load()
-    except _RefusedName as refused:
+    except _RefusedNameError as refused:
         problem = f"the pickle asks for {refused}, which embeddings do not need; it was not loaded."
         raise EmbeddingFormatError(path, problem, remedy=_REMEDY) from None
     except Exception as error:  # noqa: BLE001  a damaged pickle can fail in any way

@@ -65,6 +65,7 @@ def text_blocks(path: Path, limit: int | None, *, header: str) -> Iterator[Block
             problem = "must begin with a line of two integers: rows and dimensions."
             raise EmbeddingFormatError(path, problem, line=1, remedy="Add it, or read the file as glove_text.")
         if counts is not None:
+            _refuse_zero(path, counts)
             first = first[first.index(b"\n") + 1 :] or next(pieces, b"")
         d = counts[1] if counts is not None else _common_columns(first)
         skipped = 0 if counts is None else 1
@@ -80,6 +81,12 @@ def text_blocks(path: Path, limit: int | None, *, header: str) -> Iterator[Block
         if counts is not None and limit is None and rows != counts[0]:
             problem = f"the header says {counts[0]} rows, the file has {rows}."
             raise EmbeddingFormatError(path, problem, line=1, remedy="Fetch the file again, or correct the header.")
+
+
+def _refuse_zero(path: Path, counts: tuple[int, int]) -> None:
+    if 0 in counts:
+        problem = f"the header says {counts[0]} rows and {counts[1]} dimensions; both must be positive."
+        raise EmbeddingFormatError(path, problem, line=1, remedy="Fetch the file again, or correct the header.")
 
 
 def _line_pieces(source: Source) -> Iterator[bytes]:
