@@ -12,6 +12,7 @@ can add to the privacy loss is bounded by `arithmetic_slack`, in nats.
 from __future__ import annotations
 
 import itertools
+import copy
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -34,7 +35,7 @@ WordArray = NDArray[np.uint64]
 """Random 64-bit words."""
 
 
-def multiply_high(a: WordArray, b: WordArray) -> WordArray:
+def multiply_high(a: WordArray, b: WordArray | np.uint64) -> WordArray:
     """Return floor(a * b / 2**64) elementwise for 64-bit words: a uniform word times a count, without bias."""
     low = np.uint64(0xFFFFFFFF)
     half = np.uint64(32)
@@ -82,6 +83,12 @@ class SelectionRows:
         self._sorted_canonical = output_canonical[self._by_canonical]
         # Block masses as integers: every mass is at most len(outputs), and the sum stays below 2**62.
         self._mass_unit = 2.0 ** (62 - math.ceil(math.log2(self._base_total() + 1)))
+
+    def at(self, *, rate: float, cap: float) -> SelectionRows:
+        """Return the same rows at another rate and cap, sharing the packed matrix."""
+        other = copy.copy(self)
+        other.rate, other.cap = rate, cap
+        return other
 
     def _base_total(self) -> float:
         return float(len(self.outputs)) if self._base is None else float(self._base.sum())

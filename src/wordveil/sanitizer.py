@@ -1,0 +1,212 @@
+"""The whole pipeline, top to bottom: text, tokens, ids, mechanism, words, text.
+
+    texts --encode--> gaps and ids --place unknown words--> ids --mechanism--> ids --write--> released texts
+
+Everything private happens between `encode` and the mechanism; everything after it is post-processing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil import __version__
+from wordveil.arrays import IdArray, PrivateText, ReleasedText
+from wordveil.decoding.decoded import Decoded
+from wordveil.embeddings.table import Embeddings
+from wordveil.kernels.selection import multiply_high
+from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism, WordRandomizer
+from wordveil.randomness import Draws, RandomSource, Stream, words
+from wordveil.release import MASK, BatchRelease, Provenance, Release, TextOptions, disclosures, effective_guarantee
+from wordveil.tokenization import EncodedText, Encoder, apply_casing, apply_shapes, detokenize, tokenizer_for
+
+if TYPE_CHECKING:
+    from wordveil.guarantees import Guarantee
+
+__all__ = ["Sanitizer"]
+
+UNKNOWN_LANE = 255  # the last lane: mechanisms and decoders stay below it
+DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
+
+
+@dataclass(frozen=True)
+class Sanitizer:
+    """Sanitizes texts with one mechanism over one vocabulary.
+
+    Args:
+        embeddings: The public vocabulary.
+        mechanism: A word mechanism, or a vector mechanism (which is then decoded to the nearest word).
+        options: Choices around the mechanism; see `TextOptions`.
+        source: Randomness; a fresh secure source unless given.
+        threads: Threads for the mechanism, None for one per processor; the output does not depend on it.
+
+    Example:
+        >>> import wordveil as wv
+        >>> vocabulary = wv.Embeddings.from_arrays(["good", "great", "bad"], [[0.0], [0.1], [1.0]])
+        >>> sanitizer = wv.Sanitizer(vocabulary, wv.SanText(epsilon=8.0))
+        >>> release = sanitizer("A good film, 10/10!")
+        >>> release.tokens, release.guarantee.standing.value
+        (4, 'proved')
+    """
+
+    embeddings: Embeddings
+    mechanism: WordMechanism | VectorMechanism
+    _: KW_ONLY
+    options: TextOptions = field(default_factory=TextOptions)
+    source: RandomSource = field(default_factory=RandomSource, repr=False)
+    threads: int | None = None
+    _randomizer: WordRandomizer = field(init=False, repr=False, compare=False)
+    _encoder: Encoder = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        mechanism = self.mechanism
+        word_mechanism = Decoded(mechanism=mechanism) if isinstance(mechanism, VectorMechanism) else mechanism
+        header = self.embeddings.header
+        encoder = Encoder(
+            lookup=self.embeddings.ids,
+            casing="cased" if header.casing == "cased" else "lower",
+            tokenizer=tokenizer_for(header.tokenizer, markup=self.options.markup),
+            numbers=self.options.numbers,
+            public_words=self.options.public_words,
+            keep_shapes=self.options.casing == "shape",
+        )
+        object.__setattr__(self, "_randomizer", word_mechanism.fit(self.embeddings))
+        object.__setattr__(self, "_encoder", encoder)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What every release of this sanitizer promises."""
+        return effective_guarantee(self._randomizer.guarantee(), self.options, test_source=self.source.is_test_source)
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where every release of this sanitizer comes from."""
+        header = self.embeddings.header
+        return Provenance(
+            version=__version__,
+            mechanism=repr(self.mechanism),
+            vocabulary=header.name,
+            checksum=header.checksum,
+            candidates_checksum=self.embeddings.candidates_checksum,
+            test_source=self.source.is_test_source,
+        )
+
+    def __call__(self, text: str, *, document_id: str | None = None) -> Release:
+        """Sanitize one text.
+
+        Args:
+            text: The private text.
+            document_id: Give one to make a retry draw the same noise, so that it releases nothing new; without it
+                every call draws afresh, and several releases of one text add up.
+
+        Returns:
+            The release: text, guarantee, what is disclosed, provenance.
+        """
+        batch = self.release_batch([PrivateText(text)], ids=None if document_id is None else [document_id])
+        return Release(
+            text=batch.texts[0],
+            guarantee=self.guarantee,
+            disclosed=disclosures(self.options),
+            tokens=batch.tokens,
+            provenance=self.provenance,
+        )
+
+    def release_batch(
+        self, texts: Sequence[PrivateText], *, ids: Sequence[str] | None = None, progress: Progress | None = None
+    ) -> BatchRelease:
+        """Sanitize a batch of documents; what a document becomes does not depend on its batch.
+
+        Args:
+            texts: The private texts.
+            ids: One id per text, unique within the run; None draws fresh ones.
+            progress: Called with the number of tokens done since the last call.
+
+        Returns:
+            The released texts, in order.
+        """
+        names = [os.urandom(16).hex() for _ in texts] if ids is None else ids
+        nonces = self.source.nonces(names, texts)
+        encoded = self._encoder.encode(texts)
+        counts = [len(text.ids) for text in encoded]
+        tokens = np.concatenate([text.ids for text in encoded]) if encoded else np.empty(0, dtype=np.int32)
+        known = tokens >= 0
+        if self.options.unknown == "random":
+            tokens = self._place_unknown(tokens, nonces, counts)
+            known = np.ones(len(tokens), dtype=bool)
+        released = np.full(len(tokens), -1, dtype=np.int32)
+        document = np.repeat(np.arange(len(counts)), counts)[known]
+        released[known] = self._randomize(tokens[known], document, nonces, progress)
+        return BatchRelease(
+            texts=self._write(encoded, counts, released),
+            tokens=len(tokens),
+            exempt=sum(text.exempt for text in encoded),
+        )
+
+    def _place_unknown(self, tokens: IdArray, nonces: Sequence[int], counts: Sequence[int]) -> IdArray:
+        """Put a uniform public word in the place of every unknown token; a word is drawn for each token alike."""
+        candidates = self.embeddings.candidates
+
+        def sample(stream: Stream, n: int) -> Draws:
+            return (words(stream.lane(UNKNOWN_LANE), (n,)),)
+
+        placed = tokens.copy()
+        start = 0
+        for (drawn,) in self.source.documents(nonces, counts).chunks(sample, DRAW_VALUES):
+            part = placed[start : start + len(drawn)]
+            public = candidates[multiply_high(drawn, np.uint64(len(candidates)))]
+            part[:] = np.where(part < 0, public, part)
+            start += len(drawn)
+        return placed
+
+    def _randomize(
+        self, tokens: IdArray, document: NDArray[np.int64], nonces: Sequence[int], progress: Progress | None
+    ) -> IdArray:
+        """Run the mechanism over known ids, grouped by document in order; once per distinct word if so chosen."""
+        spread: NDArray[np.int64] | None = None
+        if self.options.per == "document":
+            v = len(self.embeddings)
+            distinct, spread = np.unique(document * v + tokens, return_inverse=True)
+            document, tokens = distinct // v, (distinct % v).astype(np.int32)
+        counts = np.bincount(document, minlength=len(nonces)).tolist()
+        released = np.empty(len(tokens), dtype=np.int32)
+        size = max(1, DRAW_VALUES // self._randomizer.draw_width)
+        start = 0
+        for draws in self.source.documents(nonces, counts).chunks(self._randomizer.sample, size):
+            stop = start + len(draws[0])
+            released[start:stop] = self._randomizer.randomize(
+                tokens[start:stop], draws, threads=self.threads, progress=progress
+            )
+            start = stop
+        return released if spread is None else released[spread]
+
+    def _write(self, encoded: Sequence[EncodedText], counts: Sequence[int], released: IdArray) -> list[ReleasedText]:
+        """Turn released ids into texts: post-processing, from released ids, gaps and declared shapes alone."""
+        spelling = self._spellings(released)
+        cased = self.embeddings.header.casing == "cased"
+        casing = self.options.casing
+        texts, start = [], 0
+        for text, count in zip(encoded, counts, strict=True):
+            chosen = spelling[released[start : start + count]].tolist()
+            start += count
+            if casing == "shape":
+                assert text.shapes is not None
+                texts.append(detokenize(text.gaps, apply_shapes(chosen, text.shapes)))
+            else:
+                texts.append(apply_casing(detokenize(text.gaps, chosen), casing, cased=cased))
+        return texts
+
+    def _spellings(self, released: IdArray) -> NDArray[np.object_]:
+        """Return an array from id to word, filled where needed; its last entry stands for id -1."""
+        spelling = np.empty(len(self.embeddings) + 1, dtype=object)
+        spelling[-1] = MASK if self.options.unknown == "mask" else ""
+        needed = np.zeros(len(self.embeddings) + 1, dtype=bool)
+        needed[released] = True
+        entries = self.embeddings.words
+        for i in np.flatnonzero(needed[:-1]).tolist():
+            spelling[i] = entries[i]
+        return spelling
