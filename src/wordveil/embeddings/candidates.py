@@ -22,6 +22,8 @@ __all__ = ["candidate_ids", "canonical_ids", "is_plain_word"]
 # Apostrophes: straight, curly. Hyphens: hyphen-minus, U+2010 hyphen, U+2011 non-breaking hyphen.
 _JOINER = re.compile("['\u2019\\-\u2010\u2011]")
 _BLOCK_ROWS = 8192
+# Enough to tell nearly all different rows apart; the exact comparison decides about the rest.
+_HASHED_COLUMNS = 16
 
 
 def is_plain_word(word: str) -> bool:
@@ -48,7 +50,10 @@ def candidate_ids(words: WordList, rule: str) -> IdArray:
         return np.arange(len(words), dtype=np.int32)
     if rule != "words":
         raise ParameterError("candidate_rule", rule, "must be one of words, all.")
-    allowed = np.fromiter(map(is_plain_word, words), dtype=np.bool_, count=len(words))
+    listed = list(words)
+    allowed = np.fromiter(map(str.isalpha, listed), dtype=np.bool_, count=len(listed))
+    for position in np.flatnonzero(~allowed).tolist():
+        allowed[position] = is_plain_word(listed[position])
     ids = np.flatnonzero(allowed).astype(np.int32)
     if not ids.size:
         raise ParameterError("candidate_rule", rule, 'leaves no entry that may be output; use "all" for this table.')
@@ -65,7 +70,7 @@ def canonical_ids(vectors: Float32Array) -> IdArray:
     """
     canonical = np.arange(len(vectors), dtype=np.int32)
     hashes = _hash_rows(vectors)
-    order = np.argsort(hashes, kind="stable")
+    order = np.argsort(hashes)
     same = hashes[order[1:]] == hashes[order[:-1]]
     members = np.flatnonzero(np.concatenate((same, [False])) | np.concatenate(([False], same)))
     # Only rows whose hash repeats can have a twin; they are few, and exact comparison decides among them.
@@ -83,12 +88,13 @@ def _is_letters(part: str) -> bool:
 
 
 def _hash_rows(vectors: Float32Array) -> NDArray[np.uint64]:
-    """Return a 64-bit hash per row: a wrapping sum of bit patterns times fixed odd multipliers."""
-    steps = np.arange(1, vectors.shape[1] + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    """Return a 64-bit hash of the first components of each row: equal rows have equal hashes."""
+    columns = min(vectors.shape[1], _HASHED_COLUMNS)
+    steps = np.arange(1, columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     multipliers = ((steps ^ (steps >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)) | np.uint64(1)
     out = np.empty(len(vectors), dtype=np.uint64)
     for first in range(0, len(vectors), _BLOCK_ROWS):
         # Adding +0.0 turns -0.0 into 0.0, so that equal rows have equal bits.
-        block = np.ascontiguousarray(vectors[first : first + _BLOCK_ROWS] + np.float32(0.0))
+        block = np.ascontiguousarray(vectors[first : first + _BLOCK_ROWS, :columns] + np.float32(0.0))
         out[first : first + len(block)] = block.view(np.uint32).astype(np.uint64) @ multipliers
     return out

@@ -7,20 +7,21 @@ the derived parts are built from it. The destination appears in one step at the 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
-from wordveil.errors import ChecksumError
+from wordveil.errors import ChecksumError, ParameterError
 
-from .candidates import candidate_ids, canonical_ids
+from .building import build_table, detect_casing
 from .checksums import candidates_checksum, combine_digests, matrix_digest, words_digest
-from .header import VocabularyHeader
+from .header import CANDIDATE_RULES, CASINGS, VocabularyHeader
 from .readers import Block, Progress, format_of, read_blocks
 from .readers.base import distinct_words, table_name
-from .storage import StoredTable, VocabularyWriter
-from .table import Embeddings, detect_casing, open_embeddings
+from .storage import VocabularyWriter
+from .table import Embeddings, open_embeddings
 from .wordlist import WordList
 
 __all__ = ["import_embeddings"]
@@ -54,6 +55,11 @@ def import_embeddings(
         ParameterError: If a parameter is outside its domain or the destination is taken.
         ChecksumError: If the bytes on disk differ from the bytes read from the source.
     """
+    # Told before a long read, not after it.
+    if candidate_rule not in CANDIDATE_RULES:
+        raise ParameterError("candidate_rule", candidate_rule, f"must be one of {', '.join(CANDIDATE_RULES)}.")
+    if casing not in (None, *CASINGS):
+        raise ParameterError("casing", casing, f"must be one of {', '.join(CASINGS)}, or None to find out.")
     path = Path(source)
     form = format_of(path, format)
     blocks = read_blocks(path, form, limit)
@@ -63,7 +69,6 @@ def import_embeddings(
         vectors, digest = writer.finish_matrix()
         if matrix_digest(vectors) != digest:
             raise ChecksumError(f"{destination}: the matrix on disk differs from the one read. Check the disk.")
-        candidates = candidate_ids(words, candidate_rule)
         header = VocabularyHeader(
             name=name if name is not None else table_name(path),
             source=f"{path.name} ({form.name})",
@@ -72,14 +77,10 @@ def import_embeddings(
             checksum=combine_digests(len(words), vectors.shape[1], words_digest(words), digest),
             casing=casing if casing is not None else detect_casing(words),
             candidate_rule=candidate_rule,
-            candidates_checksum=candidates_checksum(candidates),
         )
-        canonical = canonical_ids(vectors)
-        writer.finish_rest(
-            StoredTable(
-                header=header, words=words, vectors=vectors, index=index, candidates=candidates, canonical=canonical
-            )
-        )
+        table = build_table(header, words, vectors, index)
+        header = replace(header, candidates_checksum=candidates_checksum(table.candidates))
+        writer.finish_rest(replace(table, header=header))
         writer.commit()
     return open_embeddings(Path(destination))
 

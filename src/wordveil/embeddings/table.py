@@ -19,20 +19,17 @@ from numpy.typing import ArrayLike
 from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ParameterError
 
-from .candidates import candidate_ids, canonical_ids
+from .building import build_table, checked_rows, detect_casing, packed_words
 from .checksums import candidates_checksum, table_checksum
 from .header import VocabularyHeader
 from .packaged import read_packaged
 from .readers import read_table
 from .storage import StoredTable, VocabularyWriter, is_vocabulary, open_table, replace_header
 from .verification import verify_table
-from .word_index import WordIndex, build_index, first_duplicate
+from .word_index import build_index, first_duplicate
 from .wordlist import WordList, encode_queries
 
-__all__ = ["Embeddings", "build_table", "detect_casing", "load_embeddings"]
-
-# Even lower-cased tables hold a few cased entries (markup, brands); more than this share means case matters.
-_CASED_SHARE = 0.001
+__all__ = ["Embeddings", "load_embeddings", "open_embeddings"]
 
 
 @final
@@ -81,10 +78,10 @@ class Embeddings:
             >>> table.ids(["bad", "ugly"]).tolist()
             [1, -1]
         """
-        rows = _checked_rows(vectors)
+        rows = checked_rows(vectors)
         if len(words) != len(rows):
             raise ParameterError("words", f"{len(words)} words", f"must be as many as vectors has rows, {len(rows)}.")
-        packed = _packed_words(words)
+        packed = packed_words(words)
         index = build_index(packed)
         duplicate = first_duplicate(packed, index)
         if duplicate is not None:
@@ -288,54 +285,8 @@ def open_embeddings(
     return Embeddings(table, directory=directory, narrowed=candidates is not None)
 
 
-def build_table(
-    header: VocabularyHeader, words: WordList, vectors: Float32Array, index: WordIndex | None = None
-) -> StoredTable:
-    """Derive index, candidates and canonical ids from distinct words and finite rows."""
-    return StoredTable(
-        header=header,
-        words=words,
-        vectors=vectors,
-        index=index if index is not None else build_index(words),
-        candidates=candidate_ids(words, header.candidate_rule),
-        canonical=canonical_ids(vectors),
-    )
-
-
-def detect_casing(words: Iterable[str]) -> str:
-    """Return "cased" if more than one entry in a thousand changes when lower-cased, else "lower"."""
-    listed = list(words)
-    changed = sum(word != word.lower() for word in listed)
-    return "cased" if changed > _CASED_SHARE * len(listed) else "lower"
-
-
 def _changed_header(header: VocabularyHeader, changes: Mapping[str, Any]) -> VocabularyHeader:
     allowed = {"name", "source", "licence", "normalisation", "casing", "tokenizer", "default_epsilon"}
     for name in changes.keys() - allowed:
         raise ParameterError("changes", name, f"must be one of {', '.join(sorted(allowed))}.")
     return replace(header, **changes)
-
-
-def _checked_rows(vectors: ArrayLike) -> Float32Array:
-    """Copy rows to float32 and check their shape and that they are finite."""
-    given = np.asarray(vectors)
-    if given.ndim != 2 or 0 in given.shape or given.dtype.kind not in "fiu":
-        raise ParameterError("vectors", f"{given.dtype} {given.shape}", "must be numbers of shape (v, d), v, d >= 1.")
-    # Values beyond the float32 range turn into infinities, which the next check reports.
-    with np.errstate(over="ignore"):
-        rows = np.array(given, dtype=np.float32, order="C")
-    finite = np.isfinite(rows).all(axis=1)
-    if not finite.all():
-        row = int(np.argmin(finite))
-        raise ParameterError("vectors", f"row {row}", "holds NaN or a value outside float32; remove or mend the row.")
-    return rows
-
-
-def _packed_words(words: Sequence[str]) -> WordList:
-    encoded: list[bytes] = []
-    for position, word in enumerate(words):
-        try:
-            encoded.append(word.encode("utf-8"))
-        except (AttributeError, UnicodeEncodeError):
-            raise ParameterError("words", f"row {position}", "must be a string of valid Unicode.") from None
-    return WordList.from_encoded(encoded)

@@ -69,7 +69,10 @@ class WordIndex:
 def build_index(words: WordList) -> WordIndex:
     """Sort the hashes of all words; equal hashes keep the order of their ids."""
     hashes = hash_words(words)
-    order = np.argsort(hashes, kind="stable")
+    order = np.argsort(hashes)
+    if np.any(hashes[order[1:]] == hashes[order[:-1]]):
+        # The fast sort leaves equal hashes in any order; a stable one puts the lowest id first.
+        order = np.argsort(hashes, kind="stable")
     return WordIndex(hashes=hashes[order], ids=order.astype(np.int32))
 
 

@@ -70,6 +70,11 @@ class WordList(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         data = self.blob.tobytes()
+        lines = data.decode("utf-8").split("\n")
+        # One split is several times faster than v slices; it is right unless a word itself holds a newline.
+        if len(lines) == len(self) + 1:
+            yield from lines[:-1]
+            return
         bounds = self.offsets.tolist()
         for start, end in pairwise(bounds):
             yield data[start : end - 1].decode("utf-8")
