@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from json.decoder import JSONDecodeError, JSONDecoder, scanstring
+from json.decoder import JSONDecodeError, JSONDecoder, scanstring  # type: ignore[attr-defined]
 from typing import Any
 
 from wordveil.documents.base import Selection
 
 __all__ = ["JsonWalker", "SelectionNode", "WalkError", "selection_tree"]
 
-_skip_space: Callable[[str, int], Any] = re.compile(r"[ \t\n\r]*").match  # type: ignore[assignment]
+_skip_space: Callable[[str, int], Any] = re.compile(r"[ \t\n\r]*").match
 # Numbers are only skipped: `str` spares their conversion and the digit limit of `int`.
-_scan_once: Callable[[str, int], tuple[Any, int]] = JSONDecoder(parse_int=str, parse_float=str).scan_once
+_scan_once: Callable[[str, int], tuple[Any, int]] = JSONDecoder(parse_int=str, parse_float=str).scan_once  # type: ignore[attr-defined]
 _MAX_NAMES = 1000
 _SLACK = 16  # longest token that a truncated text can cut (escape pairs, -Infinity)
 _KINDS = {"{": "an object", "t": "true or false", "f": "true or false"}
@@ -58,6 +58,8 @@ def selection_tree(selection: Selection) -> SelectionNode:
 
 def _insert(root: SelectionNode, path: Iterable[str], name: str, *, kept: bool) -> None:
     node = root
+    if not kept:
+        root.below.add(name)
     for part in path:
         node = node.children.setdefault(part, SelectionNode(copies_rest=root.copies_rest))
         if not kept:

@@ -42,7 +42,7 @@ def _zstandard() -> ModuleType:
     except ImportError:
         missing = True
     else:
-        return cast(ModuleType, zstandard)
+        return zstandard
     assert missing
     raise MissingExtraError("Reading or writing .zst files", "zstandard", "zstd")
 
@@ -67,7 +67,7 @@ class InputStream:
         self.bytes_total = Path(path).stat().st_size
         compression = compression_of(path)
         if compression == "gz":
-            self.stream = cast(BinaryIO, io.BufferedReader(gzip.GzipFile(fileobj=raw), _BUFFER))  # type: ignore[arg-type]
+            self.stream = cast(BinaryIO, io.BufferedReader(gzip.GzipFile(fileobj=raw), _BUFFER))
         elif compression == "zst":
             self.stream = io.BufferedReader(_ZstdRaw(raw, path), _BUFFER)
         else:

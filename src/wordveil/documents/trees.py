@@ -83,7 +83,8 @@ def tree_files(root: Path, settings: DocumentSettings) -> tuple[list[str], list[
 
     Hidden files and directories are passed over; links to directories are not followed.
     """
-    taken, skipped = [], []
+    taken: list[str] = []
+    skipped: list[str] = []
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:

@@ -1,0 +1,37 @@
+"""Helpers shared by the document tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from wordveil.arrays import ReleasedText
+
+
+@pytest.fixture(scope="session")
+def data_directory() -> Path:
+    named = os.environ.get("WORDVEIL_DATA")
+    directory = Path(named) if named else Path(__file__).resolve().parents[3] / "shared" / "data"
+    if not directory.is_dir():
+        pytest.skip("the shared data sets are absent (set WORDVEIL_DATA)")
+    return directory
+
+
+@pytest.fixture(scope="session")
+def identity():
+    return lambda block: [[None if t is None else ReleasedText(t) for t in record.texts] for record in block]
+
+
+@pytest.fixture(scope="session")
+def shout():
+    """A transform that depends on the text and on the record's id, as a sanitizer does."""
+
+    def process(block):
+        return [
+            [None if t is None else ReleasedText(f"{t.upper()}#{r.text_key(i)}") for i, t in enumerate(r.texts)]
+            for r in block
+        ]
+
+    return process

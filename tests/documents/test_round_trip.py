@@ -1,0 +1,269 @@
+"""Identity must give the same bytes back, for every format and on odd input."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wordveil.arrays import ReleasedText
+from wordveil.documents import DocumentSettings, FormatDetails, open_documents, run_documents
+
+BOM = b"\xef\xbb\xbf"
+
+PLAIN = [
+    b"",
+    b"\n",
+    b"\n\n\n",
+    b"one line without end",
+    b"one\ntwo\r\nthree\n\nfive",
+    BOM + b"with a mark\n",
+    BOM,
+    "U+0085\x85 inside\u2028 and \u2029 too\x0b\x0c\x1c\n".encode(),
+    b"lone\rCR\r\r\n",
+    b"NUL \x00 inside\n\x00\n",
+    "naïve 日本語 👩‍👩‍👧 e\u0301 עברית\n".encode(),
+    b"x" * 3_000_000 + b"\n" + b"y" * 100,
+]
+
+JSON_LINES = [
+    b'{"text": "a"}\n',
+    b'{"text":"a","n":1.0e5,"big":123456789012345678901234567890}',
+    b'{ "n" : 1 ,"text"  :   "a\\n\\"b\\"" , "z":null}\r\n\r\n{"text":null}\n \n',
+    BOM + '{"text": "日本 \u2028 é", "o": "\\u00e9\\/"}\n'.encode(),
+    b'{"text": ["a", null, ["b"], []], "x": {"text": 5}}\n{"text": []}\n',
+    b'{"text": "\\ud800 lone", "k": "v"}\n',
+    b'{"text": "nul \\u0000 here", "text": "twice"}\n',
+]
+
+TABLES = [
+    b"id,text\n1,a\n2,b\n",
+    b"id,text\n1,a\n2,",
+    b'id,text\r\n1,"a, ""b""\r\nc\n"\r\n\r\n2,\r\n',
+    b'"id","text","z"\n"1","a","q"\n"2","","r, s"\n',
+    BOM + "text;id\nnaïve;1\n".encode(),
+    b"text|id\na\x00b|1\n",
+    b'text,id\n" lead",1\n',
+    b'text\n""\na\n\n"b,c"\n',
+]
+
+
+def run_bytes(tmp_path: Path, name: str, content: bytes, process, **settings) -> bytes:
+    source, target = tmp_path / name, tmp_path / ("out-" + name)
+    source.write_bytes(content)
+    run_documents(source, target, process, settings=DocumentSettings(**settings))
+    written = target.read_bytes()
+    target.unlink()
+    return written
+
+
+@pytest.mark.parametrize("content", PLAIN)
+@pytest.mark.parametrize("whole", [False, True])
+def test_plain_text_is_unchanged_by_identity(tmp_path, identity, content, whole):
+    details = FormatDetails(whole_file=whole)
+    assert run_bytes(tmp_path, "in.txt", content, identity, details=details) == content
+
+
+@pytest.mark.parametrize("content", JSON_LINES)
+def test_json_lines_are_unchanged_by_identity(tmp_path, identity, content):
+    written = run_bytes(tmp_path, "in.jsonl", content, identity, columns=("text",))
+    assert written == content.replace(b' " lead"', b' " lead"')
+
+
+@pytest.mark.parametrize("content", TABLES)
+def test_tables_are_unchanged_by_identity(tmp_path, identity, content):
+    written = run_bytes(tmp_path, "in.csv", content, identity, columns=("text",))
+    assert written.replace(b'"', b"") == content.replace(b'"', b"")
+    if b'" lead"' not in content:
+        assert written == content
+
+
+def test_tsv_without_quoting_takes_quotes_as_characters(tmp_path, identity):
+    content = b'label\ttext\n1\t"open quote\n2\t5" disk, "x"\n3\t\n'
+    assert run_bytes(tmp_path, "in.tsv", content, identity, columns=("text",)) == content
+    with open_documents(tmp_path / "in.tsv", columns=["text"]) as reader:
+        texts = [record.texts[0] for record in reader if not record.structural]
+    assert texts == ['"open quote', '5" disk, "x"', ""]
+
+
+JSON_FILES = [
+    b"[]",
+    BOM + b" [ ] \n",
+    b'["a", "b"]',
+    b"[null]\n",
+    b'"only"',
+    json.dumps(["x" * 1000, "é"] * 3000, indent=2, ensure_ascii=False).encode() + b"\n",
+]
+
+
+@pytest.mark.parametrize("content", JSON_FILES)
+def test_json_strings_are_unchanged_by_identity(tmp_path, identity, content):
+    assert run_bytes(tmp_path, "in.json", content, identity) == content
+
+
+@pytest.mark.parametrize("indent", [None, 2, "\t"])
+@pytest.mark.parametrize("array", [True, False])
+def test_pretty_printed_json_keeps_its_indentation(tmp_path, shout, indent, array):
+    rows = [{"id": i, "m": {"text": [f"t{i}", None], "n": 1.5}, "z": {"text": "copied"}} for i in range(3)]
+    value = rows if array else rows[0]
+    content = json.dumps(value, indent=indent).encode() + b"\n"
+    written = run_bytes(tmp_path, "in.json", content, shout, columns=("m.text",))
+    for i, row in enumerate(rows):
+        row["m"]["text"][0] = f"T{i}#in.json:{i if array else 0}:0"
+    assert written == json.dumps(value, indent=indent).encode() + b"\n"
+
+
+def test_json_array_larger_than_the_window(tmp_path, identity):
+    rows = [{"text": "abc " * n, "n": [1, {"b": n}]} for n in range(2500)]
+    content = json.dumps(rows).encode()
+    assert len(content) > 5 << 20
+    assert run_bytes(tmp_path, "in.json", content, identity, columns=("text",)) == content
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"))), st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_any_text_survives(lines, end, last):
+    content = (end.join(lines) + end * last).encode()
+    check_identity("in.txt", content)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+selected = st.recursive(st.none() | st.text(), lambda inner: st.lists(inner, max_size=3), max_leaves=4)
+rows = st.dictionaries(st.text(max_size=3).filter(lambda k: k != "t"), json_values, max_size=3)
+
+
+@given(st.lists(st.tuples(rows, selected, st.booleans())), st.sampled_from([None, (",", ":"), (" , ", " : ")]))
+def test_any_json_lines_survive(records, separators):
+    lines = []
+    for row, text, first in records:
+        row = {"t": text, **row} if first else {**row, "t": text}
+        lines.append(json.dumps(row, ensure_ascii=True, separators=separators))
+    content = "".join(line + "\n" for line in lines).encode()
+    details = FormatDetails(ascii_json=True)
+    check_identity("in.jsonl", content, columns=("t",), details=details)
+
+
+@given(st.lists(st.tuples(rows, selected)), st.sampled_from([("t",), ("t", "keep")]))
+def test_dropping_columns_equals_dropping_them_from_the_parsed_line(records, wanted):
+    dumped = [json.dumps({**row, "t": text, "keep": 1.5}) for row, text in records]
+    expected = [{k: v for k, v in json.loads(line).items() if k in wanted} for line in dumped]
+    keep = tuple(name for name in wanted if name != "t")
+    written = check_output("in.jsonl", "\n".join(dumped).encode(), columns=("t",), keep=keep)
+    assert [json.loads(line) for line in written.decode().split("\n") if line] == expected
+
+
+cells = st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=8)
+
+
+@given(st.lists(st.tuples(cells, cells, cells)), st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
+def test_any_table_survives(table, quoting):
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, quoting=quoting, lineterminator="\n")
+    writer.writerows([("a", "t", "b"), *table])
+    check_identity("in.csv", out.getvalue().encode(), columns=("t",))
+
+
+@given(st.lists(st.tuples(cells, cells), min_size=1), st.sampled_from(",;\t|"))
+def test_released_cells_are_read_back_by_the_csv_module(table, delimiter):
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\r\n")
+    writer.writerows([("a", "t"), *[(a, "private") for a, _ in table]])
+    answers = iter([b for _, b in table])
+    written = check_output(
+        "in.csv", out.getvalue().encode(), process=lambda block: [[next(answers)] for _ in block], columns=("t",)
+    )
+    read = list(csv.reader(io.StringIO(written.decode(), newline=""), delimiter=delimiter))
+    assert [tuple(row) for row in read[1:]] == table
+
+
+def check_identity(name: str, content: bytes, **settings) -> None:
+    assert check_output(name, content, **settings) == content
+
+
+def check_output(name: str, content: bytes, process=None, **settings) -> bytes:
+    process = process or (lambda block: [list(record.texts) for record in block])
+    with tempfile.TemporaryDirectory() as folder:
+        return run_bytes(Path(folder), name, content, process, **settings)
+
+
+@pytest.mark.parametrize("name", ["in.jsonl.gz", "in.jsonl.zst"])
+def test_compressed_input_and_output_hold_the_same_bytes(tmp_path, identity, name):
+    content = b"".join(b'{"text": "line %d"}\n' % i for i in range(5000))
+    packed, unpack = compressors()[name.rsplit(".", 1)[1]]
+    half = len(content) // 2
+    details = FormatDetails(section_bytes=20_000)
+    # Two members in the input, many in the output.
+    written = run_bytes(
+        tmp_path, name, packed(content[:half]) + packed(content[half:]), identity, columns=("text",), details=details
+    )
+    assert unpack(written) == content
+    assert run_bytes(tmp_path, name, packed(b""), identity, columns=("text",)) != b""
+
+
+def compressors():
+    import zstandard
+
+    def unpack_zst(data: bytes) -> bytes:
+        return zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read()
+
+    return {"gz": (gzip.compress, gzip.decompress), "zst": (zstandard.ZstdCompressor().compress, unpack_zst)}
+
+
+def test_gzip_output_names_no_file_and_no_time(tmp_path, identity):
+    written = run_bytes(tmp_path, "in.txt.gz", gzip.compress(b"text\n"), identity)
+    flags, time = written[3], written[4:8]
+    assert (flags, time) == (0, b"\0\0\0\0")
+
+
+def test_selected_columns_are_rewritten_and_all_others_copied(tmp_path, shout):
+    content = b'{"b":{"text":"no"},"text":"yes","n":1.50,"u":"\\u00e9"}\n'
+    expected = b'{"b":{"text":"no"},"text":"YES#in.jsonl:0:0","n":1.50,"u":"\\u00e9"}\n'
+    assert run_bytes(tmp_path, "in.jsonl", content, shout, columns=("text",)) == expected
+    table = b'n;text;"q"\n1.50;yes;"a ""b"""\n'
+    expected = b'n;text;"q"\n1.50;YES#in.csv:0:0;"a ""b"""\n'
+    assert run_bytes(tmp_path, "in.csv", table, shout, columns=("text",)) == expected
+
+
+def test_columns_dropped_and_kept_in_tables(tmp_path, shout):
+    table = b'a,text,"b",c\r\n1,x,"2,2",3\r\n'
+    expected = b'text,"b"\r\nX#in.csv:0:0,"2,2"\r\n'
+    assert run_bytes(tmp_path, "in.csv", table, shout, columns=("text",), keep=("b",)) == expected
+    assert (
+        run_bytes(tmp_path, "in.csv", table, shout, columns=("text",), drop_others=True) == b"text\r\nX#in.csv:0:0\r\n"
+    )
+
+
+def test_copied_columns_are_reported(tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b'{"id": 1, "m": {"t": "a", "u": 2}}\n{"m": {"t": "b"}, "other": []}\n')
+    with open_documents(path, columns=["m.t"]) as reader:
+        assert [record.texts for record in reader] == [["a"], ["b"]]
+        assert reader.copied_columns == ["id", "m.u", "other"]
+    with open_documents(path, columns=["m.t"], keep=["id"]) as reader:
+        written = b"".join(reader.render(record, [ReleasedText("x")]) for record in reader)
+        assert reader.copied_columns == ["id"]
+    assert written == b'{"id": 1, "m": {"t": "x"}}\n{"m": {"t": "x"}}\n'
+
+
+def test_quoting_follows_the_header_and_never_the_private_field(tmp_path, shout):
+    content = b'id,text\n1,"quoted, because of the comma"\n2,plain\n'
+    same = lambda block: [[ReleasedText("word")] for _ in block]  # noqa: E731
+    assert run_bytes(tmp_path, "in.csv", content, same, columns=("text",)) == b"id,text\n1,word\n2,word\n"
+    content = b'id,"text"\n1,a\n'
+    assert run_bytes(tmp_path, "in.csv", content, same, columns=("text",)) == b'id,"text"\n1,"word"\n'
+
+
+def test_table_without_header_names_columns_by_number(tmp_path, shout):
+    details = FormatDetails(header=False)
+    written = run_bytes(tmp_path, "in.csv", b"1,a\n2,b\n", shout, columns=("2",), details=details)
+    assert written == b"1,A#in.csv:0:0\n2,B#in.csv:1:0\n"
