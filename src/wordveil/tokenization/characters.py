@@ -104,6 +104,8 @@ def plain_spelling(token: str) -> str:
     Returns:
         The same string where nothing had to change.
     """
+    if token.isascii() and "`" not in token:
+        return token
     folded = token.translate(_FOLD)
     if folded.isascii():
         return folded

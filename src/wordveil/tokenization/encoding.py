@@ -8,8 +8,10 @@ public. This module does not draw words for unknown tokens; it marks them with -
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Literal
 
 import numpy as np
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import IdArray, PrivateText
 from wordveil.errors import ParameterError
 from wordveil.tokenization.patterns import digit_pattern
-from wordveil.tokenization.readings import UNKNOWN, Reading, read, shape, spellings
+from wordveil.tokenization.readings import UNKNOWN, Reading, has_other_readings, read, shape, spellings
 from wordveil.tokenization.schemes import DEFAULT_SCHEME, SCHEMES
 from wordveil.tokenization.tokenizer import Tokenizer
 
@@ -50,12 +52,32 @@ class EncodedText:
         return f"EncodedText(tokens={len(self.ids)}, unknown={self.unknown}, exempt={self.exempt})"
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Token to code: an id, `UNKNOWN`, or -2 - i for `readings[i]`."""
+class _Batch:
+    """All texts of a batch end to end: each token as the number of its type, and the gaps.
 
-    codes: dict[str, int]
-    readings: list[Reading]
+    Numbering the tokens while they are fresh costs one hash each; all later work is per type or vectorised, and
+    few large lists spare the garbage collector.
+    """
+
+    __slots__ = ("_number_of", "_numbers", "ends", "gaps", "types")
+
+    def __init__(self, texts: Sequence[PrivateText], tokenizer: Tokenizer) -> None:
+        self._number_of = defaultdict[str, int](count().__next__)
+        self._numbers = [np.empty(0, np.int32)]
+        self.gaps: list[str] = []
+        for text in texts:
+            self._add(tokenizer.split(text))
+        self.ends = np.cumsum([len(numbers) for numbers in self._numbers])[1:]
+        self.types = list(self._number_of)
+
+    def _add(self, pieces: list[str]) -> None:
+        numbers = map(self._number_of.__getitem__, pieces[1::2])
+        self._numbers.append(np.fromiter(numbers, np.int32, len(pieces) // 2))
+        self.gaps += pieces[::2]
+
+    def numbers(self) -> IdArray:
+        """The type number of every token, shape (tokens,)."""
+        return np.concatenate(self._numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,80 +129,96 @@ class Encoder:
         Edge cases:
             An empty text gives one gap and no ids.
         """
-        pieces = [self.tokenizer.split(text) for text in texts]
-        types: set[str] = set()
-        for alternation in pieces:
-            types.update(alternation[1::2])
-        table = self._resolve(types)
-        return [self._encoded(alternation, table) for alternation in pieces]
+        batch = _Batch(texts, self.tokenizer)
+        readings: list[Reading] = []
+        codes = self._codes(batch.types, readings)
+        return self._encoded(batch, codes, readings)
 
-    def _resolve(self, types: set[str]) -> _Table:
-        """Resolve every distinct token of a batch in two look-ups."""
-        table = _Table({}, [])
-        tokens = self._words(types, table)
-        keys = list(map(str.lower, tokens)) if self.casing == "lower" else tokens
-        codes = self.lookup(keys).tolist() if keys else []
-        table.codes.update(zip(tokens, codes, strict=True))
-        missed = [token for token, code in zip(tokens, codes, strict=True) if code == UNKNOWN]
-        wanted = list({spelling for token in missed for spelling in spellings(token, self.casing)})
-        found = self.lookup(wanted).tolist() if wanted else []
-        known = {spelling: id_ for spelling, id_ in zip(wanted, found, strict=True) if id_ != UNKNOWN}
-        for token in missed:
-            reading = read(token, known, self.casing)
-            if reading.gaps == ("", ""):
-                table.codes[token] = reading.ids[0]
-            else:
-                _add(table, token, reading)
-        return table
-
-    def _words(self, types: set[str], table: _Table) -> list[str]:
-        """The tokens to look up, after public words and numbers have been entered into the table."""
-        tokens = list(types)
+    def _codes(self, types: list[str], readings: list[Reading]) -> IdArray:
+        """One code per type: an id, `UNKNOWN`, or -2 - i for `readings[i]`, which are appended."""
+        codes = np.full(len(types), UNKNOWN, np.int32)
+        rest = np.arange(len(types))
         if self._public:
-            for token in [token for token in tokens if token.casefold() in self._public]:
-                _add(table, token, Reading((), (token,), ()))
-            tokens = [token for token in tokens if token not in table.codes]
-        if self.numbers == "vocabulary":
-            return tokens
-        holds_digit = digit_pattern().search
-        words = [token for token in tokens if holds_digit(token) is None]
-        table.codes.update(dict.fromkeys(types.difference(words, table.codes), UNKNOWN))
-        return words
+            exempt = np.fromiter((token.casefold() in self._public for token in types), np.bool_, len(types))
+            for i in np.flatnonzero(exempt).tolist():
+                codes[i] = _compound(readings, Reading((), (types[i],), ()))
+            rest = rest[~exempt]
+        if self.numbers == "unknown":
+            no_digit = [i for i in rest.tolist() if types[i].isalpha() or not digit_pattern().search(types[i])]
+            rest = np.array(no_digit, np.intp)
+        tokens = [types[i] for i in rest.tolist()]
+        codes[rest] = self._found(list(map(str.lower, tokens)) if self.casing == "lower" else tokens)
+        missed = [i for i in rest[codes[rest] == UNKNOWN].tolist() if has_other_readings(types[i], self.casing)]
+        wanted = list({spelling for i in missed for spelling in spellings(types[i], self.casing)})
+        ids = zip(wanted, self._found(wanted).tolist(), strict=True)
+        known = {spelling: id_ for spelling, id_ in ids if id_ != UNKNOWN}
+        for i in missed:
+            reading = read(types[i], known, self.casing)
+            codes[i] = reading.ids[0] if reading.gaps == ("", "") else _compound(readings, reading)
+        return codes
 
-    def _encoded(self, pieces: list[str], table: _Table) -> EncodedText:
-        tokens = pieces[1::2]
-        codes = list(map(table.codes.__getitem__, tokens))
-        if codes and min(codes) < UNKNOWN:
-            return self._expanded(pieces, codes, table.readings)
-        shapes = np.array(list(map(shape, tokens)), np.uint8) if self.keep_shapes else None
-        return EncodedText(pieces[::2], np.array(codes, np.int32), shapes, 0)
+    def _found(self, words: list[str]) -> IdArray:
+        return self.lookup(words) if words else np.empty(0, np.int32)
 
-    def _expanded(self, pieces: list[str], codes: list[int], readings: list[Reading]) -> EncodedText:
-        """Put the readings of compound and public tokens in their places."""
-        before = pieces[::2]
-        gaps, ids, shapes = before[:1], list[int](), list[int]()
-        exempt = start = 0
-        for i in [i for i, code in enumerate(codes) if code < UNKNOWN]:
-            reading = readings[-2 - codes[i]]
-            exempt += not reading.ids
-            ids += codes[start:i]
-            ids += reading.ids
-            gaps += before[start + 1 : i + 1]
-            gaps[-1] += reading.gaps[0]
-            gaps += reading.gaps[1:]
-            gaps[-1] += before[i + 1]
-            if self.keep_shapes:
-                shapes += map(shape, pieces[2 * start + 1 : 2 * i : 2])
-                shapes += reading.shapes
-            start = i + 1
-        ids += codes[start:]
-        gaps += before[start + 1 :]
+    def _encoded(self, batch: _Batch, codes: IdArray, readings: list[Reading]) -> list[EncodedText]:
+        """Cut the batch into texts again, putting the readings of compound and public tokens in their places."""
+        numbers = batch.numbers()
+        ids = codes[numbers]
+        shapes = None
         if self.keep_shapes:
-            shapes += map(shape, pieces[2 * start + 1 :: 2])
-        kept = np.array(shapes, np.uint8) if self.keep_shapes else None
-        return EncodedText(gaps, np.array(ids, np.int32), kept, exempt)
+            shapes = np.fromiter(map(shape, batch.types), np.uint8, len(batch.types))[numbers]
+        compound = np.flatnonzero(ids < UNKNOWN)
+        places, cuts = compound.tolist(), np.searchsorted(compound, batch.ends).tolist()
+        encoded = []
+        start = cut = 0
+        for number, (end, next_cut) in enumerate(zip(batch.ends.tolist(), cuts, strict=True)):
+            gaps = batch.gaps[start + number : end + number + 1]
+            text = EncodedText(gaps, ids[start:end], None if shapes is None else shapes[start:end], 0)
+            if next_cut > cut:
+                text = _expanded(text, [i - start for i in places[cut:next_cut]], readings)
+            encoded.append(text)
+            start, cut = end, next_cut
+        return encoded
 
 
-def _add(table: _Table, token: str, reading: Reading) -> None:
-    table.codes[token] = -2 - len(table.readings)
-    table.readings.append(reading)
+def _expanded(text: EncodedText, places: list[int], readings: list[Reading]) -> EncodedText:
+    """The text with the readings of the tokens at `places` written out; uses up its gaps."""
+    codes, before = text.ids.tolist(), text.gaps
+    ids, gaps = list[int](), list[str]()
+    exempt = start = 0
+    for i in places:
+        own_ids, own_gaps, _ = readings[-2 - codes[i]]
+        ids += codes[start:i]
+        ids += own_ids
+        if not own_ids:
+            exempt += 1
+            gaps += before[start:i]
+            before[i + 1] = before[i] + own_gaps[0] + before[i + 1]
+        else:  # readings with ids open with an empty gap
+            gaps += before[start : i + 1]
+            gaps += own_gaps[1:-1]
+            if own_gaps[-1]:
+                before[i + 1] = own_gaps[-1] + before[i + 1]
+        start = i + 1
+    ids += codes[start:]
+    gaps += before[start:]
+    shapes = None if text.shapes is None else _expanded_shapes(text, text.shapes, places, readings)
+    return EncodedText(gaps, np.array(ids, np.int32), shapes, exempt)
+
+
+def _expanded_shapes(
+    text: EncodedText, shapes: NDArray[np.uint8], places: list[int], readings: list[Reading]
+) -> NDArray[np.uint8]:
+    kept = list[int]()
+    start = 0
+    for i in places:
+        kept += shapes[start:i].tolist()
+        kept += readings[-2 - int(text.ids[i])].shapes
+        start = i + 1
+    return np.array(kept + shapes[start:].tolist(), np.uint8)
+
+
+def _compound(readings: list[Reading], reading: Reading) -> int:
+    """Append a reading and return the code that stands for it."""
+    readings.append(reading)
+    return -1 - len(readings)

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from wordveil.tokenization.characters import LAYOUT, plain_spelling
 
-__all__ = ["UNKNOWN", "Reading", "forms", "read", "shape", "spellings", "split_contraction"]
+__all__ = ["UNKNOWN", "Reading", "forms", "has_other_readings", "read", "shape", "spellings", "split_contraction"]
 
 UNKNOWN = -1
 """Stands for a token outside the vocabulary in arrays of token ids."""
@@ -54,13 +54,12 @@ def forms(text: str, casing: Literal["lower", "cased"]) -> tuple[str, ...]:
     Returns:
         Distinct spellings; the first is the surface in the vocabulary's casing.
     """
+    if casing == "lower" and text.isascii() and "`" not in text:
+        return (text.lower(),)
     plain = plain_spelling(text)
-    found = [text, plain]
     if casing == "lower":
-        found = [text.lower(), plain.lower()]
-    else:
-        found += [plain.lower(), plain[:1].upper() + plain[1:].lower()]
-    return tuple(dict.fromkeys(found))
+        return (text.lower(),) if plain == text else (text.lower(), plain.lower())
+    return tuple(dict.fromkeys((text, plain, plain.lower(), plain[:1].upper() + plain[1:].lower())))
 
 
 def shape(text: str) -> int:
@@ -90,6 +89,11 @@ def split_contraction(text: str) -> tuple[str, str] | None:
     return None
 
 
+def has_other_readings(token: str, casing: Literal["lower", "cased"]) -> bool:
+    """Whether anything is left to try for a token whose first form is not in the vocabulary."""
+    return casing == "cased" or not (token.isascii() and token.isalpha()) or token.lower() in _FUSED
+
+
 def spellings(token: str, casing: Literal["lower", "cased"]) -> Iterator[str]:
     """Every spelling that `read` may ask for; a superset, so that one look-up call serves a whole batch.
 
@@ -102,6 +106,8 @@ def spellings(token: str, casing: Literal["lower", "cased"]) -> Iterator[str]:
     """
     yield from forms(token, casing)
     plain = plain_spelling(token)
+    if plain.isalpha() and plain.lower() not in _FUSED:
+        return
     for part in {*_parts(plain)}:
         yield from forms(part, casing)
         if part.lower() in _FULL_WORDS:
@@ -111,6 +117,7 @@ def spellings(token: str, casing: Literal["lower", "cased"]) -> Iterator[str]:
 def _parts(plain: str) -> Iterator[str]:
     """All strings that a cut may produce, without deciding which cut applies."""
     yield from _NUMBER_GAP.split(plain)[::2]
+    yield plain.removesuffix(".")
     pieces = plain.split("-")
     for piece in (plain, *pieces):
         yield piece
@@ -143,8 +150,10 @@ class _Reader(NamedTuple):
     casing: Literal["lower", "cased"]
 
     def read(self, token: str) -> Reading:
+        if reading := self._whole(token):
+            return reading
         plain = plain_spelling(token)
-        reading = self._whole(token) or self._contraction(plain, 2) or self._hyphens(plain) or self._numbers(plain)
+        reading = self._contraction(plain, 2) or self._hyphens(plain) or self._numbers(plain)
         if reading is None and plain.endswith(".") and (reading := self._whole(plain[:-1])):
             return reading._replace(gaps=("", "."))
         return reading or _unknown(token)
@@ -180,9 +189,11 @@ class _Reader(NamedTuple):
     def _numbers(self, plain: str) -> Reading | None:
         """Numbers that one space joins into one token; reached only where numbers may be words at all."""
         pieces = _NUMBER_GAP.split(plain)
+        if len(pieces) == 1:
+            return None
         parts = [self._whole(piece) for piece in pieces[::2]]
         found = [part for part in parts if part is not None]
-        return _joined(found, " ") if len(found) == len(parts) > 1 else None
+        return _joined(found, " ") if len(found) == len(parts) else None
 
 
 def _unknown(text: str) -> Reading:
