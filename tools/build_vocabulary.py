@@ -91,12 +91,14 @@ def reduce_views(first: Floats, second: Floats) -> NDArray[np.float64]:
     variances, axes = variances[::-1][:DIMENSIONS], axes[:, ::-1][:, :DIMENSIONS]
     # An eigenvector's sign is arbitrary; fixing it keeps files comparable between linear-algebra libraries.
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(DIMENSIONS)])
-    return joined @ (axes * variances**-0.25)
+    reduced: NDArray[np.float64] = joined @ (axes * variances**-0.25)
+    return reduced
 
 
 def _unit_rows(view: Floats) -> NDArray[np.float64]:
     centred = view - view.mean(axis=0, dtype=np.float64)
-    return centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    unit: NDArray[np.float64] = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    return unit
 
 
 def quantise(matrix: NDArray[np.float64]) -> tuple[NDArray[np.int8], Floats]:

@@ -148,11 +148,13 @@ def _attention(weights: dict[str, Floats], name: str, x: Floats, batch: int, len
     scores = query @ key.transpose(0, 1, 3, 2) / np.float32((WIDTH // HEADS) ** 0.5)
     scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
     scores /= scores.sum(axis=-1, keepdims=True)
-    return (scores @ value).transpose(0, 2, 1, 3).reshape(batch * length, WIDTH)
+    mixed: Floats = (scores @ value).transpose(0, 2, 1, 3).reshape(batch * length, WIDTH)
+    return mixed
 
 
 def _linear(weights: dict[str, Floats], name: str, x: Floats) -> Floats:
-    return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+    product: Floats = x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+    return product
 
 
 def _normalize(weights: dict[str, Floats], name: str, x: Floats) -> Floats:

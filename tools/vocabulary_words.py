@@ -48,11 +48,14 @@ class ListSource:
 
 
 def choose_words(model: Model, rows: int) -> tuple[list[str], dict[str, int], list[ListSource]]:
-    """Returns the words in their final order, how many each group gave, and the list sources.
+    """Chooses the words of the vocabulary.
 
     Args:
         model: The model whose whole-word pieces come first.
         rows: Number of words wanted; the listed words fill up what the other groups leave.
+
+    Returns:
+        The words in their final order, how many each group gave, and the list sources.
     """
     own = [piece for piece in model.pieces if LETTERS.fullmatch(piece)]
     chosen = list(dict.fromkeys([*own, *CONTRACTIONS, *CONTRACTION_PARTS]))
