@@ -101,7 +101,10 @@ def test_plain_text_has_no_columns(tmp_path):
 
 def test_tables_without_a_chosen_column_list_what_there_is(tmp_path):
     (tmp_path / "in.csv").write_bytes(b"a,b\n1,2\n")
-    with pytest.raises(ParameterError, match=r"must name the text columns; .*has: a, b"), open_documents(tmp_path / "in.csv") as reader:
+    with (
+        pytest.raises(ParameterError, match=r"must name the text columns; .*has: a, b"),
+        open_documents(tmp_path / "in.csv") as reader,
+    ):
         list(reader)
 
 

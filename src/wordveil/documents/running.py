@@ -258,7 +258,8 @@ class _FileRun:
                 self._sink.end_section()
         self._records += len(block)
         self._documents += len(documents)
-        if self._journal is not None and (block[-1].closes_section or self._sink.resumable_anywhere):
+        anywhere = self._sink.resumable_anywhere and not self._job.settings.line_buffered
+        if self._journal is not None and (block[-1].closes_section or anywhere):
             self._save(self._sink.checkpoint())
         if self._job.progress is not None:
             self._job.progress(self._reader.bytes_done, self._reader.bytes_total, self._documents)

@@ -99,6 +99,8 @@ def tree_files(root: Path, settings: DocumentSettings) -> tuple[list[str], list[
 def _run_tree(source: str, destination: str, job: Job) -> DocumentSummary:
     root, target = Path(source).resolve(), Path(destination).resolve()
     _check_tree(root, target, destination)
+    if target.is_dir() and any(target.iterdir()) and not (job.resume and journal_path(target).exists()):
+        raise ParameterError("destination", destination, "must be a new or empty directory for a tree.")
     taken, skipped = tree_files(root, job.settings)
     if not taken:
         raise ParameterError("source", source, "holds no file of a known format that fits the pattern.")
@@ -106,10 +108,12 @@ def _run_tree(source: str, destination: str, job: Job) -> DocumentSummary:
     journal = Journal(journal_path(target), facts)
     partial = partial_path(target)
     if job.resume and journal.load():
-        if not partial.is_dir():
+        if not (partial.is_dir() or (journal.complete and target.is_dir())):
             raise ResumeError("The unfinished output of the interrupted run is gone. Start without --resume.")
         job.tally.restore(journal.tally)
     else:
+        # The journal goes first: a stale one must never speak of the new temporary directory.
+        journal.remove()
         remove_partial(partial)
         partial.mkdir(mode=0o700)
         journal.tally = dict(job.tally.save())
@@ -120,6 +124,8 @@ def _run_tree(source: str, destination: str, job: Job) -> DocumentSummary:
         remove_partial(partial)
         journal.remove()
         raise
+    journal.complete = True
+    journal.save()
     _publish_tree(partial, target)
     journal.remove()
     return DocumentSummary(
@@ -169,8 +175,8 @@ def _shifted(progress: Progress | None, before: int, total: int, documents: int)
 
 
 def _check_tree(root: Path, target: Path, destination: str) -> None:
-    if destination == "-" or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
-        raise ParameterError("destination", destination, "must be a new or empty directory for a tree.")
+    if destination == "-" or (target.exists() and not target.is_dir()):
+        raise ParameterError("destination", destination, "must be a directory for a tree.")
     if not target.parent.is_dir():
         raise ParameterError("destination", destination, "must lie in an existing directory.")
     if target.is_relative_to(root) or root.is_relative_to(target):
@@ -185,6 +191,8 @@ def _tree_identity(root: Path, taken: list[str]) -> str:
 
 
 def _publish_tree(partial: Path, target: Path) -> None:
+    if not partial.is_dir():
+        return  # the interrupted run was killed after the rename
     if target.is_dir():
         target.rmdir()
     partial.chmod(usual_mode(0o777))

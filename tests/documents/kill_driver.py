@@ -1,0 +1,153 @@
+"""Kills runs with SIGKILL at every step that touches the disk, resumes them, prints what came of it as JSON.
+
+Run as: kill_driver.py SOURCE DESTINATION COLUMNS SECTION BLOCK. A child process is forked for every point of death:
+before and after each fsync, rename and removal, and inside the transform. Then a second child resumes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from wordveil.arrays import ReleasedText
+from wordveil.documents import DocumentSettings, FormatDetails, Record, is_resumable, run_documents
+
+
+class Counts:
+    """A tally of characters, to see that a resume neither loses nor doubles counts."""
+
+    def __init__(self) -> None:
+        self.characters = 0
+
+    def save(self) -> dict[str, int]:
+        return {"characters": self.characters}
+
+    def restore(self, saved: Any) -> None:
+        self.characters = saved.get("characters", 0)
+
+
+class Death:
+    """Kills this process at the n-th step."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def step(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            self.step()
+            answer = function(*args, **kwargs)
+            self.step()
+            return answer
+
+        return wrapped
+
+
+def run(arguments: list[str], steps: int, *, resume: bool) -> None:
+    source, destination, columns, section, block = arguments
+    death, counts = Death(steps), Counts()
+    os.fsync = death.around(os.fsync)
+    for name in ("replace", "unlink", "mkdir", "rmdir"):
+        setattr(pathlib.Path, name, death.around(getattr(pathlib.Path, name)))
+
+    def process(records: list[Record]) -> list[list[ReleasedText | None]]:
+        death.step()
+        counts.characters += sum(len(text or "") for record in records for text in record.texts)
+        return [
+            [None if t is None else ReleasedText(f"{t.upper()}#{r.text_key(i)}") for i, t in enumerate(r.texts)]
+            for r in records
+        ]
+
+    settings = DocumentSettings(
+        columns=tuple(columns.split(",")) if columns else (),
+        details=FormatDetails(section_bytes=int(section), row_group_rows=7),
+        block_characters=int(block),
+    )
+    summary = run_documents(source, destination, process, settings=settings, resume=resume, tally=counts)
+    print(json.dumps([summary.documents, summary.resumed_documents, counts.characters]), flush=True)
+
+
+def in_child(arguments: list[str], steps: int, *, resume: bool) -> tuple[int, list[int]]:
+    """Exit status (-9 when killed) and what the run counted."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(writing, 1)
+        try:
+            run(arguments, steps, resume=resume)
+        except BaseException as error:  # noqa: BLE001 (a forked child must not return into the parent's code)
+            print(repr(error), file=sys.stderr, flush=True)
+            os._exit(1)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        printed = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status), json.loads(printed or "[]")
+
+
+def content(path: pathlib.Path) -> dict[str, str]:
+    files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+    return {p.relative_to(path.parent).as_posix(): p.read_bytes().hex() for p in files}
+
+
+def finished_tree(path: pathlib.Path) -> bool:
+    """Whether a tree is in place and nothing is left to resume: a run that died after its last step."""
+    return path.is_dir() and any(path.iterdir()) and not is_resumable(path)
+
+
+def remove(path: pathlib.Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def main(arguments: list[str]) -> None:
+    destination = pathlib.Path(arguments[1])
+    if destination.suffix == ".parquet":
+        import pyarrow.parquet  # noqa: F401 (once for all children)
+    status, counted = in_child(arguments, 0, resume=False)
+    assert status == 0
+    expected = content(destination)
+    remove(destination)
+    outcomes = []
+    for steps in range(1, 10_000):
+        killed, _ = in_child(arguments, steps, resume=False)
+        early = bool(content(destination)) if destination.exists() else False
+        half = is_resumable(destination)
+        for limit in (3 + steps % 5, 0):  # the resumed run may be killed too
+            if finished_tree(destination):
+                resumed, recounted = 0, [counted[0], 0, counted[2]]
+                break
+            resumed, recounted = in_child(arguments, limit, resume=True)
+            if resumed == 0:
+                break
+            assert (resumed, limit > 0) == (-signal.SIGKILL, True)
+        outcomes.append(
+            {
+                "killed": killed,
+                "resumed": resumed,
+                "same": content(destination) == expected,
+                "early_and_wrong": early and content(destination) != expected,
+                "half": half,
+                "taken_over": recounted[1],
+                "counts_equal": [recounted[0], recounted[2]] == [counted[0], counted[2]],
+                "left": sorted(p.name for p in destination.parent.iterdir() if p.name.startswith(".")),
+            }
+        )
+        remove(destination)
+        if killed == 0:
+            break
+    print(json.dumps(outcomes))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
