@@ -1,0 +1,1 @@
+"""The command `wordveil`: thin adapters over the library, no logic of their own."""

@@ -1,0 +1,73 @@
+"""Entry point: loads only the module of the command that is used, and turns errors into one line and exit code 2."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from wordveil import __version__
+from wordveil.errors import WordveilError
+
+__all__ = ["build_app", "main"]
+
+COMMANDS: dict[str, str] = {
+    "sanitize": "Sanitize text files, tables, a directory or standard input.",
+    "vocabulary": "Import, inspect and query vocabularies.",
+    "mechanisms": "List mechanisms with promise, standing and paper.",
+    "explain": "Explain a guarantee in plain words, with worked word pairs.",
+    "calibrate": "Find the epsilon at which a typical word stays with a given probability.",
+    "bench": "Measure tokens per second against this machine's own product rate.",
+}
+"""Command -> its line in the overview; `wordveil.cli.NAME` holds a function NAME, or `app` for a group."""
+
+
+def build_app(wanted: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
+    """Return the command line with the wanted commands loaded and the others present by name only."""
+    app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+    app.callback()(_root)
+    for name, line in COMMANDS.items():
+        if name not in wanted:
+            app.command(name, help=line)(_not_loaded)
+            continue
+        module = importlib.import_module(f"wordveil.cli.{name}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name, help=line)
+        else:
+            app.command(name)(getattr(module, name))
+    return app
+
+
+def _not_loaded() -> None:
+    raise AssertionError("the command's module was not loaded")  # main() loads every command that is named
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"wordveil {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
+    debug: bool = typer.Option(False, "--debug", help="Show a traceback instead of a one-line error."),
+) -> None:
+    """Release text with a stated, checkable privacy guarantee."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; errors print one line and exit with code 2, unless --debug is given."""
+    given = sys.argv[1:] if arguments is None else arguments
+    app = build_app([word for word in given if word in COMMANDS])
+    try:
+        app(args=given, prog_name="wordveil")
+    except (WordveilError, OSError) as error:
+        if "--debug" in given:
+            raise
+        typer.echo(f"wordveil: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("wordveil: interrupted; where the output is a file, --resume continues the run.", err=True)
+        sys.exit(130)

@@ -1,0 +1,114 @@
+"""`wordveil vocabulary`: import an embedding file, show a vocabulary's facts, list neighbours of a public word."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wordveil.cli.common import VocabularyOption, open_vocabulary, say
+
+__all__ = ["app"]
+
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+
+IMPORT_SAMPLE = 200  # public words behind the recorded default epsilons; `calibrate` uses 1 000
+DEFAULTS = ("laplace", "santext", "tem")
+
+
+@app.command("import")
+def import_(
+    source: Annotated[Path, typer.Argument(metavar="SRC", help="Embedding file or folder.")],
+    destination: Annotated[Path, typer.Argument(metavar="DEST", help="Vocabulary directory to create.")],
+    format: Annotated[str | None, typer.Option("--format", help="Format; found out from name and content.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Short name shown to users.")] = None,
+    casing: Annotated[str | None, typer.Option("--casing", help="lower or cased; found out from the words.")] = None,
+    candidates: Annotated[
+        str, typer.Option("--candidates", help="Which entries may be output: words or all.")
+    ] = "words",
+    limit: Annotated[int | None, typer.Option("--limit", help="Take so many rows from the start.")] = None,
+    calibrate: Annotated[bool, typer.Option(help="Record default epsilons (takes a few seconds).")] = True,
+) -> None:
+    """Convert an embedding file to wordveil's own form: checked, memory-mapped, with a word index."""
+    from wordveil.embeddings.importing import import_embeddings
+
+    embeddings = import_embeddings(
+        source,
+        destination,
+        format=format,
+        name=name,
+        casing=casing,
+        candidate_rule=candidates,
+        limit=limit,
+        progress=_show_rows if sys.stderr.isatty() else None,
+    )
+    if calibrate:
+        from wordveil.calibration import calibrate as find
+        from wordveil.cli.common import build_mechanism
+
+        found = {m: find(embeddings, build_mechanism(m, 1.0), sample=IMPORT_SAMPLE).epsilon for m in DEFAULTS}
+        embeddings = embeddings.record(default_epsilon={m: float(f"{epsilon:.3g}") for m, epsilon in found.items()})
+    _print_facts(embeddings)
+
+
+def _show_rows(rows: int, share: float | None) -> None:
+    end = "" if share is None else f" ({share:.0%})"
+    typer.echo(f"\r{rows:,} rows{end}", nl=False, err=True)
+
+
+@app.command()
+def info(
+    vocabulary: VocabularyOption = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Recompute the checksum.")] = False,
+) -> None:
+    """Show what a vocabulary's header records."""
+    embeddings = open_vocabulary(vocabulary)
+    _print_facts(embeddings)
+    if verify:
+        embeddings.verify()
+        typer.echo("checksum: verified")
+
+
+def _print_facts(embeddings: object) -> None:
+    from wordveil.embeddings.table import Embeddings
+
+    assert isinstance(embeddings, Embeddings)
+    header = embeddings.header
+    facts = {
+        "name": header.name,
+        "source": header.source,
+        "licence": header.licence or "not recorded",
+        "words": f"{len(embeddings):,}, of which {len(embeddings.candidates):,} may be output",
+        "dimensions": header.dimensions,
+        "casing": header.casing,
+        "normalisation": header.normalisation,
+        "checksum": header.checksum,
+        "default epsilon": ", ".join(f"{m} {header.default_epsilon[m]:g}" for m in header.default_epsilon) or "none",
+    }
+    for key, value in facts.items():
+        typer.echo(f"{key + ':':17}{value}")
+
+
+@app.command()
+def neighbors(
+    word: Annotated[str, typer.Argument(help="A public word of the vocabulary.")],
+    vocabulary: VocabularyOption = None,
+    count: Annotated[int, typer.Option("--count", "-k", help="How many.")] = 10,
+) -> None:
+    """List the nearest words that may be output, with Euclidean distances."""
+    from wordveil.errors import ParameterError
+    from wordveil.kernels.nearest import NearestWords
+
+    embeddings = open_vocabulary(vocabulary)
+    id_ = embeddings.id(word)
+    if id_ is None:
+        raise ParameterError("word", word, "is not in this vocabulary.")
+    wanted = min(count + 1, len(embeddings.candidates))
+    ids, distances = NearestWords(embeddings.vectors, embeddings.candidates).top(embeddings.vectors[[id_]], wanted)
+    listed = [(i, t) for i, t in zip(ids[0].tolist(), distances[0].tolist(), strict=True) if i != id_][:count]
+    if not listed:
+        say("no other word may be output")
+    for i, t in listed:
+        typer.echo(f"{t:9.4f}  {embeddings.words[i]}")

@@ -1,0 +1,1 @@
+"""Reports for people: JSON and self-contained HTML pages."""

@@ -1,0 +1,193 @@
+"""A run: a document set through a sanitizer, streamed, atomic, resumable, with a report.
+
+The noise of a text is placed by its document id (input name, record ordinal, position in the record) and its
+content, under one key a run. The key lies in a 0600 file beside the output until the run has succeeded, so that a
+resumed run draws the noise it would have drawn.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wordveil.arrays import PrivateText, ReleasedText
+from wordveil.documents import (
+    DocumentSettings,
+    Record,
+    is_resumable,
+    load_run_key,
+    remove_run_key,
+    run_documents,
+    run_key_path,
+    save_run_key,
+)
+from wordveil.guarantees import Guarantee
+from wordveil.randomness import RandomSource
+from wordveil.release import Provenance, disclosures
+from wordveil.sanitizer import Sanitizer
+
+__all__ = ["RunReport", "run_source", "sanitize_documents"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunReport:
+    """What a run released; no private word, no count that the release does not show anyway.
+
+    Attributes:
+        guarantee: The promise per unit.
+        disclosed: What is disclosed whatever the noise, copied columns included.
+        provenance: Mechanism, vocabulary and checksums.
+        documents: Texts are grouped in so many documents.
+        tokens: Tokens randomized.
+        exempt: Public words that passed verbatim.
+        files: Files written.
+        skipped_files: Files of a tree that were not read.
+        resumed_documents: Documents taken over from an interrupted run.
+        finished: Time of the end, UTC, ISO 8601.
+        seconds: Wall-clock time of this process's part.
+        tokens_per_second: Tokens of this process's part over its time.
+    """
+
+    guarantee: Guarantee
+    disclosed: tuple[str, ...]
+    provenance: Provenance
+    documents: int
+    tokens: int
+    exempt: int
+    files: int
+    skipped_files: tuple[str, ...]
+    resumed_documents: int
+    finished: str
+    seconds: float
+    tokens_per_second: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**facts, "guarantee": self.guarantee.as_dict(), "provenance": asdict(self.provenance)}
+
+
+@dataclass
+class _Counts:
+    """Counts that survive a resume."""
+
+    tokens: int = 0
+    exempt: int = 0
+    tokens_here: int = field(default=0, repr=False)
+
+    def save(self) -> Mapping[str, Any]:
+        return {"tokens": self.tokens, "exempt": self.exempt}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        self.tokens, self.exempt = saved.get("tokens", 0), saved.get("exempt", 0)
+
+
+def run_source(destination: str | os.PathLike[str], *, resume: bool = False) -> RandomSource:
+    """Return the randomness of a run: a fresh key, or the key of the interrupted run at this destination.
+
+    Raises:
+        ResumeError: If an interrupted run is there but its key is missing or readable by others.
+    """
+    if resume and os.fspath(destination) != "-" and is_resumable(destination):
+        return RandomSource(load_run_key(run_key_path(destination)))
+    return RandomSource()
+
+
+def sanitize_documents(
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    sanitizer: Sanitizer,
+    *,
+    settings: DocumentSettings | None = None,
+    resume: bool = False,
+    progress: Callable[[int, int | None, int, int], None] | None = None,
+) -> RunReport:
+    """Sanitize a file, a directory tree or standard input, in its own format.
+
+    Args:
+        source: A file, a directory, or "-".
+        destination: A file, a directory for a directory, or "-".
+        sanitizer: The pipeline; give it `run_source(destination, resume=resume)` as its source to be able to resume.
+        settings: How documents are read.
+        resume: Continue an interrupted run with the same input and settings; starts anew where there is none.
+        progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
+
+    Returns:
+        The report of the run.
+
+    Raises:
+        DocumentFormatError: If the input is malformed; no output remains.
+        ResumeError: If the interrupted run had another input, other settings, vocabulary or version.
+    """
+    settings = settings or DocumentSettings()
+    counts = _Counts()
+    key_path = run_key_path(destination) if os.fspath(destination) != "-" else None
+    if key_path is not None:
+        save_run_key(key_path, sanitizer.source.export_key())
+    started = time.perf_counter()
+    try:
+        summary = run_documents(
+            source,
+            destination,
+            lambda records: _release(sanitizer, records, counts),
+            settings=settings,
+            fingerprint=_fingerprint(sanitizer),
+            resume=resume,
+            progress=None if progress is None else lambda done, total, n: progress(done, total, n, counts.tokens),
+            tally=counts,
+        )
+    finally:
+        if key_path is not None and not is_resumable(destination):
+            remove_run_key(key_path)
+    seconds = time.perf_counter() - started
+    return RunReport(
+        guarantee=sanitizer.guarantee,
+        disclosed=_run_disclosures(sanitizer, summary.copied_columns, tree=Path(source).is_dir()),
+        provenance=sanitizer.provenance,
+        documents=summary.documents,
+        tokens=counts.tokens,
+        exempt=counts.exempt,
+        files=summary.files,
+        skipped_files=tuple(summary.skipped_files),
+        resumed_documents=summary.resumed_documents,
+        finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        seconds=seconds,
+        tokens_per_second=counts.tokens_here / seconds,
+    )
+
+
+def _release(sanitizer: Sanitizer, records: list[Record], counts: _Counts) -> list[list[ReleasedText | None]]:
+    """Sanitize every text of a block of records and put them back by record."""
+    texts: list[PrivateText] = []
+    ids: list[str] = []
+    for record in records:
+        for index, text in enumerate(record.texts):
+            if text is not None:
+                texts.append(text)
+                ids.append(record.text_key(index))
+    batch = sanitizer.release_batch(texts, ids=ids)
+    counts.tokens += batch.tokens
+    counts.tokens_here += batch.tokens
+    counts.exempt += batch.exempt
+    released = iter(batch.texts)
+    return [[None if text is None else next(released) for text in record.texts] for record in records]
+
+
+def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
+    options = asdict(sanitizer.options)
+    options["public_words"] = sorted(sanitizer.options.public_words)
+    return {"options": options, **asdict(sanitizer.provenance)}
+
+
+def _run_disclosures(sanitizer: Sanitizer, copied_columns: list[str], *, tree: bool) -> tuple[str, ...]:
+    said = list(disclosures(sanitizer.options))
+    said.append("the number of documents, their order, and which of their texts are empty or null")
+    if copied_columns:
+        said.append("these columns, copied unchanged: " + ", ".join(copied_columns))
+    if tree:
+        said.append("file names and the directory tree, copied unchanged")
+    return tuple(said)
