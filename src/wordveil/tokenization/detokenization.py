@@ -25,7 +25,7 @@ _LETTER = r"[^\W\d_]"
 _SENTENCE = rf"(?<=[.!?…])[{_CLOSING}]*(?:[ \t\r\n\xa0]|<[A-Za-z/][^<>]{{0,30}}>)+[{_OPENING}]*{_LETTER}"
 # One character set in front lets `re` skip to the few places where something can happen.
 _STARTS = re.compile(rf"[.!?…]{_SENTENCE}")
-_STARTS_AND_I = re.compile(rf"[.!?…i](?:{_SENTENCE}|(?<=i)(?<![\w'’\-]i)(?![\w\-.]))")
+_STARTS_AND_I = re.compile(rf"[.!?…i](?:{_SENTENCE}|(?<=i)(?<![\w'’\-]i)(?![\w\-]|\.\w))")
 _FIRST = re.compile(rf"(?:[^\w<]|<[A-Za-z/][^<>]{{0,30}}>)*+{_LETTER}")
 
 

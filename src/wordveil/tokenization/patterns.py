@@ -34,7 +34,7 @@ _SPACE = character_class(LAYOUT)
 _INNER_SPACE = " \xa0\u2007\u2009\u202f"
 _T = f"[^{_GAP}]"
 """Any token character."""
-_LABEL = f"{_T}{{1,63}}"
+_LABEL = f"{_T}{{1,63}}+"
 _JOIN = character_class(APOSTROPHES + HYPHENS)
 _PLAIN_LETTER = "[A-Za-zÀ-ÖØ-öø-ʯͰ-ͳͶͷͻ-ͽΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯ]"
 _IDEOGRAPH = (
@@ -49,7 +49,8 @@ _ADDRESS_END = r"(?<=[^" + character_class("".join(GAP_CHARACTERS - set("/=&#_~+
 _ADDRESS_REST = f"{_ADDRESS_CHARACTER}*{_ADDRESS_END}"
 
 _URL = rf"(?i:(?:[a-z][a-z0-9+.\-]{{1,15}}://|www\d{{0,3}}\.|mailto:)){_ADDRESS_CHARACTER}{_ADDRESS_REST}"
-_EMAIL = rf"{_T}(?:{_T}|[.!#$%&'*+/=?^_`{{|}}~\-]){{0,63}}@{_T}{{1,255}}(?:[.\-_:]{_LABEL}){{0,30}}"
+_LOCAL_PART = "[^" + character_class("".join(GAP_CHARACTERS - set(".!#$%&'*+/=?^_`{|}~-"))) + "]"
+_EMAIL = rf"{_T}{_LOCAL_PART}{{0,63}}+@{_T}{{1,255}}+(?:[.\-_:]{_LABEL}){{0,30}}"
 _HANDLE = rf"[@#]{_T}++(?:[_.@\-]{_T}++)*"
 
 _TOP_LEVEL = (
@@ -82,7 +83,7 @@ def _number() -> str:
     digit = f"[{number_class()}]"
     no_digit = f"[^{_GAP}{number_class()}]"
     opening = rf"(?:\+?\({digit}{{1,6}}\)[{_INNER_SPACE}.\-/]?(?={digit})|[+$]{{1,2}}(?=\(?{digit}))?"
-    lead = rf"(?:{no_digit}{{1,63}}+[\-‐‑_./\\$]?){{0,8}}"
+    lead = rf"(?:{no_digit}{{1,40}}+[\-‐‑_./\\$]?){{0,5}}"
     tail = "|".join(
         [
             rf"[\-‐‑_./\\@]{_T}++",
@@ -97,7 +98,7 @@ def _number() -> str:
 
 def _plain_word() -> str:
     """A word in the common alphabets, if nothing after it could make it part of something longer."""
-    longer = rf"{_T}|[@._\-‐‑/\\$]{_T}|:(?:{_T}|[/\\:])"
+    longer = rf"{_T}|[@+._\-‐‑/\\$]{_T}|:(?:{_T}|[/\\:])"
     return rf"{_PLAIN_LETTER}++(?:[{_JOIN}]{_PLAIN_LETTER}++)*+(?!{longer})"
 
 
