@@ -1,0 +1,285 @@
+"""Runs over files, trees and pipes: blocks, sections, atomic output, ids, progress."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import select
+import stat
+import subprocess
+import sys
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wordveil.arrays import ReleasedText
+from wordveil.documents import DocumentSettings, FormatDetails, OutputWriter, Record, run_documents, tree_files
+from wordveil.documents.running import blocks
+from wordveil.errors import DocumentFormatError, ParameterError
+
+LINES = b"".join(b'{"t": "line number %d", "n": %d}\n' % (n, n) for n in range(200))
+PIPE = """
+import sys
+from wordveil.documents import DocumentSettings, run_documents
+settings = DocumentSettings(format=sys.argv[1], columns=tuple(sys.argv[2:]), line_buffered=True)
+shout = lambda block: [[text and text.upper() for text in record.texts] for record in block]
+run_documents("-", "-", shout, settings=settings)
+"""
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in.jsonl.gz", "in.jsonl.zst"])
+def test_output_bytes_do_not_depend_on_the_block(tmp_path, shout, name):
+    import zstandard
+
+    packed = {"txt": LINES, "gz": gzip.compress(LINES), "zst": zstandard.compress(LINES)}[name.rsplit(".", 1)[1]]
+    (tmp_path / name).write_bytes(packed)
+    columns = () if name == "in.txt" else ("t",)
+    written, calls = set(), []
+    for block in (1, 50, 999, 1000, 5000, 10**9):
+        count = []
+
+        def counted(records, count=count):
+            count.append(len(records))
+            return shout(records)
+
+        details = FormatDetails(section_bytes=1000)
+        settings = DocumentSettings(columns=columns, block_characters=block, details=details)
+        run_documents(tmp_path / name, tmp_path / ("out-" + name), counted, settings=settings)
+        written.add((tmp_path / ("out-" + name)).read_bytes())
+        calls.append(len(count))
+    assert len(written) == 1
+    assert calls[0] == 200
+    assert calls == sorted(calls, reverse=True)
+    assert calls[-1] == 1
+
+
+@given(
+    st.lists(st.integers(1, 30), max_size=60),
+    st.integers(1, 100),
+    st.integers(1, 100),
+)
+def test_blocks_keep_all_records_and_end_at_sections_or_inside_one(sizes, section, budget):
+    settings = DocumentSettings(details=FormatDetails(section_bytes=section), block_characters=budget)
+    records, filled = [], 0
+    for ordinal, size in enumerate(sizes):
+        filled += size
+        records.append(Record(ordinal, [], None, size=size, closes_section=filled >= section))
+        filled = 0 if filled >= section else filled
+    cut = list(blocks(iter(records), settings))
+    assert [record for block in cut for record in block] == records
+    for block in cut:
+        ends = [record.closes_section for record in block]
+        # A block covers whole sections, or lies inside one: then a run can resume at every section's end.
+        assert not any(ends) or ends[-1] or block is cut[-1]
+        assert sum(r.size for r in block) <= budget + section // 2 + section + 30
+
+
+def test_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    (tmp_path / "in.txt").write_bytes(b"a\nb\nc\n")
+    (tmp_path / "out.txt").write_bytes(b"old")
+
+    def fail(block):
+        if block[0].ordinal == 0:
+            raise RuntimeError("no")
+        raise AssertionError
+
+    with pytest.raises(RuntimeError, match="no"):
+        run_documents(tmp_path / "in.txt", tmp_path / "out.txt", fail)
+    assert (tmp_path / "out.txt").read_bytes() == b"old"
+    assert names(tmp_path) == ["in.txt", "out.txt"]
+
+
+def test_malformed_input_leaves_nothing_even_after_checkpoints(tmp_path, shout):
+    (tmp_path / "in.jsonl").write_bytes(LINES + b"{")
+    settings = DocumentSettings(columns=("t",), block_characters=100)
+    with pytest.raises(DocumentFormatError, match="line 201"):
+        run_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", shout, settings=settings)
+    assert names(tmp_path) == ["in.jsonl"]
+
+
+def test_output_writer_publishes_on_success_only(tmp_path):
+    target = tmp_path / "out.txt"
+    with OutputWriter(str(target)) as writer:
+        writer.write(b"new")
+        assert not target.exists()
+        assert stat.S_IMODE((tmp_path / ".out.txt.partial").stat().st_mode) == 0o600
+    assert target.read_bytes() == b"new"
+    with pytest.raises(ZeroDivisionError), OutputWriter(str(target)) as writer:
+        writer.write(b"newer" * (1 // 0 if writer.write(b"newest") is None else 1))
+    assert target.read_bytes() == b"new"
+    assert names(tmp_path) == ["out.txt"]
+
+
+def test_output_takes_the_usual_mode_or_that_of_the_file_it_replaces(tmp_path, identity):
+    (tmp_path / "in.txt").write_bytes(b"a")
+    mask = os.umask(0o022)
+    try:
+        run_documents(tmp_path / "in.txt", tmp_path / "out.txt", identity)
+        assert stat.S_IMODE((tmp_path / "out.txt").stat().st_mode) == 0o644
+        (tmp_path / "out.txt").chmod(0o600)
+        run_documents(tmp_path / "in.txt", tmp_path / "out.txt", identity)
+        assert stat.S_IMODE((tmp_path / "out.txt").stat().st_mode) == 0o600
+    finally:
+        os.umask(mask)
+
+
+def test_links_are_followed_and_devices_written_directly(tmp_path, identity):
+    (tmp_path / "in.txt").write_bytes(b"a")
+    (tmp_path / "real.txt").write_bytes(b"old")
+    (tmp_path / "link.txt").symlink_to("real.txt")
+    run_documents(tmp_path / "in.txt", tmp_path / "link.txt", identity)
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_bytes() == b"a"
+    run_documents(tmp_path / "in.txt", "/dev/null", identity)
+    assert not os.path.isfile("/dev/null")
+
+
+def test_harmful_destinations_are_refused(tmp_path, identity):
+    (tmp_path / "in.txt").write_bytes(b"a")
+    (tmp_path / "same.txt").symlink_to("in.txt")
+    for target, message in (
+        ("in.txt", "must differ from the input"),
+        ("same.txt", "must differ from the input"),
+        ("out.csv", "stands for csv, but the output is text"),
+        ("no/out.txt", "existing directory"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            run_documents(tmp_path / "in.txt", tmp_path / target, identity)
+    with pytest.raises(DocumentFormatError, match="no such file"):
+        run_documents(tmp_path / "none.txt", tmp_path / "out.txt", identity)
+    with pytest.raises(ParameterError, match="resume=True needs an input file and an output file"):
+        run_documents(tmp_path / "in.txt", "-", identity, resume=True)
+
+
+def test_ids_name_file_ordinal_and_field(tmp_path):
+    (tmp_path / "in.csv").write_bytes(b"a,b\n1,2\n\n3,4\n")
+    seen = []
+
+    def look(block):
+        seen.extend((record.key, record.text_key(1)) for record in block)
+        return [record.texts for record in block]
+
+    run_documents(tmp_path / "in.csv", tmp_path / "out.csv", look, settings=DocumentSettings(columns=("a", "b")))
+    assert seen == [("in.csv:0", "in.csv:0:1"), ("in.csv:1", "in.csv:1:1")]
+
+
+def test_records_do_not_show_their_texts():
+    assert "private" not in repr(Record(0, ["private"], (b"private",)))
+
+
+def test_progress_reaches_the_size_of_the_file(tmp_path, identity):
+    packed = gzip.compress(LINES)
+    (tmp_path / "in.jsonl.gz").write_bytes(packed)
+    seen = []
+    settings = DocumentSettings(columns=("t",), block_characters=500)
+    run_documents(
+        tmp_path / "in.jsonl.gz",
+        tmp_path / "out.jsonl",
+        identity,
+        settings=settings,
+        progress=lambda *a: seen.append(a),
+    )
+    assert seen == sorted(seen)
+    assert seen[-1] == (len(packed), len(packed), 200)
+    assert len(seen) > 3
+
+
+def test_memory_is_bounded_by_the_block(tmp_path):
+    with open(tmp_path / "in.txt", "wb") as file:
+        for _ in range(3000):
+            file.write(b"word " * 2000 + b"\n")
+    settings = DocumentSettings(block_characters=500_000, details=FormatDetails(section_bytes=500_000))
+    tracemalloc.start()
+    try:
+        run_documents(tmp_path / "in.txt", tmp_path / "out.txt", lambda b: [r.texts for r in b], settings=settings)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (tmp_path / "out.txt").stat().st_size > 30_000_000
+    assert peak < 6_000_000
+
+
+def test_tree_keeps_paths_and_names_documents_by_them(tmp_path, shout):
+    root = tmp_path / "in"
+    (root / "sub" / ".git").mkdir(parents=True)
+    (root / "b.txt").write_bytes(b"x\n")
+    (root / "sub" / "a.jsonl").write_bytes(b'{"t": "y", "n": 1}\n')
+    (root / "sub" / "image.png").write_bytes(b"\x00")
+    (root / "sub" / ".git" / "c.txt").write_bytes(b"hidden")
+    settings = DocumentSettings(columns=("t",))
+    assert tree_files(root, settings) == (["b.txt", "sub/a.jsonl"], ["sub/image.png"])
+    summary = run_documents(root, tmp_path / "out", shout, settings=settings)
+    assert (tmp_path / "out" / "b.txt").read_bytes() == b"X#b.txt:0:0\n"
+    assert (tmp_path / "out" / "sub" / "a.jsonl").read_bytes() == b'{"t": "Y#sub/a.jsonl:0:0", "n": 1}\n'
+    assert (summary.documents, summary.files, summary.copied_columns) == (2, 2, ["n"])
+    assert summary.skipped_files == ["sub/image.png"]
+    assert names(tmp_path) == ["in", "out"]
+    only = DocumentSettings(pattern="*.txt")
+    assert run_documents(root, tmp_path / "texts", shout, settings=only).files == 1
+
+
+def test_tree_is_published_whole_or_not_at_all(tmp_path, shout):
+    root = tmp_path / "in"
+    root.mkdir()
+    (root / "a.txt").write_bytes(b"x\n")
+    (root / "b.txt").write_bytes(b"\xff\n")
+    with pytest.raises(DocumentFormatError, match=r"b\.txt, line 1"):
+        run_documents(root, tmp_path / "out", shout)
+    assert names(tmp_path) == ["in"]
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "old").write_bytes(b"")
+    for target, message in (
+        (tmp_path / "full", "new or empty"),
+        (root / "out", "outside the input"),
+        ("-", "must be a directory"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            run_documents(root, target, shout)
+    with pytest.raises(ParameterError, match="no file of a known format"):
+        run_documents(root, tmp_path / "out", shout, settings=DocumentSettings(pattern="*.csv"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "lines", "expected"),
+    [
+        (["text"], [b"one\n", b"\n", b"two"], [b"ONE\n", b"\n", b"TWO"]),
+        (["jsonl", "t"], [b'{"t": "a"}\n', b'{"t": null}\n'], [b'{"t": "A"}\n', b'{"t": null}\n']),
+        (["csv", "t"], [b"t,n\n", b'"a\nb",1\n'], [b"t,n\n", b'"A\nB",1\n']),
+    ],
+)
+def test_pipes_answer_each_record_at_once(arguments, lines, expected):
+    with subprocess.Popen(
+        [sys.executable, "-c", PIPE, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    ) as child:
+        for line, answer in zip(lines, expected, strict=True):
+            child.stdin.write(line)
+            if line is lines[-1]:
+                child.stdin.close()
+            # The answer comes before more input is given.
+            assert select.select([child.stdout], [], [], 20)[0]
+            assert os.read(child.stdout.fileno(), 1000) == answer
+        assert child.stdout.read() == b""
+    assert child.returncode == 0
+
+
+def test_lines_buffered_into_a_file_equal_those_in_blocks(tmp_path, shout):
+    (tmp_path / "in.txt").write_bytes(b"a\nb\n")
+    for name, buffered in (("one.txt", True), ("two.txt", False)):
+        run_documents(tmp_path / "in.txt", tmp_path / name, shout, settings=DocumentSettings(line_buffered=buffered))
+    assert (tmp_path / "one.txt").read_bytes() == (tmp_path / "two.txt").read_bytes() == b"A#in.txt:0:0\nB#in.txt:1:0\n"
+
+
+def test_released_null_stays_null(tmp_path):
+    (tmp_path / "in.jsonl").write_bytes(b'{"t": [null, "a"]}\n')
+    answer = [[None, ReleasedText("b")]]
+    run_documents(
+        tmp_path / "in.jsonl", tmp_path / "o.jsonl", lambda _: answer, settings=DocumentSettings(columns=("t",))
+    )
+    assert (tmp_path / "o.jsonl").read_bytes() == b'{"t": [null, "b"]}\n'
