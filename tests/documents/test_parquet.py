@@ -45,7 +45,9 @@ def run(tmp_path, process, *, rows=10, block=24_000_000, source=None, **settings
 
 def test_identity_keeps_table_schema_and_codec(tmp_path, identity):
     summary, written = run(tmp_path, identity, columns=("text", "tags", "chat.text", "kind"))
-    assert written.equals(pq.read_table(tmp_path / "in.parquet"), check_metadata=True)
+    read = pq.read_table(tmp_path / "in.parquet")
+    assert written.schema.equals(read.schema, check_metadata=True)
+    assert written.to_pylist() == read.to_pylist()
     assert (summary.documents, summary.copied_columns) == (25, ["id", "when", "raw", "chat (other members)"])
     metadata = pq.ParquetFile(tmp_path / "out.parquet").metadata
     assert metadata.row_group(0).column(0).compression == "ZSTD"

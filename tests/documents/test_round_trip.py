@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import json
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.arrays import ReleasedText
-from wordveil.documents import DocumentSettings, FormatDetails, open_documents, run_documents
+from wordveil.documents import (
+    FORMATS,
+    DocumentSettings,
+    FormatDetails,
+    Selection,
+    guess_format,
+    open_documents,
+    run_documents,
+)
 
 BOM = b"\xef\xbb\xbf"
 
@@ -190,10 +197,14 @@ def check_identity(name: str, content: bytes, **settings) -> None:
     assert check_output(name, content, **settings) == content
 
 
-def check_output(name: str, content: bytes, process=None, **settings) -> bytes:
+def check_output(name: str, content: bytes, process=None, details=None, **selection) -> bytes:
+    """Read and render in memory, without files, for many examples."""
     process = process or (lambda block: [list(record.texts) for record in block])
-    with tempfile.TemporaryDirectory() as folder:
-        return run_bytes(Path(folder), name, content, process, **settings)
+    form = FORMATS[guess_format(name)](Selection(**selection), details or FormatDetails())
+    written = b""
+    for record in form.read(io.BytesIO(content), name):
+        written += form.render(record, [] if record.structural else process([record])[0])
+    return written
 
 
 @pytest.mark.parametrize("name", ["in.jsonl.gz", "in.jsonl.zst"])
