@@ -282,7 +282,7 @@ def open_embeddings(
         table = replace(table, header=header)
     if candidates is not None:
         table = replace(table, candidates=candidates)
-    return Embeddings(table, directory=directory, narrowed=candidates is not None)
+    return Embeddings(table, directory=directory.absolute(), narrowed=candidates is not None)
 
 
 def _changed_header(header: VocabularyHeader, changes: Mapping[str, Any]) -> VocabularyHeader:

@@ -32,6 +32,7 @@ _SHELLS = {
     ("gensim.models.keyedvectors", "Vocab"),
     ("gensim.models.keyedvectors", "CompatVocab"),
 }
+_BUFFER_MODULES = ("numpy.core.numeric", "numpy._core.numeric")
 _ARRAY_MODULES = ("numpy.core.multiarray", "numpy._core.multiarray")
 
 
@@ -58,6 +59,10 @@ class _RestrictedUnpickler(pickle.Unpickler):
             return _empty_array
         if module in _ARRAY_MODULES and name == "scalar":
             return _scalar
+        if module in _BUFFER_MODULES and name == "_frombuffer":
+            return _array_from_buffer
+        if (module, name) == ("_codecs", "encode"):
+            return _latin1_bytes
         if (module, name) == ("numpy", "ndarray"):
             return np.ndarray
         if (module, name) == ("numpy", "dtype"):
@@ -78,6 +83,18 @@ def _plain_dtype(code: object, *flags: object) -> np.dtype[Any]:
     if dtype.kind not in "fiub":
         raise _RefusedNameError(f"dtype {dtype}")
     return dtype
+
+
+def _array_from_buffer(data: Any, dtype: np.dtype[Any], shape: Any, order: Any, *rest: object) -> NDArray[Any]:
+    """Return the array that pickle protocol 5 keeps as one buffer."""
+    return np.frombuffer(data, dtype=dtype).reshape(shape, order=order)
+
+
+def _latin1_bytes(text: str, encoding: str) -> bytes:
+    """Return bytes that pickle protocol 2 keeps as text; it uses this one encoding."""
+    if encoding != "latin1":
+        raise _RefusedNameError(f"encoding {encoding}")
+    return text.encode("latin-1")
 
 
 def _scalar(dtype: np.dtype[Any], data: bytes) -> Any:

@@ -52,7 +52,8 @@ def _read(path: Path, limit: int | None) -> Iterator[Block]:
     if not is_zip(path):
         raise EmbeddingFormatError(path, "is no .npz archive.", remedy=_REMEDY)
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # Opened here, because NumPy leaves the file open if the archive is damaged.
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             words = archive[_pick(path, archive.files, _WORD_NAMES)]
             vectors = archive[_pick(path, archive.files, _MATRIX_NAMES)]
     except EmbeddingFormatError:

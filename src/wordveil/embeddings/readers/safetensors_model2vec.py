@@ -92,14 +92,16 @@ def _words_of(path: Path) -> list[bytes]:
     """Return the tokens of a tokenizer.json in id order, as words."""
     if not path.is_file():
         raise EmbeddingFormatError(path, "is missing; it holds the words.", remedy=_REMEDY)
-    model = _parse_json(path, path.read_bytes())
-    vocab = model.get("model", {}).get("vocab") if isinstance(model, dict) else None
+    content = _parse_json(path, path.read_bytes())
+    model = content.get("model") if isinstance(content, dict) else None
+    vocab = model.get("vocab") if isinstance(model, dict) else None
     if isinstance(vocab, dict):
-        tokens = sorted(vocab, key=lambda token: vocab[token])
-        if [vocab[token] for token in tokens] != list(range(len(tokens))):
+        words = {position: token for token, position in vocab.items()}
+        if any(position not in words for position in range(len(vocab))):
             raise EmbeddingFormatError(path, "the token ids are not 0, 1, 2, ...", remedy=_REMEDY)
-    elif isinstance(vocab, list):
-        tokens = [str(entry[0]) for entry in vocab]
+        tokens = [words[position] for position in range(len(vocab))]
+    elif isinstance(vocab, list) and all(isinstance(entry, list) and len(entry) == 2 for entry in vocab):
+        tokens = [str(token) for token, _ in vocab]
     else:
         raise EmbeddingFormatError(path, "has no vocabulary.", remedy=_REMEDY)
     return [word.encode("utf-8", "surrogatepass") for word in _plain_words(tokens)]
