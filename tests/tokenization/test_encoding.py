@@ -84,6 +84,8 @@ READINGS = [
     ("x@y.org", ["x@y.org"], ["", ""]),
     ("john@law.com", ["*"], ["", ""]),
     ("the/law/well", ["*"], ["", ""]),
+    ("LEMME", ["*"], ["", ""]),
+    ("a-a'sn'tn't", ["a", "a", "'s", "n't", "n't"], ["", "-", "", "", "", ""]),
     ("#law", ["*"], ["", ""]),
 ]  # fmt: skip
 
@@ -114,6 +116,7 @@ def test_a_missing_clitic_is_read_as_its_full_word():
     assert shown("they're I'm they've", words)[1] == ["they", "are", "i", "am", "they", "have"]
     assert shown("John's", words)[1] == ["john", "s"]
     assert shown("John's", ["john"])[1] == ["john", "*"]
+    assert shown("Maria's lemme", ["john"])[1] == ["*", "*"]
 
 
 def test_numbers_from_the_vocabulary():
@@ -197,8 +200,12 @@ def penn(text, deeper):
         if text.endswith(clitic) and len(text) > len(clitic):
             stem = text[: -len(clitic)]
             left = whole(stem) or (deeper and penn(stem, False)) or hyphens(stem)
-            return (left or full(stem)) + (whole(clitic) or full(clitic))
+            return known((left or full(stem)) + (whole(clitic) or full(clitic)))
     return None
+
+
+def known(words):
+    return words if set(words) != {"*"} else None
 
 
 def full(part):
@@ -211,8 +218,7 @@ def hyphens(text):
     if len(parts) == 1 or "" in parts:
         return None
     resolved = [whole(part) or penn(part, False) or ["*"] for part in parts]
-    words = [word for part in resolved for word in part]
-    return words if set(words) != {"*"} else None
+    return known([word for part in resolved for word in part])
 
 
 def oracle(token):

@@ -2,8 +2,8 @@
 
 Reading is pure string work against a mapping of known spellings, so it can be tried on any word list. Order:
 the whole entry; the Penn Treebank split of a contraction; the parts between hyphens; else the token is unknown
-as one piece. A part that is not known is unknown by itself. Nothing here writes output: an unknown part yields
-`UNKNOWN` and never its characters.
+as one piece. A part that is not known is unknown by itself, beside one that is; where no part is known, nothing
+is cut. Nothing here writes output: an unknown part yields `UNKNOWN` and never its characters.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _parts(plain: str) -> Iterator[str]:
     for piece in (plain, *pieces):
         yield piece
         rest: str | None = piece
-        for _ in range(2):
+        for _ in range(3):
             cut = split_contraction(rest) if rest else None
             rest = cut[0] if cut else None
             if cut:
@@ -184,7 +184,7 @@ class _Reader(NamedTuple):
         if len(pieces) == 1 or not all(pieces):
             return None
         parts = [self._whole(piece) or self._contraction(piece, 1) or _unknown(piece) for piece in pieces]
-        return _joined(parts, "-") if any(id_ != UNKNOWN for part in parts for id_ in part.ids) else None
+        return _joined(parts, "-")
 
     def _numbers(self, plain: str) -> Reading | None:
         """Numbers that one space joins into one token; reached only where numbers may be words at all."""
@@ -200,11 +200,11 @@ def _unknown(text: str) -> Reading:
     return Reading((UNKNOWN,), ("", ""), (shape(text),))
 
 
-def _joined(parts: list[Reading], gap: str) -> Reading:
-    """Concatenate readings with one gap between neighbours."""
+def _joined(parts: list[Reading], gap: str) -> Reading | None:
+    """Concatenate readings with one gap between neighbours; None if no part is known."""
     ids, gaps, shapes = parts[0]
     for part in parts[1:]:
         gaps = (*gaps[:-1], gaps[-1] + gap + part.gaps[0], *part.gaps[1:])
         ids += part.ids
         shapes += part.shapes
-    return Reading(ids, gaps, shapes)
+    return Reading(ids, gaps, shapes) if set(ids) != {UNKNOWN} else None
