@@ -6,7 +6,7 @@ import json
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordveil.embeddings import VocabularyHeader
@@ -21,6 +21,7 @@ FACTS = {"name": "tiny", "source": "tests", "rows": 2, "dimensions": 3, "checksu
     casing=st.sampled_from(["lower", "cased"]),
     rows=st.integers(1, 2**40),
 )
+@settings(deadline=None)
 def test_json_round_trip(name, epsilons, casing, rows):
     header = VocabularyHeader(**{**FACTS, "name": name, "rows": rows}, casing=casing, default_epsilon=epsilons)
     assert VocabularyHeader.from_json(header.to_json()) == header

@@ -99,7 +99,7 @@ def test_glove_text_finds_its_width_among_words_with_spaces(tmp_path, monkeypatc
 
 
 @given(st.lists(NUMBER, min_size=1, max_size=40), st.integers(1, 9))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_numbers_equal_pythons_float(texts, chunk):
     data = bytes(numbers.PADDING) + " ".join(texts).encode()
     ends = np.cumsum([len(text) + 1 for text in texts]) + numbers.PADDING - 1

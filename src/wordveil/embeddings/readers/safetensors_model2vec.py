@@ -96,7 +96,7 @@ def _words_of(path: Path) -> list[bytes]:
     model = content.get("model") if isinstance(content, dict) else None
     vocab = model.get("vocab") if isinstance(model, dict) else None
     if isinstance(vocab, dict):
-        words = {position: token for token, position in vocab.items()}
+        words = {position: token for token, position in vocab.items() if isinstance(position, int)}
         if any(position not in words for position in range(len(vocab))):
             raise EmbeddingFormatError(path, "the token ids are not 0, 1, 2, ...", remedy=_REMEDY)
         tokens = [words[position] for position in range(len(vocab))]
