@@ -1,0 +1,1 @@
+"""Auditing: what a mechanism really promises, by exact checks and by statistics, for any mechanism."""

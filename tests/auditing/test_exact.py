@@ -1,0 +1,175 @@
+"""Exact verification: oracles by loops, known tight channels, zeros, delta, resume."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wordveil.auditing.exact import BLOCK, verify_channel
+from wordveil.auditing.score_channels import verify_scores
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError, ResumeError
+from wordveil.mechanisms.santext import SanText
+from wordveil.mechanisms.tem import TEM
+from wordveil.metrics import Angular, Euclidean, distances
+
+
+def random_channel(seed: int, v: int, outputs: int, zeros: bool = False) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    channel = rng.dirichlet(np.ones(outputs), v)
+    if zeros:
+        channel[rng.random(channel.shape) < 0.05] = 0.0
+        channel[:, 0] += 1e-3
+        channel /= channel.sum(axis=1, keepdims=True)
+    return channel
+
+
+def slow_losses(channel: np.ndarray) -> np.ndarray:
+    v = len(channel)
+    out = np.zeros((v, v))
+    for i in range(v):
+        for j in range(v):
+            out[i, j] = max(
+                (-math.inf if p == 0 else math.inf if q == 0 else math.log(p) - math.log(q))
+                for p, q in zip(channel[i], channel[j], strict=True)
+            )
+    return out
+
+
+def toy(v: int = 60, d: int = 4, seed: int = 3) -> Embeddings:
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(v, d)) * np.where(rng.random(v) < 0.3, 3.0, 0.3)[:, None]
+    return Embeddings.from_arrays([f"w{i}" for i in range(v)], vectors, candidate_rule="all")
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), v=st.integers(2, 2 * BLOCK + 3), outputs=st.integers(1, 9), zeros=st.booleans())
+def test_equals_the_loop_over_all_triples(seed, v, outputs, zeros):
+    channel = random_channel(seed, v, outputs, zeros)
+    rng = np.random.default_rng(seed)
+    table = distances(Euclidean(), *[rng.normal(size=(v, 2))] * 2)
+    verdict = verify_channel(channel, table, 0.7, slack=0.1, threads=1)
+    losses = slow_losses(channel)
+    off = ~np.eye(v, dtype=bool)
+    expected = np.maximum((losses[off] - 0.1) / table[off], 0).max()
+    assert verdict.tight_epsilon == pytest.approx(expected, rel=1e-12)
+    assert verdict.tight_slack == pytest.approx(max(0.0, (losses - 0.7 * table)[off].max()), rel=1e-9, abs=1e-12)
+    if expected > 0:
+        x, other = verdict.worst_pair
+        assert verdict.worst_loss == pytest.approx(losses[x, other], rel=1e-12)
+
+
+def test_delta_equals_the_hockey_stick_sum():
+    channel = random_channel(5, 70, 11)
+    verdict = verify_channel(channel, 1.0, 0.5, delta=0.01, slack=0.05)
+    excess = max(
+        np.maximum(channel[i] - math.exp(0.55) * channel[j], 0).sum() for i in range(70) for j in range(70) if i != j
+    )
+    assert verdict.tight_delta == pytest.approx(excess, rel=1e-12)
+    assert not verdict.holds
+    assert verify_channel(channel, 1.0, 0.5, delta=excess * 1.001, slack=0.05).holds
+    assert not verify_channel(channel, 1.0, 0.5, delta=excess * 0.999, slack=0.05).holds
+
+
+def test_an_impossible_output_has_infinite_loss_and_names_the_pair():
+    channel = np.array([[0.5, 0.5, 0.0], [0.4, 0.4, 0.2], [0.5, 0.5, 0.0]])
+    verdict = verify_channel(channel, 1.0, 50.0)
+    assert verdict.tight_epsilon == math.inf
+    assert verdict.worst_pair[0] == 1
+    assert verdict.worst_output == 2
+    assert not verdict.holds
+
+
+def test_equal_inputs_at_distance_zero_need_equal_rows():
+    table = np.zeros((2, 2))
+    same = np.array([[0.3, 0.7], [0.3, 0.7]])
+    assert verify_channel(same, table, 1.0).tight_epsilon == 0.0
+    other = np.array([[0.3, 0.7], [0.31, 0.69]])
+    assert verify_channel(other, table, 1.0).tight_epsilon == math.inf
+
+
+@pytest.mark.parametrize("scale", [0.9, 1.1])
+def test_randomised_response_is_tight_on_both_sides(scale):
+    keep = math.exp(1.0) / (math.exp(1.0) + 3)
+    channel = np.full((4, 4), (1 - keep) / 3)
+    np.fill_diagonal(channel, keep)
+    verdict = verify_channel(channel, 1.0, scale)
+    assert verdict.tight_epsilon == pytest.approx(1.0, rel=1e-12)
+    assert verdict.holds == (scale > 1)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [SanText(epsilon=2.0), TEM(epsilon=3.0, beta=0.1), SanText(epsilon=5.0, metric=Angular())]
+)
+def test_closed_form_equals_the_whole_channel_and_the_claims_hold(mechanism):
+    fitted = mechanism.fit(toy())
+    vectors = fitted.embeddings.vectors
+    table = np.minimum(distances(fitted.rows.metric, vectors, vectors), fitted.rows.cap)
+    claim = fitted.guarantee()
+    whole = verify_channel(fitted.channel(), table, claim.epsilon, slack=claim.slack)
+    closed = verify_scores(fitted)
+    assert whole.holds
+    assert closed.holds
+    assert closed.exact
+    assert closed.tight_epsilon == pytest.approx(whole.tight_epsilon, rel=1e-9)
+    tight = verify_channel(fitted.channel(), table, claim.epsilon).tight_epsilon
+    for scale in (0.99, 1.01):
+        assert verify_channel(fitted.channel(), table, tight * scale).holds == (scale > 1)
+        assert verify_scores(fitted, tight * scale, slack=0.0).holds == (scale > 1)
+
+
+def test_a_stopped_run_goes_on_and_gives_the_same_answer(tmp_path):
+    channel = random_channel(1, 5 * BLOCK, 7)
+    journal = tmp_path / "journal.jsonl"
+    done: list[int] = []
+
+    def stop_after_two(rows: int) -> None:
+        done.append(rows)
+        if len(done) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        verify_channel(channel, 1.0, 1.0, threads=1, journal=journal, progress=stop_after_two)
+    with journal.open("a") as file:
+        file.write('{"block": 2, "eps')
+    rest: list[int] = []
+    verdict = verify_channel(channel, 1.0, 1.0, threads=1, journal=journal, progress=rest.append)
+    assert sum(rest) == 3 * BLOCK
+    assert verdict == verify_channel(channel, 1.0, 1.0)
+    assert [json.loads(line)["block"] for line in journal.read_text().splitlines()[1:]] == [0, 1, 2, 3, 4]
+    with pytest.raises(ResumeError, match="another computation"):
+        verify_channel(channel, 1.0, 2.0, journal=journal)
+
+
+@pytest.mark.parametrize(
+    ("channel", "match"),
+    [(np.array([[0.5, 0.6]]), "row 0"), (np.array([[1.0], [np.nan]]), "row 1"), (np.array([[1.5, -0.5]]), "row 0")],
+)
+def test_what_is_no_channel_is_refused(channel, match):
+    with pytest.raises(ParameterError, match=match):
+        verify_channel(channel, 1.0, 1.0)
+
+
+@pytest.mark.slow
+def test_five_thousand_words_take_less_than_two_minutes():
+    channel = random_channel(0, 5000, 5000)
+    start = time.perf_counter()
+    verdict = verify_channel(channel, 1.0, 1.0)
+    elapsed = time.perf_counter() - start
+    assert verdict.triples == 5000 * 4999 * 5000
+    assert elapsed < 120
+
+
+@pytest.mark.slow
+def test_twenty_thousand_scored_words_take_less_than_two_minutes():
+    fitted = SanText(epsilon=2.0).fit(toy(20_000, 50))
+    start = time.perf_counter()
+    verdict = verify_scores(fitted)
+    assert time.perf_counter() - start < 120
+    assert verdict.holds
