@@ -1,0 +1,124 @@
+"""Clipped Gaussian: clip to a ball, then Gaussian noise, calibrated exactly or by the classical bound."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from wordveil.arrays import Float64Array, FloatArray
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError, RefutedClaimError
+from wordveil.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
+from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
+from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_log_delta
+from wordveil.mechanisms.rows import check_delta, check_dimensions, check_positive, checked_rows, clip_to_ball
+from wordveil.randomness import Draws, Stream
+
+__all__ = ["ClippedGaussian", "FittedClippedGaussian"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClippedGaussian(VectorMechanism):
+    """Clip to norm C, then add N(0, sigma^2) to every coordinate.
+
+    calibration="analytic": sigma = 2C u*, with u* the root of the exact delta of the Gaussian mechanism.
+    calibration="classical": sigma = 2C sqrt(2 ln(1.25/delta))/epsilon.
+
+    Guarantee:
+        (epsilon, delta)-local DP for any two vectors, proved, when sigma is at least the analytic one. The classical
+        sigma is a theorem for epsilon < 1; beyond, it is compared with the analytic one, and where it is smaller the
+        claim is refuted, because the analytic delta is exact. Float64 rounding of the noise is not covered.
+
+    Attributes:
+        epsilon: Loss in nats between any two vectors, in (0, inf).
+        delta: Hockey-stick delta, in (0, 1).
+        clip_norm: Public C, in the units of the embedding, in (0, inf).
+        calibration: "analytic" or "classical".
+        allow_refuted: Accept a classical sigma that is known to be too small, with no guarantee.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+        RefutedClaimError: If the classical sigma is too small at this epsilon and delta, without `allow_refuted`.
+
+    Reference:
+        Huang et al. (2024), TrLaplace, Theorem 2 (classical); Balle, Wang (2018), Theorem 8 (analytic).
+    """
+
+    name: ClassVar[str] = "clipped-gaussian"
+    paper: ClassVar[str] = "Huang et al. 2024, Theorem 2; Balle & Wang 2018"
+    epsilon: float
+    delta: float = 1e-5
+    clip_norm: float = 1.0
+    calibration: str = "analytic"
+    allow_refuted: bool = False
+
+    def __post_init__(self) -> None:
+        check_positive("epsilon", self.epsilon)
+        check_delta(self.delta)
+        check_positive("clip_norm", self.clip_norm)
+        if self.calibration not in ("analytic", "classical"):
+            raise ParameterError("calibration", self.calibration, "must be 'analytic' or 'classical'.")
+        if not self.holds and not self.allow_refuted:
+            raise RefutedClaimError(self._refutation() + " Use calibration='analytic', or pass allow_refuted=True.")
+
+    @property
+    def unit_scale(self) -> float:
+        """Standard deviation over the sensitivity 2C."""
+        scale = analytic_scale if self.calibration == "analytic" else classical_scale
+        return scale(self.epsilon, self.delta)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the noise is at least what the exact delta asks for."""
+        return self.calibration == "analytic" or self.unit_scale >= analytic_scale(self.epsilon, self.delta)
+
+    def _refutation(self) -> str:
+        exact = math.exp(gaussian_log_delta(self.epsilon, self.unit_scale))
+        return (
+            f"The classical Gaussian calibration claims delta {round_up(self.delta)} at epsilon "
+            f"{round_up(self.epsilon)}, but two vectors at distance 2C have delta {round_up(exact)} exactly."
+        )
+
+    def fit(self, embeddings: Embeddings) -> FittedClippedGaussian:
+        return self.for_dimensions(embeddings.dimensions)
+
+    def for_dimensions(self, dimensions: int) -> FittedClippedGaussian:
+        """Return the randomizer for vectors of d >= 1 dimensions; no vocabulary is needed."""
+        check_dimensions(dimensions)
+        claim: LocalDP | NoGuarantee = LocalDP(
+            epsilon=self.epsilon, delta=self.delta, slack=None, unit=PrivacyUnit.VECTOR, standing=Standing.PROVED
+        )
+        if not self.holds:
+            claim = NoGuarantee(reason=self._refutation(), unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED)
+        sigma = 2 * self.clip_norm * self.unit_scale
+        return FittedClippedGaussian(mechanism=self, dimensions=dimensions, sigma=sigma, claim=claim)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedClippedGaussian(VectorRandomizer):
+    """Clipped Gaussian for vectors of a fixed dimension.
+
+    Attributes:
+        mechanism: The parameters.
+        dimensions: The d of the vectors.
+        sigma: Standard deviation of one coordinate's noise, in the units of the embedding.
+        claim: The guarantee.
+    """
+
+    mechanism: ClippedGaussian
+    dimensions: int
+    sigma: float
+    claim: LocalDP | NoGuarantee
+
+    def guarantee(self) -> LocalDP | NoGuarantee:
+        return self.claim
+
+    def sample(self, stream: Stream, n: int) -> Draws:
+        return (stream.lane(0).standard_normal((n, self.dimensions)),)
+
+    def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+        clipped = clip_to_ball(checked_rows(vectors, self.dimensions), self.mechanism.clip_norm)
+        return np.asarray(clipped + draws[0] * self.sigma)

@@ -1,0 +1,94 @@
+"""The standard deviation of Gaussian noise for (epsilon, delta) local DP at sensitivity 1: classical and analytic.
+
+The analytic scale is the root of the exact delta of the Gaussian mechanism, found in log space and returned as the
+upper end of its bracket, so that it is never too small. This module draws nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+from scipy.special import log_ndtr
+
+from wordveil.errors import ParameterError
+from wordveil.mechanisms.rows import check_delta, check_positive
+
+__all__ = ["analytic_scale", "classical_scale", "gaussian_log_delta"]
+
+UNIT = 2.0**-53
+LARGEST_EPSILON = 1e12
+BRACKET = 1e-12  # relative width at which the bracket of the root is narrow enough
+
+
+def gaussian_log_delta(epsilon: float, scale: float) -> float:
+    """Return ln delta of the Gaussian mechanism at sensitivity 1, rounded up.
+
+    delta = Phi(1/(2u) - epsilon u) - e^epsilon Phi(-1/(2u) - epsilon u), with u the scale, as
+    log_ndtr(a) + log(1 - exp(epsilon + log_ndtr(b) - log_ndtr(a))): the two terms cancel to nothing when formed
+    outside the logarithm.
+
+    Args:
+        epsilon: Loss in nats, in (0, inf).
+        scale: Standard deviation over sensitivity, in (0, inf).
+
+    Reference:
+        Balle, Wang (2018), Improving the Gaussian Mechanism for Differential Privacy, Theorem 8.
+    """
+    half, shift = 1 / (2 * scale), epsilon * scale
+    upper, lower = float(log_ndtr(half - shift)), float(log_ndtr(-half - shift))
+    # What rounding can hide of the difference of logarithms counts against the mechanism.
+    rounding = 64 * UNIT * (epsilon + abs(upper) + abs(lower)) + 8 * UNIT * (half + shift) * (1 + abs(half - shift))
+    return upper + math.log(-math.expm1(min(epsilon + lower - upper, 0.0) - rounding)) + rounding
+
+
+def analytic_scale(epsilon: float, delta: float) -> float:
+    """Return u*, the smallest standard deviation over sensitivity for (epsilon, delta) local DP, rounded up.
+
+    Args:
+        epsilon: Loss in nats, in (0, 1e12].
+        delta: Hockey-stick delta, in (0, 1).
+
+    Returns:
+        The upper end of a bracket of relative width 1e-12 around the root of `gaussian_log_delta` = ln delta.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain, or delta is so close to 1 that no bracket exists.
+
+    Reference:
+        Balle, Wang (2018), Algorithm 1, with a bracket in place of its one-sided search.
+    """
+    check_positive("epsilon", epsilon)
+    check_delta(delta)
+    if epsilon > LARGEST_EPSILON:
+        raise ParameterError("epsilon", epsilon, f"must be at most {LARGEST_EPSILON:g}: float64 holds no root beyond.")
+    target = math.log(delta)
+    high = 1 / math.sqrt(2 * epsilon)  # a = 0 here: delta is of the order of 1/2
+    while gaussian_log_delta(epsilon, high) > target:
+        high *= 2
+    low = high / 2
+    while gaussian_log_delta(epsilon, low) <= target:
+        low /= 2
+        if low < 1e-150:
+            raise ParameterError("delta", delta, f"is too close to 1 for float64 at epsilon={epsilon!r}; lower it.")
+    while high - low > BRACKET * high:
+        middle = low + (high - low) / 2
+        if gaussian_log_delta(epsilon, middle) <= target:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def classical_scale(epsilon: float, delta: float) -> float:
+    """Return sqrt(2 ln(1.25/delta))/epsilon; a theorem for epsilon < 1 only, and too small for large epsilon.
+
+    Args:
+        epsilon: Loss in nats, in (0, inf).
+        delta: Hockey-stick delta, in (0, 1).
+
+    Reference:
+        Dwork, Roth (2014), The Algorithmic Foundations of Differential Privacy, Theorem A.1.
+    """
+    check_positive("epsilon", epsilon)
+    check_delta(delta)
+    return math.sqrt(2 * math.log(1.25 / delta)) / epsilon

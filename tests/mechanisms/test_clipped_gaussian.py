@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from noise_checks import ALPHA, assert_law, noise_of, radii, sign_p_value
+from scipy import stats
+
+from wordveil.errors import ParameterError, RefutedClaimError
+from wordveil.guarantees import LocalDP, NoGuarantee, Standing
+from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
+from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_log_delta
+from wordveil.randomness import RandomSource
+
+
+def oracle_delta(epsilon: float, scale: float) -> mpmath.mpf:
+    """The formula of Balle and Wang in 60 digits."""
+    with mpmath.workdps(60):
+        half, shift = 1 / (2 * mpmath.mpf(scale)), mpmath.mpf(epsilon) * mpmath.mpf(scale)
+        return mpmath.ncdf(half - shift) - mpmath.exp(epsilon) * mpmath.ncdf(-half - shift)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "root"), [(0.1, 29.9553040852), (1.6, 2.3940794204), (8, 0.5928378526), (40, 0.1736260209)]
+)
+def test_the_analytic_scales_of_the_nadp_authors(epsilon, root):
+    scale = analytic_scale(epsilon, 1 / 73404)
+    assert scale == pytest.approx(root, abs=1e-10)
+    assert oracle_delta(epsilon, scale) <= mpmath.mpf(1 / 73404) < oracle_delta(epsilon, scale * (1 - 1e-9))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(-3, 2.5), st.floats(-40, -0.05))
+def test_the_analytic_scale_is_the_root_from_above(log_epsilon, log_delta):
+    epsilon, delta = 10**log_epsilon, 10**log_delta
+    scale = analytic_scale(epsilon, delta)
+    assert oracle_delta(epsilon, scale) <= delta
+    assert oracle_delta(epsilon, scale * (1 - 1e-6)) > delta
+    assert gaussian_log_delta(epsilon, scale) >= float(mpmath.log(oracle_delta(epsilon, scale)))
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("delta", [5e-324, 1e-12, 0.999])
+def test_extreme_parameters_have_a_finite_root(epsilon, delta):
+    assert 0 < analytic_scale(epsilon, delta) < math.inf
+
+
+def test_an_epsilon_beyond_float64_is_refused():
+    with pytest.raises(ParameterError, match="at most 1e"):
+        analytic_scale(1e300, 1e-300)
+
+
+@pytest.mark.parametrize("calibration", ["analytic", "classical"])
+@pytest.mark.parametrize("d", [1, 2, 8])
+def test_the_noise_is_normal(d, calibration):
+    mechanism = ClippedGaussian(epsilon=0.9, delta=1e-4, clip_norm=2.0, calibration=calibration)
+    fitted = mechanism.for_dimensions(d)
+    scale = classical_scale if calibration == "classical" else analytic_scale
+    sigma = 4.0 * scale(0.9, 1e-4)
+    assert fitted.sigma == sigma
+    assert_law(lambda source: noise_of(fitted, source, d), radii(stats.chi(d, scale=sigma).cdf))
+    assert sign_p_value(noise_of(fitted, RandomSource.seeded_for_tests(7), d)) >= ALPHA
+
+
+def test_the_classical_scale_holds_where_the_exact_delta_says_so_and_is_refuted_elsewhere():
+    assert classical_scale(0.5, 1e-5) == pytest.approx(math.sqrt(2 * math.log(1.25e5)) / 0.5)
+    assert isinstance(ClippedGaussian(epsilon=0.5, calibration="classical").for_dimensions(3).guarantee(), LocalDP)
+    with pytest.raises(RefutedClaimError, match="exactly"):
+        ClippedGaussian(epsilon=40.0, calibration="classical")
+    claim = ClippedGaussian(epsilon=40.0, calibration="classical", allow_refuted=True).for_dimensions(3).guarantee()
+    assert isinstance(claim, NoGuarantee)
+    assert claim.standing is Standing.REFUTED
+    exact = oracle_delta(40.0, classical_scale(40.0, 1e-5))
+    assert exact > 1e-5
+    assert f"{float(exact):.3g}"[:3] in claim.reason
+
+
+def test_the_analytic_gaussian_of_300_dimensions_has_the_stated_standard_deviation():
+    fitted = ClippedGaussian(epsilon=1.0, delta=1e-5).for_dimensions(300)
+    assert fitted.sigma == pytest.approx(7.461, abs=5e-4)
+    assert (fitted.guarantee().delta, fitted.guarantee().standing) == (1e-5, Standing.PROVED)
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("epsilon", 0.0),
+        ("epsilon", math.inf),
+        ("delta", 0.0),
+        ("delta", 1.0),
+        ("clip_norm", -1.0),
+        ("calibration", "x"),
+    ],
+)
+def test_parameters_outside_their_domain_are_refused(name, bad):
+    with pytest.raises(ParameterError, match=name):
+        ClippedGaussian(**{"epsilon": 1.0, name: bad})
+
+
+def test_clipping_bounds_every_distance():
+    fitted = ClippedGaussian(epsilon=1.0, clip_norm=0.5).for_dimensions(3)
+    rows = np.random.default_rng(1).standard_normal((50, 3)) * np.logspace(-3, 6, 50)[:, None]
+    clipped = fitted.randomize(rows, (np.zeros((50, 3)),))
+    assert np.linalg.norm(clipped, axis=1).max() <= 0.5 * (1 + 1e-15)

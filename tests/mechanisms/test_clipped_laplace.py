@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from noise_checks import ALPHA, assert_law, noise_of, radii, sign_p_value
+from scipy import stats
+
+from wordveil.errors import ParameterError
+from wordveil.guarantees import LocalDP, Standing
+from wordveil.mechanisms.clipped_laplace import ClippedLaplace
+from wordveil.randomness import RandomSource
+
+
+@pytest.mark.parametrize("d", [1, 2, 8])
+def test_the_noise_is_iid_laplace(d):
+    fitted = ClippedLaplace(epsilon=2.0, clip_norm=3.0).for_dimensions(d)
+    assert fitted.scale == pytest.approx(2 * np.sqrt(d) * 3.0 / 2.0, rel=1e-15)
+    # The L1 norm of d Laplace variates of scale b is Gamma(d, b).
+    assert_law(lambda source: noise_of(fitted, source, d), radii(stats.gamma(d, scale=fitted.scale).cdf, order=1))
+    assert sign_p_value(noise_of(fitted, RandomSource.seeded_for_tests(7), d)) >= ALPHA
+
+
+def test_the_exact_loss_between_two_clipped_vectors_is_at_most_epsilon_and_reaches_it():
+    d, epsilon, radius = 4, 1.5, 2.0
+    fitted = ClippedLaplace(epsilon=epsilon, clip_norm=radius).for_dimensions(d)
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((200, d)) * 50
+    silent = (np.zeros((200, d)),)
+    clipped = fitted.randomize(rows, silent)
+    losses = np.abs(clipped[:, None] - clipped[None]).sum(axis=2) / fitted.scale
+    assert losses.max() <= epsilon * (1 + 1e-12)
+    corner = np.full((1, d), 99.0)
+    pair = fitted.randomize(np.concatenate((corner, -corner)), (np.zeros((2, d)),))
+    assert np.abs(pair[0] - pair[1]).sum() / fitted.scale == pytest.approx(epsilon, rel=1e-12)
+
+
+def test_vectors_inside_the_ball_and_zero_vectors_stay_as_they_are():
+    fitted = ClippedLaplace(epsilon=1.0, clip_norm=1.0).for_dimensions(2)
+    rows = np.array([[0.0, 0.0], [0.3, -0.4], [3.0, 4.0]])
+    assert fitted.randomize(rows, (np.zeros((3, 2)),)).tolist() == [[0.0, 0.0], [0.3, -0.4], [0.6000000000000001, 0.8]]
+
+
+def test_the_guarantee_is_pure_local_dp():
+    claim = ClippedLaplace(epsilon=3.0).for_dimensions(5).guarantee()
+    assert isinstance(claim, LocalDP)
+    assert (claim.epsilon, claim.delta, claim.standing) == (3.0, 0.0, Standing.PROVED)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["epsilon", "clip_norm"])
+def test_parameters_outside_their_domain_are_refused(name, bad):
+    with pytest.raises(ParameterError, match=name):
+        ClippedLaplace(**{"epsilon": 1.0, name: bad})

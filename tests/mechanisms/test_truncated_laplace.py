@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from noise_checks import ALPHA, assert_law, magnitudes, noise_of, sign_p_value
+from scipy.optimize import minimize
+
+from wordveil.errors import ParameterError, RefutedClaimError
+from wordveil.guarantees import LocalDP, NoGuarantee, Standing
+from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
+from wordveil.mechanisms.clipped_laplace import ClippedLaplace
+from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
+from wordveil.mechanisms.truncated_law import escape, largest_delta, published_half_width
+from wordveil.randomness import RandomSource
+
+WIDTHS = [
+    (1, 1, 22.722230, 22.722230),
+    (2, 1, 31.661675, 31.339499),
+    (50, 1, 154.026818, 153.156640),
+    (300, 1, 375.813598, 374.866384),
+    (300, 8, 56.893691, 55.913113),
+    (2, 8, 5.946664, 5.824145),
+    (50, 50, 5.613299, 5.060091),
+]
+
+
+def magnitude_cdf(fitted):
+    total = -math.expm1(-fitted.alpha * fitted.half_width)
+    return lambda x: np.where(x > fitted.half_width, 1.0, -np.expm1(-fitted.alpha * x) / total)
+
+
+@pytest.mark.parametrize(("d", "epsilon", "certified", "exact"), WIDTHS)
+def test_the_half_widths_of_the_design(d, epsilon, certified, exact):
+    for calibration, width in (("certified", certified), ("exact", exact)):
+        fitted = TruncatedLaplace(epsilon=epsilon, calibration=calibration, clip_norm=2.0).for_dimensions(d)
+        assert fitted.half_width / 2 == pytest.approx(width, abs=1.1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "spread"), [(0.1, 0.9866), (1, 0.9790), (5, 0.8430), (8, 0.2845)])
+def test_the_counter_example_to_the_published_calibration(epsilon, spread):
+    d, delta = 300, 4.0**-300
+    fitted = TruncatedLaplace(epsilon=epsilon, delta=delta, calibration="published", allow_refuted=True).for_dimensions(
+        d
+    )
+    shift = np.array([2 / math.sqrt(d)])
+    by_hand = 1 - (1 - escape(shift, fitted.alpha, fitted.half_width)[0]) ** d
+    assert spread - 1e-4 < by_hand <= spread  # the design's numbers are rounded up
+    claim = fitted.guarantee()
+    assert isinstance(claim, NoGuarantee)
+    assert claim.standing is Standing.REFUTED
+    assert largest_delta(d, epsilon, fitted.half_width) == pytest.approx(spread, abs=1e-4)
+
+
+def test_one_coordinate_and_the_half_width_at_the_papers_setting():
+    width = published_half_width(300, 0.1, 4.0**-300)
+    assert width == pytest.approx(4.0233, abs=5e-5)
+    assert escape(np.array([2.0]), 0.1 / (2 * math.sqrt(300)), width)[0] == pytest.approx(0.2478, abs=5e-5)
+
+
+def test_the_published_claim_is_mended_by_no_padding():
+    padded = TruncatedLaplace(
+        epsilon=0.1, delta=4.0**-300, calibration="published", padded_dimensions=500, allow_refuted=True
+    ).for_dimensions(300)
+    assert isinstance(padded.guarantee(), NoGuarantee)
+    assert padded.half_width == pytest.approx(published_half_width(500, 0.1, 4.0**-300), rel=1e-15)
+
+
+def test_in_one_dimension_the_published_width_is_sound_and_says_so():
+    claim = TruncatedLaplace(epsilon=0.1, delta=0.1, calibration="published", allow_refuted=True).for_dimensions(1)
+    assert isinstance(claim.guarantee(), LocalDP)
+    assert claim.guarantee().standing is Standing.CERTIFIED
+
+
+def test_escape_equals_the_integral_of_the_density():
+    alpha, width = 0.7, 3.0
+    grid = np.linspace(-width, width, 2_000_001)
+    density = np.exp(-alpha * np.abs(grid))
+    density /= density.sum()
+    for shift in (0.0, 0.4, 2.9, 3.5, 5.9, 6.5):
+        assert escape(np.array([shift]), alpha, width)[0] == pytest.approx(
+            density[grid > width - shift].sum(), abs=2e-6
+        )
+
+
+@pytest.mark.parametrize(("d", "epsilon", "width"), [(2, 8.0, 5.9), (2, 1.0, 31.0), (5, 20.0, 4.0), (7, 3.0, 20.0)])
+def test_no_shift_found_by_free_search_beats_the_exact_delta(d, epsilon, width):
+    alpha = epsilon / (2 * math.sqrt(d))
+    bound = largest_delta(d, epsilon, width)
+
+    def negative(x):
+        shift = np.abs(2 * x / np.linalg.norm(x))
+        return np.log1p(-escape(shift, alpha, width)).sum()
+
+    rng = np.random.default_rng(0)
+    found = [minimize(negative, rng.standard_normal(d), method="Nelder-Mead").fun for _ in range(12)]
+    best = max(-np.expm1(value) for value in found)
+    assert best <= bound
+    assert best >= bound * (1 - 1e-4)
+
+
+@pytest.mark.parametrize("calibration", ["certified", "exact"])
+@pytest.mark.parametrize(("d", "epsilon"), [(1, 1.0), (3, 2.0), (40, 30.0)])
+def test_claimed_deltas_are_reached_by_the_exact_width_and_never_exceeded(d, epsilon, calibration):
+    fitted = TruncatedLaplace(epsilon=epsilon, delta=1e-4, calibration=calibration).for_dimensions(d)
+    exact = largest_delta(d, epsilon, fitted.half_width)
+    assert exact <= 1e-4 * (1 + 1e-8)
+    if calibration == "exact":
+        assert largest_delta(d, epsilon, fitted.half_width * (1 - 1e-6)) > 1e-4
+    assert fitted.guarantee().delta == 1e-4
+
+
+@pytest.mark.parametrize("d", [1, 4])
+@pytest.mark.parametrize("delta", [1e-5, 0.3])
+def test_the_noise_follows_the_truncated_law(d, delta):
+    fitted = TruncatedLaplace(epsilon=1.0, delta=delta, clip_norm=2.0).for_dimensions(d)
+    assert_law(lambda source: noise_of(fitted, source, d), magnitudes(magnitude_cdf(fitted)))
+    assert sign_p_value(noise_of(fitted, RandomSource.seeded_for_tests(7), d)) >= ALPHA
+
+
+def test_a_quantile_grid_goes_through_the_inverse_exactly():
+    fitted = TruncatedLaplace(epsilon=2.0, delta=0.01).for_dimensions(3)
+    uniforms = (np.arange(1000) + 0.5) / 1000
+    noise = fitted.noise(uniforms)
+    assert np.all(np.diff(noise) > 0)
+    assert np.allclose(magnitude_cdf(fitted)(np.abs(noise)), np.abs(2 * uniforms - 1), atol=1e-12)
+    ends = fitted.noise(np.array([0.0, 1 - 2.0**-53]))
+    assert np.all(np.abs(ends) <= fitted.half_width)
+
+
+def test_the_corrected_box_gains_nothing_over_the_plain_laplace():
+    deviations = {}
+    for calibration in ("certified", "exact"):
+        fitted = TruncatedLaplace(epsilon=1.0, delta=1e-5, calibration=calibration).for_dimensions(300)
+        b, w = 1 / fitted.alpha, fitted.half_width
+        tail = math.exp(-w / b)
+        variance = (2 * b * b - tail * (w * w + 2 * w * b + 2 * b * b)) / (1 - tail)
+        deviations[calibration] = round(math.sqrt(variance), 3)
+    plain = math.sqrt(2) * ClippedLaplace(epsilon=1.0).for_dimensions(300).scale
+    assert deviations == {"certified": 48.957, "exact": 48.956}
+    assert round(plain, 3) == 48.990
+    assert round(ClippedGaussian(epsilon=1.0, delta=1e-5).for_dimensions(300).sigma, 3) == 7.461
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": 1.0, "delta": 0.5}, "delta"),
+        ({"epsilon": 1.0, "delta": 0.0}, "delta"),
+        ({"epsilon": 1.0, "clip_norm": 0.0}, "clip_norm"),
+        ({"epsilon": 1.0, "calibration": "paper"}, "calibration"),
+        ({"epsilon": 1.0, "padded_dimensions": 500}, "padded_dimensions"),
+    ],
+)
+def test_parameters_outside_their_domain_are_refused(parameters, match):
+    with pytest.raises(ParameterError, match=match):
+        TruncatedLaplace(**parameters)
+
+
+def test_the_published_calibration_needs_opting_in_and_a_small_epsilon():
+    with pytest.raises(RefutedClaimError, match="refuted"):
+        TruncatedLaplace(epsilon=0.1, calibration="published")
+    opted = TruncatedLaplace(epsilon=9.0, delta=4.0**-300, calibration="published", allow_refuted=True)
+    with pytest.raises(ParameterError, match="must be below"):
+        opted.for_dimensions(300)
+    narrow = TruncatedLaplace(epsilon=0.1, delta=0.1, calibration="published", padded_dimensions=2, allow_refuted=True)
+    with pytest.raises(ParameterError, match="at least 3"):
+        narrow.for_dimensions(3)
