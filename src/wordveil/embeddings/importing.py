@@ -18,8 +18,8 @@ from wordveil.errors import ChecksumError, ParameterError
 from .building import build_table, detect_casing
 from .checksums import candidates_checksum, combine_digests, matrix_digest, words_digest
 from .header import CANDIDATE_RULES, CASINGS, VocabularyHeader
-from .readers import Block, Progress, format_of, read_blocks
-from .readers.base import distinct_words, table_name
+from .readers.base import Block, Progress, distinct_words, table_name
+from .readers.registry import format_of, read_blocks
 from .storage import VocabularyWriter
 from .table import Embeddings, open_embeddings
 from .wordlist import WordList

@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike
 from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ParameterError
 
+from . import readers
 from .building import build_table, checked_rows, detect_casing, packed_words
 from .checksums import candidates_checksum, table_checksum
 from .header import VocabularyHeader
 from .packaged import read_packaged
-from .readers import read_table
 from .storage import StoredTable, VocabularyWriter, is_vocabulary, open_table, replace_header
 from .verification import verify_table
 from .word_index import build_index, first_duplicate
@@ -261,7 +261,7 @@ def load_embeddings(path: str | PathLike[str] | None = None) -> Embeddings:
     location = Path(path)
     if is_vocabulary(location):
         return open_embeddings(location)
-    read = read_table(location)
+    read = readers.read_table(location)
     header = VocabularyHeader(
         name=read.name,
         source=location.name,
