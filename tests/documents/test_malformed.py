@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import io
+import json
 import traceback
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wordveil.documents import DocumentSettings, FormatDetails, open_documents, run_documents
+from wordveil.documents.base import Selection
+from wordveil.documents.json_document import JsonDocument
+from wordveil.documents.jsonl import JsonLines
 from wordveil.errors import DocumentFormatError, ParameterError, WordveilError
 
 SECRET = "zebrafish"
@@ -40,6 +47,7 @@ CASES = [
     ("in.csv", b"a,t\n1,zebrafish\xff\n", {"columns": ["t"]}, "line 2, byte 11: not valid UTF-8"),
     ("in.csv", b"a,u\n1,zebrafish\n", {"columns": ["t"]}, "line 1: no column 't'; the columns are: a, u"),
     ("in.csv", b"a,t\rzebrafish,2", {"columns": ["t"]}, "lone CR"),
+    ("in.csv", b"a,t\n1,zebrafish\n", {"columns": ["t"], "keep": ["b"]}, "line 1: no column 'b'"),
     ("in.tsv", b"a\tt\n1\tzebra\tfish\n", {"columns": ["t"]}, "line 2: 3 fields, but the header has 2"),
     ("in.txt.gz", gzip.compress(b"zebrafish\n" * 1000)[:-9], {}, "truncated or damaged"),
     ("in.txt.gz", b"zebrafish", {}, "truncated or damaged"),
@@ -59,6 +67,59 @@ def test_malformed_input_names_its_place_and_no_content(tmp_path, name, content,
         assert SECRET not in "".join(traceback.format_exception_only(chain)).replace(SECRET + "_", "")
         assert SECRET not in repr(vars(chain))
         chain = chain.__context__
+
+
+def test_a_file_that_is_absent_is_named(tmp_path):
+    with pytest.raises(DocumentFormatError, match=r"none\.txt: cannot be opened: No such file"):
+        open_documents(tmp_path / "none.txt")
+
+
+json_marks = st.text(st.sampled_from('{}[],:" tux1-\\.eE'), max_size=12)
+
+
+@given(json_marks, json_marks, st.sampled_from(['{"t": "a"}', '{"x": [1, {"y": 2}], "t": ["a", null]}']), st.data())
+def test_a_line_is_accepted_exactly_where_the_json_module_accepts_it(before, after, line, data):
+    cut = data.draw(st.integers(0, len(line)))
+    line = data.draw(st.sampled_from([line[:cut] + before + line[cut:], before + line + after]))
+    form = JsonLines(Selection(columns=("t",)), FormatDetails())
+    try:
+        expected = json.loads(line)
+        expected = isinstance(expected, dict) and is_text(expected.get("t", 0))
+    except ValueError:
+        expected = not line.strip()
+    try:
+        list(form.read(io.BytesIO(line.encode()), "in.jsonl"))
+        accepted = True
+    except DocumentFormatError:
+        accepted = False
+    assert accepted == expected or (accepted is False and line.count('"t"') > 1)
+
+
+def is_text(value) -> bool:
+    return all(map(is_text, value)) if isinstance(value, list) else value is None or isinstance(value, str)
+
+
+class Dribble(io.BytesIO):
+    """A stream that gives a few bytes at a time, as a slow pipe does."""
+
+    def read(self, size=-1):
+        return super().read(min(size, 3) if size >= 0 else 3)
+
+
+@given(st.sampled_from(["[", "", " [ "]), st.data())
+def test_json_windows_do_not_change_the_outcome(opening, data):
+    element = st.one_of(
+        json_marks, st.sampled_from(['{"t": "é\\ud83d\\ude00 \\n", "n": -12.5e-3}', '{"t":"a"}', ",", "]"])
+    )
+    text = opening + "".join(data.draw(st.lists(element, max_size=6))) + data.draw(st.sampled_from(["", "]", "\n]\n"]))
+    outcomes = []
+    for stream in (io.BytesIO(text.encode()), Dribble(text.encode())):
+        form = JsonDocument(Selection(columns=("t",)), FormatDetails())
+        try:
+            outcomes.append(b"".join(form.render(r, r.texts) for r in form.read(stream, "in.json")))
+        except DocumentFormatError as error:
+            outcomes.append((str(error), error.line))
+    assert outcomes[0] == outcomes[1]
 
 
 def test_truncated_and_damaged_zst(tmp_path):

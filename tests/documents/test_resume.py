@@ -22,10 +22,13 @@ from wordveil.documents import (
     run_key_path,
     save_run_key,
 )
-from wordveil.errors import ResumeError
+from wordveil.errors import ParameterError, ResumeError
 
 DRIVER = Path(__file__).with_name("kill_driver.py")
 LINES = b"".join(b'{"t": "line number %d", "n": %d}\n' % (n, n) for n in range(40))
+
+
+FEW_LINES = b"".join(LINES.splitlines(keepends=True)[:20])
 
 
 def prepare(folder: Path, kind: str) -> tuple[Path, str]:
@@ -33,17 +36,17 @@ def prepare(folder: Path, kind: str) -> tuple[Path, str]:
     if kind == "tree":
         (folder / "in" / "sub").mkdir(parents=True)
         (folder / "in" / "b.txt.gz").write_bytes(gzip.compress(b"one\ntwo\n" * 10))
-        (folder / "in" / "sub" / "a.jsonl").write_bytes(b"".join(LINES.splitlines(True)[:15]))
+        (folder / "in" / "sub" / "a.jsonl").write_bytes(FEW_LINES)
         return folder / "in", "t"
     path = folder / f"in.{kind}"
     if kind == "parquet":
         import pyarrow
         import pyarrow.parquet
 
-        table = pyarrow.table({"t": [f"row {n}" for n in range(30)], "n": list(range(30))})
+        table = pyarrow.table({"t": [f"row {n}" for n in range(22)], "n": list(range(22))})
         pyarrow.parquet.write_table(table, path)
         return path, "t"
-    path.write_bytes(gzip.compress(LINES) if kind.endswith("gz") else LINES)
+    path.write_bytes(gzip.compress(FEW_LINES) if kind.endswith("gz") else FEW_LINES)
     return path, "" if kind == "txt" else "t"
 
 
@@ -154,6 +157,22 @@ def test_resume_starts_anew_where_nothing_was_interrupted(tmp_path, shout):
     (tmp_path / "in.jsonl").write_bytes(LINES)
     summary = run_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", shout, settings=small(), resume=True)
     assert (summary.documents, summary.resumed_documents) == (40, 0)
+
+
+def test_two_runs_never_write_one_output(tmp_path, shout):
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_bytes(LINES)
+
+    def nested(block):
+        for resume in (False, True):
+            with pytest.raises(ParameterError, match="is being written by another run"):
+                run_documents(source, target, shout, settings=small(), resume=resume)
+        return shout(block)
+
+    run_documents(source, target, nested, settings=small(block_characters=10**9))
+    run_documents(source, tmp_path / "other.jsonl", shout, settings=small())
+    # Ids hold the input's name, not the output's.
+    assert target.read_bytes() == (tmp_path / "other.jsonl").read_bytes()
 
 
 def test_run_key_is_kept_for_the_owner_until_it_is_removed(tmp_path):

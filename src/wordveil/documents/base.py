@@ -89,6 +89,11 @@ class Selection:
         """Whether every other column is copied."""
         return self.keep is None and not self.drop_others
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """All columns the caller named."""
+        return self.columns + (self.keep or ())
+
     def copies(self, column: str) -> bool:
         """Whether a column that is not sanitized is copied."""
         return self.copies_all or column in (self.keep or ())

@@ -95,14 +95,14 @@ def remove_run_key(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def file_identity(path: Path) -> dict[str, Any]:
-    """Size and SHA-256 of the first and the last megabyte: enough to notice another input."""
+def file_identity(path: Path, name: str | None = None) -> dict[str, Any]:
+    """Name (it is part of document ids), size and SHA-256 of the first and the last megabyte."""
     size = path.stat().st_size
     with path.open("rb") as file:
         digest = hashlib.sha256(file.read(_EDGE))
         file.seek(max(0, size - _EDGE))
         digest.update(file.read(_EDGE))
-    return {"size": size, "edges": digest.hexdigest()}
+    return {"name": name or path.name, "size": size, "edges": digest.hexdigest()}
 
 
 @dataclass(slots=True)

@@ -134,42 +134,36 @@ class _Delimited(DocumentFormat):
         if not self._quoted or _QUOTE not in raw:
             body, end = _split_end(raw)
             return _Row(body, end, _unquoted_starts(body, self._delimiter), line)
-        starts, at = [0], 0
+        buffer, starts, at = bytearray(raw), [0], 0
         while True:
-            if raw.startswith(_QUOTE, at):
-                raw, at = self._closing_quote(raw, at + 1, line)
+            if buffer.startswith(_QUOTE, at):
+                at = self._closing_quote(buffer, at + 1, line)
             else:
-                cut = raw.find(self._delimiter, at)
-                at = len(_split_end(raw)[0]) if cut < 0 else cut
-            body, end = _split_end(raw)
+                cut = buffer.find(self._delimiter, at)
+                at = _body_length(buffer) if cut < 0 else cut
             starts.append(at + 1)
-            if at >= len(body):
+            if at >= _body_length(buffer):
+                body, end = _split_end(bytes(buffer))
                 return _Row(body, end, starts, line)
-            if not raw.startswith(self._delimiter, at):
+            if not buffer.startswith(self._delimiter, at):
                 raise self._error("text follows a closing quote.", line)
             at += 1
 
-    def _closing_quote(self, raw: bytes, at: int, line: int) -> tuple[bytes, int]:
+    def _closing_quote(self, buffer: bytearray, at: int, line: int) -> int:
+        """Position after the closing quote; appends lines to the buffer while the field is open."""
         while True:
-            at = raw.find(_QUOTE, at)
-            if at >= 0:
-                if not raw.startswith(_QUOTE, at + 1):
-                    return raw, at + 1
-                at += 2
-                continue
-            at = len(raw)
-            more = [raw]
-            size = at
-            while True:
-                piece = read_line(self._stream, self._path, self._line + 1)
-                size += len(piece)
-                if not piece or size > MAX_RECORD_BYTES:
+            at = buffer.find(_QUOTE, at)
+            if at < 0:
+                at = len(buffer)
+                more = read_line(self._stream, self._path, self._line + 1)
+                if not more or at + len(more) > MAX_RECORD_BYTES:
                     raise self._error("a quoted field is not closed.", line)
                 self._line += 1
-                more.append(piece)
-                if _QUOTE in piece:
-                    break
-            raw = b"".join(more)
+                buffer += more
+            elif buffer.startswith(_QUOTE, at + 1):
+                at += 2
+            else:
+                return at + 1
 
     def _error(self, problem: str, line: int) -> DocumentFormatError:
         remedy = "If the file does not use quotes, choose quoting 'none'." if self._quoted else ""
@@ -183,7 +177,7 @@ class _Delimited(DocumentFormat):
         present = ", ".join(names)
         if not self.selection.columns:
             raise ParameterError("columns", (), f"must name the text columns; {self._path} has: {present}.")
-        missing = [name for name in self.selection.columns if name not in names]
+        missing = [name for name in self.selection.named if name not in names]
         if missing:
             raise DocumentFormatError(
                 self._path,
@@ -245,10 +239,13 @@ class _Delimited(DocumentFormat):
         return decode_utf8(raw, self._path, line=row.line, offset=row.starts[index])
 
 
+def _body_length(raw: bytes | bytearray) -> int:
+    return len(raw) - (2 if raw.endswith(b"\r\n") else 1 if raw.endswith(b"\n") else 0)
+
+
 def _split_end(raw: bytes) -> tuple[bytes, bytes]:
-    if raw.endswith(b"\r\n"):
-        return raw[:-2], raw[-2:]
-    return (raw[:-1], raw[-1:]) if raw.endswith(b"\n") else (raw, b"")
+    length = _body_length(raw)
+    return raw[:length], raw[length:]
 
 
 def _unquoted_starts(body: bytes, delimiter: bytes) -> list[int]:

@@ -77,15 +77,17 @@ class JsonDocument(DocumentFormat):
             except WalkError as error:
                 failure = error
             else:
+                size = end - window.begin  # extending moves the window
                 # A number that touches the end of the window may go on.
                 if end < len(window.text) or not window.extend():
                     break
                 continue
+            into_record = failure.position - window.begin
             if not failure.incomplete or not window.extend():
-                window.at = failure.position
+                window.at = window.begin + into_record
                 raise window.error(failure.problem, remedy=failure.remedy)
-        window.at = end
-        record = Record(ordinal, cast(list[PrivateText | None], walker.texts), walker.pieces, size=end - window.begin)
+        window.at = window.begin + size
+        record = Record(ordinal, cast(list[PrivateText | None], walker.texts), walker.pieces, size=size)
         window.forget()
         return record
 

@@ -15,6 +15,10 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from wordveil.documents.streams import MemberCompressor, compression_of
+from wordveil.errors import ParameterError
+
+if sys.platform != "win32":  # elsewhere two runs with one output are not noticed
+    import fcntl
 
 __all__ = ["OutputWriter", "is_regular_target", "partial_path", "publish", "remove_partial", "sync_directory"]
 
@@ -67,10 +71,43 @@ def remove_partial(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+class Claim:
+    """Holds a temporary file or directory for this process; the system releases it even after a kill."""
+
+    def __init__(self, partial: Path) -> None:
+        self._handle = -1
+        if sys.platform == "win32":
+            return
+        self._handle = os.open(partial, os.O_RDONLY)
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            busy = True
+        else:
+            busy = False
+        if busy:
+            self.release()
+            name = partial.name.removeprefix(".").removesuffix(".partial")
+            raise ParameterError("destination", name, "is being written by another run; wait for it or stop it.")
+
+    def release(self) -> None:
+        """Let other runs write."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+
+def discard_partial(partial: Path) -> None:
+    """Remove what an interrupted run left, unless that run is alive."""
+    if partial.exists():
+        Claim(partial).release()
+    remove_partial(partial)
+
+
 def open_private(path: Path, *, keep: bool = False) -> BinaryIO:
     """Open a file of mode 0600 for writing: the kept one at its start, or a new one in its place."""
     if not keep:
-        remove_partial(path)
+        discard_partial(path)
     flags = os.O_RDWR | (0 if keep else os.O_CREAT | os.O_EXCL) | getattr(os, "O_NOFOLLOW", 0)
     return os.fdopen(os.open(path, flags, 0o600), "r+b" if keep else "w+b", buffering=_BUFFER)
 
@@ -95,6 +132,11 @@ class OutputWriter:
             self.target = Path(destination).resolve()
             self.partial = partial_path(self.target)
             self._file = open_private(self.partial, keep=resume_at is not None)
+            try:
+                self._claim = Claim(self.partial)
+            except ParameterError:
+                self._file.close()
+                raise
             self._file.truncate(resume_at or 0)
             self._file.seek(resume_at or 0)
             self._empty = not resume_at
@@ -145,6 +187,7 @@ class OutputWriter:
         self.seal()
         if self._atomic:
             publish(self.partial, self.target)
+            self._claim.release()
 
     def abort(self, *, keep: bool = False) -> None:
         """Close; the temporary file is removed, or kept for a later resume."""
@@ -152,6 +195,7 @@ class OutputWriter:
             self._file.close()
             if not keep:
                 self.partial.unlink(missing_ok=True)
+            self._claim.release()
         elif self._file is not sys.stdout.buffer:
             self._file.close()
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, cast
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.documents.base import DocumentFormat, Record
 from wordveil.documents.json_walker import SelectionNode, selection_tree
-from wordveil.documents.output import is_regular_target, partial_path, publish, remove_partial
+from wordveil.documents.output import Claim, discard_partial, is_regular_target, partial_path, publish, remove_partial
 from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterError
 
 __all__ = ["Parquet", "ParquetSink"]
@@ -110,7 +110,7 @@ class Parquet(DocumentFormat):
             raise ParameterError("columns", (), f"must name the text columns; {path} has: {present}.")
         tree = selection_tree(self.selection)
         self._tree = tree
-        for name in self.selection.columns:
+        for name in self.selection.named:
             if not _reaches(schema, name):
                 raise DocumentFormatError(
                     path, f"no column {name!r}; the columns are: {present}.", remedy="Choose with --column."
@@ -209,8 +209,9 @@ class ParquetSink:
         self.target = Path(destination).resolve()
         self.partial = partial_path(self.target)
         if resume_at is None:
-            remove_partial(self.partial)
+            discard_partial(self.partial)
             self.partial.mkdir(mode=0o700)
+        self._claim = Claim(self.partial)
 
     resumable_anywhere = False
 
@@ -261,11 +262,14 @@ class ParquetSink:
         if self._atomic:
             publish(self.partial / "merged", self.target)
             remove_partial(self.partial)
+            self._claim.release()
 
     def abort(self, *, keep: bool = False) -> None:
         """Remove the temporary directory, or keep it for a later resume."""
-        if self._atomic and not keep:
-            remove_partial(self.partial)
+        if self._atomic:
+            if not keep:
+                remove_partial(self.partial)
+            self._claim.release()
 
     def _part(self, index: int) -> Path:
         return self.partial / f"{index:08d}.arrow"

@@ -184,7 +184,7 @@ def run_file(source: str, destination: str, job: Job, *, name: str | None = None
     check_destination(source, destination, resume=job.resume)
     journal = None
     if is_regular_target(destination) and source != "-":
-        facts = job.settings.fingerprint() | {"input": file_identity(Path(source)), **job.fingerprint}
+        facts = job.settings.fingerprint() | {"input": file_identity(Path(source), name), **job.fingerprint}
         journal = Journal(journal_path(destination), facts)
         if not job.resume:
             journal.remove()

@@ -62,7 +62,10 @@ class InputStream:
             self.stream: BinaryIO = sys.stdin.buffer
             self._raw: BinaryIO | None = None
             return
-        raw = open(path, "rb", buffering=_BUFFER)  # noqa: SIM115 (closed by close)
+        try:
+            raw = open(path, "rb", buffering=_BUFFER)  # noqa: SIM115 (closed by close)
+        except OSError as error:
+            raise DocumentFormatError(path, f"cannot be opened: {error.strerror}.") from None
         self._raw = raw
         self.bytes_total = Path(path).stat().st_size
         compression = compression_of(path)

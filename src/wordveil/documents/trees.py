@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.documents.checkpoints import Journal, file_identity, journal_path
-from wordveil.documents.output import partial_path, remove_partial, sync_directory, usual_mode
+from wordveil.documents.output import Claim, discard_partial, partial_path, remove_partial, sync_directory, usual_mode
 from wordveil.documents.reader import FORMATS, guess_format
 from wordveil.documents.running import (
     DocumentSettings,
@@ -114,16 +114,20 @@ def _run_tree(source: str, destination: str, job: Job) -> DocumentSummary:
     else:
         # The journal goes first: a stale one must never speak of the new temporary directory.
         journal.remove()
-        remove_partial(partial)
+        discard_partial(partial)
         partial.mkdir(mode=0o700)
         journal.tally = dict(job.tally.save())
         journal.save()
+    claim = Claim(partial) if partial.is_dir() else None
     try:
         resumed = _run_files(root, taken, partial, job, journal)
     except WordveilError:
         remove_partial(partial)
         journal.remove()
         raise
+    finally:
+        if claim is not None:
+            claim.release()
     journal.complete = True
     journal.save()
     _publish_tree(partial, target)
@@ -186,7 +190,7 @@ def _check_tree(root: Path, target: Path, destination: str) -> None:
 def _tree_identity(root: Path, taken: list[str]) -> str:
     digest = hashlib.sha256()
     for relative in taken:
-        digest.update(f"{relative}\0{file_identity(root / relative)}\0".encode())
+        digest.update(f"{relative}\0{file_identity(root / relative, relative)}\0".encode())
     return digest.hexdigest()
 
 
