@@ -11,8 +11,8 @@ can add to the privacy loss is bounded by `arithmetic_slack`, in nats.
 
 from __future__ import annotations
 
-import itertools
 import copy
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -286,29 +286,31 @@ class SelectionRows:
     def arithmetic_slack(self) -> float:
         """Return a bound on what arithmetic adds to the privacy loss between any two inputs, in nats.
 
-        Four sources, each counted for both inputs: float64 rounding of squared distances (the standard bound on a
-        dot product, turned into a distance by |sqrt(a) - sqrt(b)| <= sqrt(|a - b|)); a few units in the last place
-        of the exponential; rounding masses to integers; and the 2**-64 grid of the random words. It is finite only
-        where the cap and the base measure keep every weight away from 0.
+        A draw has probability (M_b / sum M) * (I_y / sum I): integer masses M of the blocks, integer weights I inside
+        the block, computed from another tile. Each of these four factors is off by e^(+-weight error), where a weight
+        errs by float64 rounding of its squared distance (the standard bound on a dot product, turned into a distance
+        by |sqrt(a) - sqrt(b)| <= sqrt(|a - b|)) and by a few units in the last place of exponent and exponential; by
+        the summing of a block; by rounding to integers; and the two picks by the 2**-64 grid of the random words.
+        Both inputs count. Finite only where the cap and the base measure keep every weight away from 0.
         """
         k = self._right.shape[1]
         squared_error = 2 * (k + 2) * UNIT * (2 * self._norm_bound()) ** 2
-        exponent = self.rate * self.metric.distance_error(squared_error) + (8 + self.rate * self.cap) * UNIT
-        smallest = math.exp(-self.rate * self.cap)
-        widths = np.diff(self._edges)
+        reach = self.rate * self.cap
+        weight = self.rate * self.metric.distance_error(squared_error) + (8 + 8 * reach) * UNIT
+        smallest, widths = math.exp(-reach), np.diff(self._edges)
         if self._base is not None:
-            positive = self._base[self._base > 0]
-            smallest *= float(positive.min())
+            smallest *= float(self._base[self._base > 0].min())
             widths = np.ones(1)
         if smallest == 0.0:
             return math.inf
         block = smallest * float(widths.min()) * self._mass_unit
         inner = smallest * min(self._inner_unit(b) for b in range(self.blocks))
-        total = self._base_total() * self._mass_unit
-        relative = (0.5 + total * 2.0**-64) / block + (0.5 + 2.0**62 * 2.0**-64) / inner + 2 * self.blocks / total
+        # Numerator and denominator of each pick round by at most half a unit a term; the grid moves a pick by 2**-64
+        # of the total, which is at most 2**62 units.
+        relative = (1 + 0.25) / block + (1 + 0.25) / inner
         if relative >= 0.5:
             return math.inf
-        return 4 * exponent + 2 * (relative / (1 - relative)) + 4 * (self.width + self.blocks) * UNIT
+        return 2 * (4 * weight + relative / (1 - relative) + 2 * (self.width + self.blocks) * UNIT)
 
     def _norm_bound(self) -> float:
         if not hasattr(self, "_all_norms"):

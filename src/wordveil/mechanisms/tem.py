@@ -6,20 +6,25 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from wordveil.certificates import Certificate, Scalar
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.guarantees import MetricDP, PrivacyUnit, Standing
-from wordveil.kernels.selection import SelectionRows
-from wordveil.mechanisms.base import WordMechanism
-from wordveil.mechanisms.exponential import FittedExponential, check_epsilon
+from wordveil.mechanisms.exponential import (
+    Calibration,
+    FittedExponential,
+    SelectionMechanism,
+    check_calibration,
+    check_epsilon,
+    fit_selection,
+)
 from wordveil.metrics import Euclidean, Metric
 
 __all__ = ["TEM", "truncation_distance"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TEM(WordMechanism):
-    """Select y with probability proportional to exp(-(epsilon/2) min(dist(x, y), gamma)).
+class TEM(SelectionMechanism):
+    """Select y with probability proportional to exp(-rate * min(dist(x, y), gamma)), textbook rate epsilon/2.
 
     The paper draws from the words within gamma and one "bottom" element of score -gamma + 2 ln(v - |L|)/epsilon,
     by Gumbel noise of scale 2/epsilon, and a uniform word beyond gamma when bottom wins. That is this law exactly:
@@ -28,17 +33,21 @@ class TEM(WordMechanism):
     Guarantee:
         epsilon-metric DP for min(dist, gamma), proved: the score is 1-Lipschitz in x and so is, at rate epsilon/2,
         the log of the normaliser, for any public set of outputs. Hence loss at most epsilon * min(dist, gamma),
-        and epsilon * gamma local DP. Arithmetic adds the stated slack.
+        and epsilon * gamma local DP. Arithmetic adds the stated slack. With calibration="certified" the rate is the
+        one in the certificate, between epsilon/2 and epsilon; the same promise, for this vocabulary and candidate set,
+        by computation over all pairs of words.
 
     Attributes:
         epsilon: Loss per unit of distance, unit 1/distance, in (0, inf).
         beta: Public; probability, per the paper's bound, of leaving the words within gamma. In (0, 1).
-        gamma: Public truncation distance; None computes (2/epsilon) ln((1 - beta)(v - 1)/beta).
+        gamma: Public truncation distance; None computes (1/rate) ln((1 - beta)(v - 1)/beta).
         metric: The metric, Euclidean unless said otherwise.
+        calibration: "textbook", or "certified", for which `fit` needs a certificate.
 
     Raises:
         ParameterError: If a parameter is outside its domain, or (when fitted) the vocabulary is so small that the
             formula for gamma is not positive.
+        CertificateError: When fitted, if the certificate is missing or was made for other inputs.
 
     Reference:
         Carvalho, Vasiloudis, Feyisetan (2021), TEM: High Utility Metric Differential Privacy on Text,
@@ -51,42 +60,24 @@ class TEM(WordMechanism):
     beta: float = 0.001
     gamma: float | None = None
     metric: Metric = field(default_factory=Euclidean)
+    calibration: Calibration = "textbook"
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
+        check_calibration(self.calibration)
         if not 0 < self.beta < 1:
             raise ParameterError("beta", self.beta, "must be in (0, 1).")
         if self.gamma is not None and not (math.isfinite(self.gamma) and self.gamma > 0):
             raise ParameterError("gamma", self.gamma, "must be in (0, inf), or None to compute it.")
 
-    def fit(self, embeddings: Embeddings) -> FittedExponential:
-        gamma = self.gamma
-        if gamma is None:
-            gamma = truncation_distance(self.epsilon, self.beta, len(embeddings.candidates))
-        rows = SelectionRows(
-            embeddings.vectors,
-            self.metric,
-            embeddings.candidates,
-            embeddings.canonical,
-            rate=self.epsilon / 2,
-            cap=gamma,
-        )
-        slack = rows.arithmetic_slack()
-        if not math.isfinite(slack):
-            raise ParameterError(
-                "gamma",
-                gamma,
-                "makes the farthest words' weights too small for 64-bit sampling at this epsilon; lower it.",
-            )
-        claim = MetricDP(
-            epsilon=self.epsilon,
-            metric=self.metric.name,
-            slack=slack,
-            largest_distance=gamma,
-            unit=PrivacyUnit.TOKEN,
-            standing=Standing.PROVED,
-        )
-        return FittedExponential(embeddings=embeddings, rows=rows, claim=claim)
+    def cap(self, rate: float, outputs: int) -> float:
+        return truncation_distance(2 * rate, self.beta, outputs) if self.gamma is None else self.gamma
+
+    def certified_parameters(self) -> dict[str, Scalar]:
+        return {**super().certified_parameters(), "beta": self.beta, "gamma": self.gamma}
+
+    def fit(self, embeddings: Embeddings, certificate: Certificate | None = None) -> FittedExponential:
+        return fit_selection(self, embeddings, certificate)
 
 
 def truncation_distance(epsilon: float, beta: float, outputs: int) -> float:

@@ -1,0 +1,191 @@
+"""The certificate value: what was computed, on which public inputs, with which result, and its JSON.
+
+A certificate records a computation anyone with the same public inputs can repeat; it proves nothing by itself.
+`compare` holds a certificate against its repetition and names what differs. The computations live in
+`wordveil.certification`; this module reads no embeddings and computes no privacy number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from wordveil.errors import CertificateError
+
+__all__ = ["CLAIM_MARGIN", "Certificate", "Scalar", "compare", "identity"]
+
+FORMAT = 1
+CLAIM_MARGIN = 1e-9
+"""Claimed epsilons are the computed ones times (1 + 1e-9), rounded up, so that a repetition on another kind of
+processor, whose last bits differ, stays below the claim."""
+_AGREEMENT = 1e-6
+
+Scalar = str | int | float | None
+"""What a certificate's parameters may be."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """A repeatable computation about public inputs.
+
+    Attributes:
+        method: Name of the computation, for instance "normaliser-lipschitz".
+        vocabulary: SHA-256 of words and matrix, or "" where the computation uses none.
+        candidates: SHA-256 of the ids that may be output, or "".
+        parameters: What was asked: mechanism, metric, target epsilon and so on.
+        numbers: What was found; every epsilon is rounded up.
+        error: Bound, in nats, on what the arithmetic of this computation can have missed. It is claimed as slack.
+        version: Version of wordveil that made it.
+        format: Version of the JSON form.
+    """
+
+    method: str
+    vocabulary: str
+    candidates: str
+    parameters: Mapping[str, Scalar]
+    numbers: Mapping[str, float]
+    error: float
+    version: str
+    format: int = FORMAT
+
+    def __post_init__(self) -> None:
+        if self.format != FORMAT:
+            raise CertificateError(f"Certificate format {self.format} is not the supported {FORMAT}; make a new one.")
+        bad = [name for name, value in self.numbers.items() if not _is_number(value)]
+        if bad or not _is_number(self.error) or self.error < 0:
+            raise CertificateError(f"Certificate numbers must be finite: {', '.join(bad) or 'error'} is not.")
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        object.__setattr__(self, "numbers", MappingProxyType(dict(self.numbers)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A read-only mapping does not pickle; the JSON form does.
+        return Certificate.from_json, (self.to_json(),)
+
+    def to_json(self) -> str:
+        """Return the JSON form: sorted keys, every number with all its digits."""
+        content = {**{f.name: getattr(self, f.name) for f in fields(self)}}
+        content["parameters"], content["numbers"] = dict(self.parameters), dict(self.numbers)
+        return json.dumps(content, indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """Read the JSON form.
+
+        Raises:
+            CertificateError: If the text is no certificate of this format.
+        """
+        try:
+            content = json.loads(text)
+            known = {f.name for f in fields(cls)}
+            if not isinstance(content, dict) or content.keys() != known:
+                raise CertificateError(f"A certificate is a JSON object with the keys {', '.join(sorted(known))}.")
+            _check_types(content)
+            return cls(**content)
+        except json.JSONDecodeError as error:
+            raise CertificateError(f"The certificate is not JSON (line {error.lineno}).") from None
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the JSON form, all or nothing; return the path."""
+        destination = Path(path)
+        temporary = destination.with_name(f".{destination.name}.{os.getpid()}.tmp")
+        try:
+            temporary.write_text(self.to_json(), encoding="utf-8")
+            os.replace(temporary, destination)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return destination
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificate:
+        """Read a file that `save` wrote.
+
+        Raises:
+            CertificateError: If it is no certificate.
+            FileNotFoundError: If there is no file.
+        """
+        try:
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            raise CertificateError(f"{path} is not a certificate: it is no UTF-8 text.") from None
+
+    def require(self, *, method: str, vocabulary: str, candidates: str, parameters: Mapping[str, Scalar]) -> None:
+        """Check that this certificate speaks of the given inputs.
+
+        Raises:
+            CertificateError: Naming the first thing that differs, with both values.
+        """
+        found = {"method": self.method, "vocabulary": self.vocabulary, "candidates": self.candidates, **self.parameters}
+        wanted = {"method": method, "vocabulary": vocabulary, "candidates": candidates, **parameters}
+        # The mechanism first: its name explains every other difference.
+        for name in sorted(found.keys() | wanted.keys(), key=lambda name: (name not in ("method", "mechanism"), name)):
+            if found.get(name) != wanted.get(name):
+                raise CertificateError(
+                    f"The certificate is for {name}={found.get(name)!r}, but {wanted.get(name)!r} is needed; "
+                    "make one for these inputs with certify()."
+                )
+
+
+def compare(claimed: Certificate, repeated: Certificate) -> None:
+    """Hold a certificate against its repetition on the same inputs.
+
+    Inputs must be equal; numbers must agree to a relative 1e-6; and no claimed epsilon, delta or error may be below
+    what the repetition found before its own rounding up.
+
+    Raises:
+        CertificateError: Naming what differs, with both values.
+    """
+    claimed.require(
+        method=repeated.method,
+        vocabulary=repeated.vocabulary,
+        candidates=repeated.candidates,
+        parameters=repeated.parameters,
+    )
+    ours, theirs = {**claimed.numbers, "error": claimed.error}, {**repeated.numbers, "error": repeated.error}
+    for name in sorted(ours.keys() | theirs.keys()):
+        a, b = ours.get(name), theirs.get(name)
+        if a is None or b is None or not math.isclose(a, b, rel_tol=_AGREEMENT):
+            raise CertificateError(f"The certificate says {name}={a!r}, the repetition found {b!r}.")
+        if name.startswith(("epsilon", "delta", "error")) and a < b * (1 - CLAIM_MARGIN):
+            raise CertificateError(f"The certificate claims {name}={a!r}, below the {b!r} that the repetition found.")
+
+
+def identity(value: Any) -> str:
+    """Return a short public name of a parameter object: its class, fields, and a hash of any arrays in it.
+
+    Args:
+        value: A frozen dataclass such as a metric.
+    """
+    if not is_dataclass(value) or isinstance(value, type):
+        raise CertificateError(f"{type(value).__name__} cannot be named in a certificate; make it a frozen dataclass.")
+    parts = []
+    for field in fields(value):
+        entry = getattr(value, field.name)
+        if isinstance(entry, np.ndarray):
+            data = f"{entry.dtype.str}{entry.shape}".encode() + np.ascontiguousarray(entry).tobytes()
+            entry = "sha256:" + hashlib.sha256(data).hexdigest()
+        elif is_dataclass(entry):
+            entry = asdict(entry)  # type: ignore[arg-type]
+        parts.append(f"{field.name}={entry!r}")
+    return f"{type(value).__name__}({', '.join(parts)})"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _check_types(content: Mapping[str, Any]) -> None:
+    wrong = [name for name in ("method", "vocabulary", "candidates", "version") if not isinstance(content[name], str)]
+    wrong += [name for name in ("parameters", "numbers") if not isinstance(content[name], dict)]
+    if not _is_number(content["error"]):
+        wrong.append("error")
+    if wrong:
+        raise CertificateError(f"The certificate's {', '.join(wrong)} has the wrong type.")

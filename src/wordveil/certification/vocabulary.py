@@ -1,0 +1,70 @@
+"""A vocabulary as certificates see it: its distinct vectors, and how much output mass sits on each."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
+from wordveil.metrics import Metric
+
+__all__ = ["DistinctVectors"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistinctVectors:
+    """The distinct vectors of a vocabulary under a metric.
+
+    Words that share a vector have the same row of every selection mechanism, so only one of them is kept.
+
+    Attributes:
+        coordinates: `metric.coordinates` of the distinct vectors, shape (u, d).
+        measure: Output mass on each: the number of candidates there, or the sum of their base measure; shape (u,).
+        ids: Lowest id with each vector, shape (u,), int32, ascending.
+        metric: The metric.
+    """
+
+    coordinates: Float64Array
+    measure: Float64Array
+    ids: IdArray
+    metric: Metric
+
+    @classmethod
+    def of(cls, embeddings: Embeddings, metric: Metric, base: Float64Array | None = None) -> DistinctVectors:
+        """Collect the distinct vectors of a vocabulary.
+
+        Args:
+            embeddings: The public vocabulary; all its words are inputs, its candidates are outputs.
+            metric: The metric.
+            base: Base measure over the candidates, shape (number of candidates,), non-negative; None for 1.
+
+        Raises:
+            ParameterError: If the base measure has another shape, a negative or non-finite entry, or no mass.
+        """
+        if base is None:
+            base = np.ones(len(embeddings.candidates))
+        if base.shape != embeddings.candidates.shape or not np.all(np.isfinite(base)) or base.min() < 0:
+            raise ParameterError(
+                "base", base.shape, f"must hold {len(embeddings.candidates)} finite non-negative numbers."
+            )
+        if not base.sum() > 0:
+            raise ParameterError("base", 0, "must give some candidate a positive weight.")
+        ids = np.unique(embeddings.canonical)
+        place = np.searchsorted(ids, embeddings.canonical[embeddings.candidates])
+        return cls(
+            coordinates=metric.coordinates(embeddings.vectors[ids]),
+            measure=np.asarray(np.bincount(place, weights=base, minlength=len(ids)), dtype=np.float64),
+            ids=ids,
+            metric=metric,
+        )
+
+    def digest(self) -> str:
+        """Return a SHA-256 of coordinates and measure, to tell whether interrupted work may be continued."""
+        state = hashlib.sha256(np.ascontiguousarray(self.coordinates).tobytes())
+        state.update(self.measure.tobytes())
+        state.update(type(self.metric).__qualname__.encode())
+        return state.hexdigest()

@@ -1,0 +1,131 @@
+"""Tiles over all pairs of distinct vectors: what the certificates of selection mechanisms are computed from.
+
+Every pair is visited once, in square float64 tiles, so a symmetric table costs half of a full one. The inputs are
+*distinct* vectors; words that share a vector enter as the measure (how much output mass sits on each vector).
+Answers are bitwise the same for any number of threads and any resume point. No (v, v) array is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from wordveil.arrays import Float64Array
+from wordveil.kernels.threads import map_chunks
+from wordveil.metrics import Metric
+
+__all__ = ["SIDE", "UNIT", "NormaliserSums", "PairTiles"]
+
+SIDE = 256  # rows and columns of a tile: 256 x 256 float64 stays in the L2 cache
+UNIT = 2.0**-53
+
+
+class PairTiles:
+    """Squared-distance tiles over v distinct vectors.
+
+    Args:
+        coordinates: `metric.coordinates` of the distinct vectors, float64, shape (v, d).
+        metric: The metric.
+
+    Attributes:
+        coordinates: As given, for direct differences.
+        rows: Centred and padded with zeros to whole blocks.
+        blocks: Number of blocks of SIDE rows.
+        squared_error: Bound on the error of a squared Euclidean distance in a tile.
+    """
+
+    def __init__(self, coordinates: Float64Array, metric: Metric) -> None:
+        self.metric, self.coordinates = metric, coordinates
+        self.v, d = int(coordinates.shape[0]), int(coordinates.shape[1])
+        self.blocks = -(-self.v // SIDE)
+        # Centring keeps the norms, and with them the rounding of the products, small.
+        self.rows = np.zeros((self.blocks * SIDE, d))
+        self.rows[: self.v] = coordinates - coordinates.mean(axis=0)
+        norms = np.einsum("ij,ij->i", self.rows, self.rows)
+        self._left = np.column_stack([-2.0 * self.rows, norms, np.ones(len(norms))])
+        right = np.column_stack([self.rows, np.ones(len(norms)), norms])
+        self._right = np.ascontiguousarray(right.reshape(self.blocks, SIDE, d + 2).transpose(0, 2, 1))
+        radius = float(np.sqrt(norms.max()))
+        original = float(np.sqrt(np.einsum("ij,ij->i", coordinates, coordinates).max()))
+        # Dot product of d + 2 terms, two squared norms, and one subtraction for the centring of each vector.
+        self.squared_error = 2 * (d + 4) * UNIT * (2 * radius) ** 2 + 8 * UNIT * radius * (original + radius)
+
+    def distances(self, i: int, j: int, tile: Float64Array) -> None:
+        """Fill `tile`, shape (SIDE, SIDE), with the distances between blocks i and j; the diagonal is exactly 0."""
+        np.matmul(self._left[i * SIDE : (i + 1) * SIDE], self._right[j], out=tile)
+        if i == j:
+            np.fill_diagonal(tile, 0.0)
+        if tile.min() < 0.0:
+            np.maximum(tile, 0.0, out=tile)
+        self.metric.from_squared(tile)
+
+    def distance_error(self) -> float:
+        """Return a bound on the error of a distance in a tile, before the rounding of `from_squared` itself."""
+        return self.metric.distance_error(self.squared_error)
+
+
+class NormaliserSums:
+    """Z(x) = sum_y measure(y) exp(-rate min(dist(x, y), cap)) for every vector x, resumable after any block of rows.
+
+    Args:
+        tiles: The tiles.
+        measure: Output mass on each vector, shape (v,), non-negative, some of it positive.
+        rate: Rate of the exponential, 1/distance, > 0.
+        cap: Distances are clipped here, in (0, inf].
+
+    Attributes:
+        sums: Shape (v,), complete once `next_block` equals the number of blocks.
+        next_block: The first block of rows not yet added.
+    """
+
+    def __init__(self, tiles: PairTiles, measure: Float64Array, *, rate: float, cap: float) -> None:
+        self._tiles, self._rate, self._cap = tiles, rate, cap
+        self._measure = np.zeros(tiles.blocks * SIDE)
+        self._measure[: tiles.v] = measure
+        self.sums = np.zeros(tiles.blocks * SIDE)
+        self.next_block = 0
+
+    def _row_of_tiles(self, i: int) -> Float64Array:
+        """Return what the tiles (i, i), (i, i + 1), ... add to the sums from row i * SIDE on."""
+        tile = np.empty((SIDE, SIDE))
+        own = slice(i * SIDE, (i + 1) * SIDE)
+        part = np.zeros((self._tiles.blocks - i) * SIDE)
+        for j in range(i, self._tiles.blocks):
+            self._tiles.distances(i, j, tile)
+            tile *= -self._rate
+            if self._cap < np.inf:
+                np.maximum(tile, -self._rate * self._cap, out=tile)
+            np.exp(tile, out=tile)
+            part[:SIDE] += tile @ self._measure[j * SIDE : (j + 1) * SIDE]
+            if j > i:
+                part[(j - i) * SIDE : (j - i + 1) * SIDE] = self._measure[own] @ tile
+        return part
+
+    def steps(self, threads: int | None = None) -> Iterator[int]:
+        """Add one block of rows after another; yield the number of pairs just visited."""
+        first = self.next_block
+        for i, part in enumerate(map_chunks(self._row_of_tiles, range(first, self._tiles.blocks), threads), first):
+            self.sums[i * SIDE :] += part
+            self.next_block = i + 1
+            yield len(part) * SIDE
+
+    def logs(self) -> Float64Array:
+        """Return ln Z, shape (v,)."""
+        return np.asarray(np.log(self.sums[: self._tiles.v]))
+
+    def log_error(self) -> float:
+        """Return a bound on the error of one ln Z, in nats.
+
+        Each weight is off by a factor of at most exp(rate * distance error + a few units in the last place of
+        exponent and exponential); a sum of non-negative terms keeps that factor, adding at most one unit for each
+        addition; the logarithm adds two units of its value.
+        """
+        tiles = self._tiles
+        exponent = self._rate * tiles.distance_error() + (8 + 8 * self._largest_exponent()) * UNIT
+        values = np.abs(self.logs()).max() if self.next_block else 0.0
+        return float(exponent + (SIDE + tiles.blocks + 2) * UNIT + 4 * UNIT * values)
+
+    def _largest_exponent(self) -> float:
+        # Without a cap the far terms are negligible where their exponent is large: below -745 they are 0 anyway.
+        return float(min(self._rate * self._cap, 745.0))

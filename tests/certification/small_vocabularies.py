@@ -1,0 +1,54 @@
+"""Small vocabularies on which fast and slow computations are compared."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wordveil.embeddings.table import Embeddings
+
+
+def small_vectors(case: str, seed: int = 0) -> np.ndarray:
+    """Return one of the vocabularies on which fast and slow computations are compared."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    if case == "gaussian":
+        return rng.normal(size=(300, 7)).astype(np.float32)
+    if case == "duplicates":
+        rows = rng.normal(size=(120, 5)).astype(np.float32)
+        return np.concatenate([rows, rows[:50], rows[:10]])
+    if case == "clusters":
+        centres = rng.normal(size=(6, 8)) * 5
+        return (centres[rng.integers(0, 6, 280)] + 1e-3 * rng.normal(size=(280, 8))).astype(np.float32)
+    if case == "hair apart":
+        rows = rng.normal(size=(60, 4)).astype(np.float32)
+        return np.concatenate([rows, np.nextafter(rows, np.float32(9))])
+    if case == "far from origin":
+        return (100 + rng.normal(size=(270, 3))).astype(np.float32)
+    if case == "one dimension":
+        return np.sort(rng.normal(size=(90, 1)), axis=0).astype(np.float32)
+    if case == "outlier":
+        rows = rng.normal(size=(530, 6)).astype(np.float32)
+        rows[17] *= 40
+        return rows
+    if case == "two words":
+        return np.array([[0.0, 0.0], [3.0, 4.0]], dtype=np.float32)
+    raise AssertionError(case)
+
+
+SMALL = [
+    "gaussian",
+    "duplicates",
+    "clusters",
+    "hair apart",
+    "far from origin",
+    "one dimension",
+    "outlier",
+    "two words",
+]
+
+
+def small_embeddings(case: str, outputs: str = "all", seed: int = 0) -> Embeddings:
+    """Return a small vocabulary; with outputs="some", every third word is barred from output."""
+    rows = small_vectors(case, seed)
+    words = [f"w{i}" for i in range(len(rows))]
+    embeddings = Embeddings.from_arrays(words, rows, candidate_rule="all")
+    return embeddings if outputs == "all" else embeddings.without_outputs(words[1::3])

@@ -1,0 +1,234 @@
+"""Certificates as values: JSON round trip, what `verify` catches, and what `fit` accepts."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_vocabularies import small_embeddings
+
+from wordveil.certificates import Certificate, compare, identity
+from wordveil.certification import certify, verify
+from wordveil.certification.certified_rate import SEARCH_TOLERANCE, largest_rate
+from wordveil.certification.normaliser_lipschitz import ExactLoss
+from wordveil.errors import CertificateError
+from wordveil.guarantees import MetricDP, Standing
+from wordveil.mechanisms.santext import SanText
+from wordveil.mechanisms.tem import TEM
+from wordveil.metrics import Euclidean, Mahalanobis, distances
+
+MECHANISMS = [
+    TEM(epsilon=1.5, calibration="certified"),
+    TEM(epsilon=6.0, gamma=2.0, calibration="certified"),
+    SanText(epsilon=3.0, calibration="certified"),
+    SanText(epsilon=2.0, metric=Mahalanobis(whitening=np.diag(np.arange(1.0, 8.0))), calibration="certified"),
+]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("outputs", ["all", "some"])
+def test_a_certified_fit_keeps_its_claim_on_the_exact_channel(mechanism, outputs):
+    embeddings = small_embeddings("gaussian", outputs)
+    certificate = certify(mechanism, embeddings, threads=1)
+    fitted = mechanism.fit(embeddings, certificate)
+    claim = fitted.guarantee()
+    assert isinstance(claim, MetricDP)
+    assert (claim.standing, claim.epsilon) == (Standing.CERTIFIED, mechanism.epsilon)
+    assert claim.slack >= certificate.error > 0
+    assert claim.largest_distance == certificate.numbers["cap"]
+    log_p = np.log(fitted.channel())
+    s = np.minimum(distances(mechanism.metric, embeddings.vectors, embeddings.vectors), claim.largest_distance)
+    loss = np.stack([np.abs(log_p - row).max(axis=1) for row in log_p])
+    assert np.all(loss <= claim.epsilon * s + claim.slack)
+    # The rate is worth having: above the textbook's, and within the search's tolerance of the target.
+    assert certificate.numbers["rate"] > mechanism.epsilon / 2
+    assert certificate.numbers["epsilon"] >= mechanism.epsilon * (1 - SEARCH_TOLERANCE)
+    if outputs == "all":
+        assert (loss[s > 0] / s[s > 0]).max() == pytest.approx(certificate.numbers["epsilon"], rel=1e-6)
+    textbook = replace(mechanism, calibration="textbook").fit(embeddings)
+    assert textbook.guarantee().standing is Standing.PROVED
+    assert np.trace(fitted.channel()) > np.trace(textbook.channel())
+
+
+def test_saved_certificates_come_back_equal(tmp_path):
+    certificate = certify(MECHANISMS[0], small_embeddings("two words"))
+    path = certificate.save(tmp_path / "tem.json")
+    assert Certificate.load(path) == certificate
+    assert pickle.loads(pickle.dumps(certificate)) == certificate
+    assert [p.name for p in tmp_path.iterdir()] == ["tem.json"]
+    assert len(certificate.to_json()) < 1000
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_verify_repeats_and_agrees(mechanism, tmp_path):
+    embeddings = small_embeddings("gaussian", "some")
+    certificate = Certificate.load(certify(mechanism, embeddings, threads=1).save(tmp_path / "c.json"))
+    assert verify(certificate, embeddings, mechanism=mechanism, threads=2).numbers == certificate.numbers
+
+
+def test_verify_rebuilds_mechanisms_with_plain_metrics():
+    embeddings = small_embeddings("duplicates")
+    for mechanism in MECHANISMS[:3]:
+        verify(certify(mechanism, embeddings), embeddings)
+    special = SanText(epsilon=2.0, metric=Mahalanobis(whitening=np.eye(5)))
+    with pytest.raises(CertificateError, match="pass the mechanism itself"):
+        verify(certify(special, embeddings), embeddings)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"numbers": {"epsilon": 0.5}}, r"epsilon=0\.5, the repetition found"),
+        ({"numbers": {"rate": 1.01}}, "repetition found"),
+        ({"numbers": {"rate": 9.0}}, r"rate=9\.0 must be in"),
+        ({"numbers": {"cap": 1.0}}, r"cap=1\.0, the repetition found"),
+        ({"numbers": {"other": 1.0}}, "other=1.0, the repetition found None"),
+        ({"error": 0.0}, r"error=0\.0, the repetition found"),
+        ({"parameters": {"beta": 0.01}}, "cap="),
+        ({"parameters": {"epsilon": 1.0}}, "must be in|above"),
+        ({"parameters": {"metric": "Angular()"}}, "the repetition found|above"),
+        ({"vocabulary": "0" * 64}, "vocabulary="),
+        ({"candidates": "0" * 64}, "candidates="),
+        ({"method": "guess"}, "Unknown method 'guess'"),
+    ],
+)
+def test_verify_names_what_was_altered(change, match):
+    embeddings = small_embeddings("gaussian")
+    content = json.loads(certify(TEM(epsilon=1.5), embeddings).to_json())
+    for name, value in change.items():
+        content[name] = {**content[name], **value} if isinstance(value, dict) else value
+    with pytest.raises(CertificateError, match=match):
+        verify(Certificate.from_json(json.dumps(content)), embeddings)
+
+
+def test_a_claim_a_little_below_the_repetition_is_refused():
+    certificate = certify(SanText(epsilon=2.0), small_embeddings("gaussian"))
+    lowered = replace(
+        certificate, numbers={**certificate.numbers, "epsilon": certificate.numbers["epsilon"] * (1 - 1e-8)}
+    )
+    with pytest.raises(CertificateError, match="below the"):
+        compare(lowered, certificate)
+    compare(certificate, certificate)
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        (b"{", "not JSON"),
+        (b"[]", "JSON object with the keys"),
+        (b"{}", "JSON object with the keys"),
+        (b"\xff\xfe", "no UTF-8 text"),
+    ],
+)
+def test_malformed_files_are_refused(text, match, tmp_path):
+    (tmp_path / "bad.json").write_bytes(text)
+    with pytest.raises(CertificateError, match=match):
+        Certificate.load(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"numbers": {"epsilon": math.inf}}, "finite"),
+        ({"numbers": {"epsilon": True}}, "finite"),
+        ({"numbers": 3}, "wrong type"),
+        ({"error": -1.0}, "finite"),
+        ({"error": "none"}, "wrong type"),
+        ({"format": 2}, "format 2"),
+        ({"method": None}, "wrong type"),
+    ],
+)
+def test_wrong_contents_are_refused(change, match):
+    content = json.loads(certify(SanText(epsilon=2.0), small_embeddings("two words")).to_json())
+    with pytest.raises(CertificateError, match=match):
+        Certificate.from_json(json.dumps({**content, **change}))
+
+
+def test_fit_refuses_certificates_of_other_inputs():
+    embeddings = small_embeddings("gaussian")
+    mechanism = TEM(epsilon=1.5, calibration="certified")
+    certificate = certify(mechanism, embeddings)
+    with pytest.raises(CertificateError, match="needs a certificate"):
+        mechanism.fit(embeddings)
+    with pytest.raises(CertificateError, match="say 'certified'"):
+        TEM(epsilon=1.5).fit(embeddings, certificate)
+    with pytest.raises(CertificateError, match="vocabulary="):
+        mechanism.fit(small_embeddings("gaussian", seed=1), certificate)
+    with pytest.raises(CertificateError, match="candidates="):
+        mechanism.fit(small_embeddings("gaussian", "some"), certificate)
+    with pytest.raises(CertificateError, match="epsilon="):
+        replace(mechanism, epsilon=1.4).fit(embeddings, certificate)
+    with pytest.raises(CertificateError, match="beta="):
+        replace(mechanism, beta=0.01).fit(embeddings, certificate)
+    with pytest.raises(CertificateError, match="mechanism="):
+        SanText(epsilon=1.5, calibration="certified").fit(embeddings, certificate)
+    forged = replace(certificate, numbers={**certificate.numbers, "rate": 9.0})
+    with pytest.raises(CertificateError, match="does not"):
+        mechanism.fit(embeddings, forged)
+    forged = replace(certificate, numbers={**certificate.numbers, "cap": 0.1})
+    with pytest.raises(CertificateError, match="clips distances"):
+        mechanism.fit(embeddings, forged)
+    with pytest.raises(CertificateError, match="No method certifies str"):
+        certify("tem", embeddings)
+
+
+def test_identities_tell_metrics_apart():
+    a, b = Mahalanobis(whitening=np.eye(3)), Mahalanobis(whitening=2 * np.eye(3))
+    assert identity(a) == identity(Mahalanobis(whitening=np.eye(3)))
+    assert len({identity(a), identity(b), identity(Euclidean())}) == 3
+    with pytest.raises(CertificateError, match="frozen dataclass"):
+        identity("euclidean")
+
+
+def fake(curve):
+    """Return a loss function following a curve, and the rates it was asked for."""
+    asked = []
+
+    def loss(rate):
+        asked.append(rate)
+        value = curve(rate)
+        return ExactLoss(rate=rate, cap=1.0, epsilon=value, computed=value, error=0.0, worst=(0, 1))
+
+    return loss, asked
+
+
+@pytest.mark.parametrize("curve", [lambda r: r, lambda r: 2 * r, lambda r: r + 0.3 * min(r, 1.0), lambda r: r * 1.5])
+def test_the_search_reaches_the_target_from_below(curve):
+    loss, asked = fake(curve)
+    found = largest_rate(loss, 2.0)
+    assert 2.0 * (1 - SEARCH_TOLERANCE) <= found.epsilon <= 2.0 or found.rate >= 1.0 * (1 - 1e-8)
+    assert curve(found.rate) <= 2.0
+    assert len(asked) <= 9
+
+
+def test_a_wild_curve_still_ends_with_a_certified_rate():
+    loss, asked = fake(lambda r: 2 * r if r < 1.0 else 5.0)
+    assert largest_rate(loss, 2.0).rate == pytest.approx(1.0, rel=0.1)
+    assert len(asked) <= 9
+    with pytest.raises(CertificateError, match="a defect"):
+        largest_rate(fake(lambda r: 10.0)[0], 2.0)
+
+
+@pytest.mark.parametrize("case", ["two words", "duplicates", "clusters", "hair apart", "outlier", "one dimension"])
+def test_odd_vocabularies_are_certified_at_least_at_the_textbook_rate(case):
+    embeddings = small_embeddings(case)
+    mechanism = SanText(epsilon=4.0, calibration="certified")
+    certificate = certify(mechanism, embeddings)
+    assert certificate.numbers["rate"] >= 2.0 * (1 - 1e-8)
+    assert certificate.numbers["epsilon"] <= 4.0
+    verify(certificate, embeddings)
+    mechanism.fit(embeddings, certificate)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_certified_tem_on_glove(glove_50d):
+    mechanism = TEM(epsilon=4.0, calibration="certified")
+    certificate = certify(mechanism, glove_50d)
+    # The checked table has 4.561 at rate 4 and 2.767 at rate 2 without a cap.
+    assert 3.3 < certificate.numbers["rate"] < 3.4
+    assert verify(certificate, glove_50d).numbers == certificate.numbers

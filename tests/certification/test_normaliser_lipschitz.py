@@ -1,0 +1,216 @@
+"""The pair-maximum kernels against loops over all pairs, and the checked numbers on GloVe."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from small_vocabularies import SMALL, small_embeddings
+
+from wordveil.certification.normaliser_lipschitz import TOLERANCE, LossComputation, pair_visits
+from wordveil.certification.vocabulary import DistinctVectors
+from wordveil.errors import ParameterError, ResumeError
+from wordveil.kernels.pair_maximum import PairMaximum, PairProblem
+from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
+from wordveil.metrics import Angular, Euclidean, Mahalanobis, Metric, distances
+
+
+class Rooted(Metric):
+    """A user's metric of which nothing is known: the square root of the Euclidean distance."""
+
+    name = "rooted"
+
+    def coordinates(self, vectors):
+        return np.ascontiguousarray(vectors, dtype=np.float64)
+
+    def from_squared(self, squared):
+        np.sqrt(np.sqrt(squared, out=squared), out=squared)
+
+    def distance_error(self, squared_error):
+        return squared_error**0.25
+
+
+def metric_for(name, d):
+    if name == "mahalanobis":
+        return Mahalanobis(whitening=np.diag(np.linspace(0.5, 2.0, d)) + 0.1)
+    return {"euclidean": Euclidean(), "angular": Angular(), "rooted": Rooted()}[name]
+
+
+def loop_oracle(embeddings, metric, rate, cap, *, local=False):
+    """Loop over all pairs, straight from the formula, with distances from direct differences."""
+    table = distances(metric, embeddings.vectors, embeddings.vectors)
+    table[embeddings.canonical[:, None] == embeddings.canonical[None, :]] = 0.0
+    s = np.minimum(table, cap)
+    log_z = np.log(np.exp(-rate * s[:, embeddings.candidates]).sum(axis=1))
+    worst = 0.0
+    for i, j in itertools.combinations(range(len(s)), 2):
+        if s[i, j] == 0:
+            continue
+        gap = min(max(abs(log_z[i] - log_z[j]) - TOLERANCE, 0.0), rate * s[i, j])
+        worst = max(worst, rate * s[i, j] + gap if local else rate + gap / s[i, j])
+    return worst
+
+
+@pytest.mark.parametrize("case", SMALL)
+@pytest.mark.parametrize("outputs", ["all", "some"])
+@pytest.mark.parametrize(("rate", "cap"), [(0.7, math.inf), (6.0, 1.5)])
+def test_both_maxima_equal_the_loop_over_all_pairs(case, outputs, rate, cap):
+    embeddings = small_embeddings(case, outputs)
+    work = LossComputation(DistinctVectors.of(embeddings, Euclidean()), threads=1)
+    if case == "hair apart":
+        # The two ways of computing ln Z differ by rounding that the distance of a hair magnifies, up to the tolerance.
+        expected = loop_oracle(embeddings, Euclidean(), rate, cap)
+        assert work.metric(rate, cap).computed == pytest.approx(expected, rel=1e-2)
+    else:
+        assert work.metric(rate, cap).computed == pytest.approx(
+            loop_oracle(embeddings, Euclidean(), rate, cap), rel=1e-6
+        )
+    assert work.local(rate, cap).computed == pytest.approx(
+        loop_oracle(embeddings, Euclidean(), rate, cap, local=True), rel=1e-7
+    )
+
+
+@pytest.mark.parametrize("name", ["angular", "mahalanobis", "rooted"])
+@pytest.mark.parametrize("case", ["gaussian", "outlier"])
+def test_other_metrics_equal_the_loop(name, case):
+    embeddings = small_embeddings(case)
+    metric = metric_for(name, embeddings.dimensions)
+    work = LossComputation(DistinctVectors.of(embeddings, metric), threads=1)
+    assert work.metric(3.0, 1.2).computed == pytest.approx(loop_oracle(embeddings, metric, 3.0, 1.2), rel=1e-9)
+    expected = loop_oracle(embeddings, metric, 3.0, 1.2, local=True)
+    assert work.local(3.0, 1.2).computed == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("case", SMALL)
+def test_the_loss_of_the_exact_channel_is_the_certified_one(case):
+    embeddings = small_embeddings(case)
+    work = LossComputation(DistinctVectors.of(embeddings, Euclidean()), threads=1)
+    rate, cap = 2.0, 2.5
+    s = np.minimum(distances(Euclidean(), embeddings.vectors, embeddings.vectors), cap)
+    weights = np.exp(-rate * s)
+    log_p = np.log(weights / weights.sum(axis=1, keepdims=True))
+    loss = np.stack([np.abs(log_p - row).max(axis=1) for row in log_p])
+    found = work.metric(rate, cap)
+    assert np.all(loss <= found.epsilon * s + found.error)
+    if case not in ("hair apart", "clusters"):
+        # Inputs are outputs here, so the bound is attained, not merely kept.
+        assert (loss[s > 0] / s[s > 0]).max() == pytest.approx(found.epsilon, rel=1e-6)
+        assert not np.all(loss <= 0.999 * found.epsilon * s + found.error)
+    assert loss.max() == pytest.approx(work.local(rate, cap).epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize("case", ["gaussian", "outlier", "clusters"])
+def test_threads_and_resume_points_do_not_change_a_bit(case):
+    vocabulary = DistinctVectors.of(small_embeddings(case), Euclidean())
+    tiles = PairTiles(vocabulary.coordinates, Euclidean())
+    answers = set()
+    for threads, pause in [(1, 99), (2, 99), (3, 1), (1, 2)]:
+        sums = NormaliserSums(tiles, vocabulary.measure, rate=2.0, cap=3.0)
+        for _ in itertools.islice(sums.steps(threads), pause):
+            pass
+        for _ in sums.steps(threads):
+            pass
+        problem = PairProblem(values=sums.logs(), rate=2.0, cap=3.0, tolerance=TOLERANCE, per_distance=True)
+        search = PairMaximum(tiles, problem)
+        for _ in itertools.islice(search.steps(threads), pause):
+            pass
+        for _ in search.steps(threads):
+            pass
+        answers.add((sums.logs().tobytes(), search.best))
+    assert len(answers) == 1
+
+
+def test_a_poor_start_finds_the_same_pair(monkeypatch):
+    vocabulary = DistinctVectors.of(small_embeddings("outlier"), Euclidean())
+    expected = LossComputation(vocabulary, threads=1).metric(1.0)
+    monkeypatch.setattr(PairMaximum, "_scout", lambda self: self._offer(np.array([3]), np.array([4])))
+    assert LossComputation(vocabulary, threads=1).metric(1.0) == expected
+    monkeypatch.setattr(PairMaximum, "_scout", lambda self: None)
+    assert LossComputation(vocabulary, threads=1).metric(1.0) == expected
+
+
+def test_interrupted_work_is_resumed_and_other_inputs_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("wordveil.certification.interruption._SECONDS", 0.0)
+    vocabulary = DistinctVectors.of(small_embeddings("outlier"), Euclidean())
+    expected = LossComputation(vocabulary, threads=1).metric(1.0, 4.0)
+    path = str(tmp_path / "work.npz")
+    total = pair_visits(len(vocabulary.ids))
+    for limit in (1, 3, 3):
+        seen = []
+
+        def stop(visits, seen=seen, limit=limit):
+            seen.append(visits)
+            if len(seen) > limit:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            LossComputation(vocabulary, threads=1, progress=stop, checkpoint=path).metric(1.0, 4.0)
+    visits = []
+    work = LossComputation(vocabulary, threads=1, progress=visits.append, checkpoint=path)
+    assert work.metric(1.0, 4.0) == expected
+    assert sum(visits) <= total
+    again = []
+    assert LossComputation(vocabulary, threads=1, progress=again.append, checkpoint=path).metric(1.0, 4.0) == expected
+    assert again == []
+    with pytest.raises(ResumeError, match="other inputs"):
+        LossComputation(DistinctVectors.of(small_embeddings("gaussian"), Euclidean()), checkpoint=path)
+    work.finish()
+    assert not (tmp_path / "work.npz").exists()
+    (tmp_path / "work.npz").write_bytes(b"not an archive")
+    with pytest.raises(ResumeError, match="no saved certification"):
+        LossComputation(vocabulary, checkpoint=path)
+
+
+def test_progress_adds_up_to_the_announced_total():
+    vocabulary = DistinctVectors.of(small_embeddings("outlier"), Euclidean())
+    visits = []
+    LossComputation(vocabulary, threads=2, progress=visits.append).metric(1.0)
+    assert sum(visits) == pair_visits(len(vocabulary.ids))
+
+
+def test_the_error_bound_covers_ln_z_computed_with_fifty_digits():
+    mpmath = pytest.importorskip("mpmath")
+    embeddings = small_embeddings("far from origin")
+    vocabulary = DistinctVectors.of(embeddings, Euclidean())
+    sums = NormaliserSums(PairTiles(vocabulary.coordinates, Euclidean()), vocabulary.measure, rate=3.0, cap=5.0)
+    for _ in sums.steps(1):
+        pass
+    with mpmath.workdps(50):
+        rows = [[mpmath.mpf(float(x)) for x in row] for row in embeddings.vectors]
+        for i in range(0, len(rows), 60):
+            exact = mpmath.log(
+                mpmath.fsum(
+                    mpmath.exp(
+                        -3 * min(mpmath.sqrt(mpmath.fsum((a - b) ** 2 for a, b in zip(rows[i], y, strict=True))), 5)
+                    )
+                    for y in rows
+                )
+            )
+            assert abs(float(exact - mpmath.mpf(float(sums.logs()[i])))) <= sums.log_error()
+
+
+def test_bad_parameters_are_refused():
+    work = LossComputation(DistinctVectors.of(small_embeddings("two words"), Euclidean()))
+    with pytest.raises(ParameterError, match=r"rate=-1.0 must be in \(0, inf\)"):
+        work.metric(-1.0)
+    with pytest.raises(ParameterError, match=r"cap=0.0 must be in \(0, inf\]"):
+        work.metric(1.0, 0.0)
+    barred = small_embeddings("two words").without_outputs(["w1"])
+    with pytest.raises(ParameterError, match="without any output"):
+        LossComputation(DistinctVectors.of(barred, Euclidean())).metric(200.0)
+    with pytest.raises(ParameterError, match="finite non-negative"):
+        DistinctVectors.of(barred, Euclidean(), np.array([-1.0]))
+    with pytest.raises(ParameterError, match="positive weight"):
+        DistinctVectors.of(barred, Euclidean(), np.array([0.0]))
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("rate", "epsilon"), [(0.5, 0.861177), (1.0, 1.552141), (2.0, 2.766642), (4.0, 4.561248), (10.0, 10.094030)]
+)
+def test_checked_numbers_on_glove(glove_50d, rate, epsilon):
+    found = LossComputation(DistinctVectors.of(glove_50d, Euclidean())).metric(rate)
+    assert math.ceil(found.epsilon * 1e6) / 1e6 == pytest.approx(epsilon, abs=1.5e-6)
+    assert found.error < 1e-4
