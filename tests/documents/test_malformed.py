@@ -156,7 +156,7 @@ def test_contradicting_columns_are_refused(tmp_path, options, message):
 
 def test_plain_text_has_no_columns(tmp_path):
     (tmp_path / "in.txt").write_bytes(b"")
-    with pytest.raises(ParameterError, match="text has no columns"):
+    with pytest.raises(ParameterError, match="the format text has no columns"):
         open_documents(tmp_path / "in.txt", columns=["text"])
 
 

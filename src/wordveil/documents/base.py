@@ -150,7 +150,11 @@ class DocumentFormat(ABC):
 
     def __init__(self, selection: Selection, details: FormatDetails) -> None:
         if selection.columns and not self.has_columns:
-            raise ParameterError("columns", selection.columns, f"cannot be given: {self.name} has no columns.")
+            raise ParameterError(
+                "columns",
+                selection.columns,
+                f"cannot be given: the format {self.name} has no columns. Choose another, such as jsonl or csv.",
+            )
         self.selection = selection
         self.details = details
         self.copied_columns: dict[str, None] = {}
