@@ -22,6 +22,8 @@ _CHUNK = 1 << 13
 _MAX_FRACTION = 15
 _EXACT = 2.0**53
 _POWERS = np.array([float(10**k) for k in range(_MAX_FRACTION + 1)])
+# Bits in front of the last k digits of eight, k = 0 .. 15; from 8 on, all eight bytes are digits.
+_SHIFTS = np.array([max(64 - 8 * k, 0) for k in range(_MAX_FRACTION + 1)], dtype=np.uint64)
 _ZEROS = np.uint64(0x3030303030303030)
 _CARRIES = np.uint64(0x7676767676767676)
 _HIGH_BITS = np.uint64(0x8080808080808080)
@@ -63,24 +65,28 @@ def _parse_regular(
     text: NDArray[np.uint8], groups: WordArray, starts: PositionArray, ends: PositionArray
 ) -> tuple[Float64Array, NDArray[np.bool_]]:
     """Return the values and which of them had the usual shape; the others are undefined."""
-    negative = text[starts] == ord("-")
+    negative = text.take(starts) == ord("-")
     units_at = starts + negative
-    fraction = ends - units_at - 2
-    # Texts shorter than "0.1" would read beyond their end; they are sent to the slow path below.
-    regular = (fraction >= 1) & (fraction <= _MAX_FRACTION)
-    length = np.where(regular, fraction, 1)
-    safe_units = np.where(regular, units_at, 0)
-    units = text[safe_units] - np.uint8(ord("0"))
-    regular &= (units <= 9) & (text[safe_units + 1] == ord("."))
-    digits, valid = _digits_before(groups, ends, np.minimum(length, 8))
+    length = ends - units_at - 2
+    regular = (length >= 1) & (length <= _MAX_FRACTION)
+    if not regular.all():
+        # Texts shorter than "0.1" would be read beyond their end; the caller parses them anyway.
+        length = np.where(regular, length, 1)
+        units_at = np.where(regular, units_at, 0)
+    power = _POWERS.take(length)
+    units = text.take(units_at) - np.uint8(ord("0"))
+    regular &= units <= 9
+    regular &= text.take(units_at + 1) == ord(".")
+    digits, valid = _digits_before(groups, ends, length)
     regular &= valid
-    total: Float64Array = units * _POWERS[length] + digits.astype(np.float64)
+    total: Float64Array = units * power
+    total += digits.astype(np.float64)
     long = np.flatnonzero(regular & (length > 8))
     if long.size:
         high, valid = _digits_before(groups, ends[long] - 8, length[long] - 8)
         total[long] += high.astype(np.float64) * 1e8
         regular[long] &= valid & (total[long] < _EXACT)
-    total /= _POWERS[length]
+    total /= power
     np.negative(total, out=total, where=negative)
     return total, regular
 
@@ -88,15 +94,23 @@ def _parse_regular(
 def _digits_before(
     groups: WordArray, ends: PositionArray, counts: PositionArray
 ) -> tuple[WordArray, NDArray[np.bool_]]:
-    """Return the integer written in the `counts` (1 to 8) bytes before `ends`, and whether all are digits."""
-    digits = groups[ends - 8] ^ _ZEROS
-    shift = (64 - 8 * counts).astype(np.uint64)
-    digits = (digits >> shift) << shift
+    """Return the integer written in the last `counts` (at most 8) bytes before `ends`, and whether all are digits."""
+    digits = groups[ends - 8]
+    digits ^= _ZEROS
+    # Shifting to and fro clears the bytes before the first digit.
+    shift = _SHIFTS.take(counts)
+    digits >>= shift
+    digits <<= shift
     valid = ((digits | (digits + _CARRIES)) & _HIGH_BITS) == 0
     # Pairs, then fours, then all eight digits, the first one in the lowest byte.
-    digits = (digits * np.uint64(2561)) >> np.uint64(8)
-    digits = ((digits & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> np.uint64(16)
-    digits = ((digits & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32)
+    digits *= np.uint64(2561)
+    digits >>= np.uint64(8)
+    digits &= np.uint64(0x00FF00FF00FF00FF)
+    digits *= np.uint64(6553601)
+    digits >>= np.uint64(16)
+    digits &= np.uint64(0x0000FFFF0000FFFF)
+    digits *= np.uint64(42949672960001)
+    digits >>= np.uint64(32)
     return digits, valid
 
 

@@ -23,8 +23,9 @@ from .sources import Source, open_source
 
 __all__ = ["text_blocks", "text_header"]
 
-_CHUNK = 1 << 22
-_MAX_LINE = 1 << 26
+# Measured: the positions of all numbers in half a megabyte of text stay in the second-level cache.
+_CHUNK = 1 << 19
+_MAX_LINE = 1 << 24
 _SAMPLE_LINES = 1000
 _DECIMAL = re.compile(rb"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?\Z|[-+]?\d+(?:\.\d*)?[eE][-+]?\d+\Z")
 _REMEDY = "Each line must be a word and the same number of values, separated by single spaces."
@@ -153,8 +154,8 @@ def _locate(path: Path, data: bytes, d: int, first_line: int) -> _Lines:
 
 def _refuse_extra_columns(path: Path, words: list[bytes], d: int, first_line: int) -> None:
     """Refuse a word that ends in a decimal fraction after a space: that is a value too many, not a word."""
-    for row, word in enumerate(words):
-        if b" " in word and _DECIMAL.match(word[word.rindex(b" ") + 1 :]):
+    for row in [row for row, word in enumerate(words) if b" " in word]:
+        if _DECIMAL.match(words[row].rpartition(b" ")[2]):
             problem = f"has more than {d} values."
             raise EmbeddingFormatError(path, problem, line=first_line + row, remedy=_REMEDY)
 
