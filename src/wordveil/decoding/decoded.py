@@ -52,12 +52,13 @@ class Decoded(WordMechanism):
         return self.mechanism.paper
 
     def fit(self, embeddings: Embeddings) -> FittedDecoded:
-        randomizer, decoder = self.mechanism.fit(embeddings), self.decoder.fit(embeddings)
+        randomizer = self.mechanism.fit(embeddings)
+        decoder = self.decoder.fit(randomizer.decoding_space(embeddings))
         return FittedDecoded(
             embeddings=embeddings,
             randomizer=randomizer,
             decoder=decoder,
-            draw_width=embeddings.dimensions + 1 + decoder.draw_width,
+            draw_width=randomizer.dimensions + 1 + decoder.draw_width,
         )
 
 

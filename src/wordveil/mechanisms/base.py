@@ -43,7 +43,13 @@ class VectorMechanism(ABC):
 
 
 class VectorRandomizer(ABC):
-    """A vector mechanism ready to draw."""
+    """A vector mechanism ready to draw.
+
+    Attributes:
+        dimensions: Number of columns of what it releases: d, or m for a projection.
+    """
+
+    dimensions: int
 
     @abstractmethod
     def guarantee(self) -> Guarantee:
@@ -56,6 +62,10 @@ class VectorRandomizer(ABC):
     @abstractmethod
     def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
         """Return the noisy vectors, shape (n, d) (or (n, m) for a projection), in row order."""
+
+    def decoding_space(self, embeddings: Embeddings) -> Embeddings:
+        """Return the vocabulary as a decoder must see it: with its vectors where the noisy vectors live."""
+        return embeddings
 
     def release(self, vectors: FloatArray, source: RandomSource) -> Float64Array:
         """Randomize rows with a fresh stream of the source: the one-call form for small arrays.

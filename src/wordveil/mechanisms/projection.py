@@ -1,0 +1,229 @@
+"""Projection (PrivEmb): project to few dimensions by a public matrix, then add multivariate Laplace noise there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from wordveil.arrays import Float64Array, FloatArray
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
+from wordveil.guarantees import MetricDP, PrivacyUnit, Standing
+from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
+from wordveil.mechanisms.multivariate_laplace import laplace_noise
+from wordveil.mechanisms.projection_matrices import draw_matrix, given_matrix, principal_directions, random_rows
+from wordveil.mechanisms.projection_planning import log_union_bound, plan_dimensions, published_dimensions
+from wordveil.mechanisms.rows import check_delta, check_positive, checked_rows, multiply_rows
+from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
+from wordveil.randomness import Draws, Stream
+
+__all__ = ["FittedProjection", "Projection"]
+
+DIRECTIONS = ("gaussian", "orthonormal", "principal")
+SENSITIVITIES = ("exact", "spectral", "union-bound", "published")
+_DRAWN_ONCE = "the public matrix was fixed once, before any result was looked at"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Projection(VectorMechanism):
+    """Release w = Phi x + z, z multivariate Laplace in R^m at rate epsilon/Delta, Delta the stretch of a public Phi.
+
+    directions chooses Phi (m x d): "gaussian" has N(0, 1/m) entries, "orthonormal" has random orthonormal rows,
+    "principal" the m principal directions of the public table; `matrix` gives any other.
+
+    sensitivity chooses Delta:
+        "exact": the largest stretch of *this* Phi over all pairs of words of the vocabulary, computed.
+        "spectral": its largest singular value; for any input, such as sentence vectors. 1 for orthonormal rows.
+        "union-bound": 1 + beta, with m large enough for all pairs of words; Gaussian Phi only.
+        "published": 1 + beta, with m from the paper's formula; Gaussian Phi only.
+
+    Guarantee:
+        epsilon-metric DP for the Euclidean distance. "exact": certified, between words of this vocabulary.
+        "spectral": certified for every pair of vectors (proved, Delta = 1, for orthonormal and principal rows).
+        "union-bound": certified; delta is the chance of an unlucky matrix, paid once per matrix, not per token; a bad
+        pair then loses epsilon * stretch/Delta. "published": not verified for a vocabulary. Float64 rounding of
+        noise and product is not covered.
+
+    Attributes:
+        epsilon: Loss per unit of Euclidean distance between inputs, in (0, inf).
+        dimensions: m; None plans it from beta and delta where the sensitivity has a plan.
+        directions: "gaussian", "orthonormal" or "principal".
+        sensitivity: "exact", "spectral", "union-bound" or "published".
+        beta: Stretch allowed beyond 1, for "union-bound" and "published", in (0, inf).
+        delta: Chance of an unlucky matrix, for the same two, in (0, 1).
+        seed: Public seed of Phi; it is not noise and protects nothing.
+        matrix: Rows of a given public Phi, in place of `directions` and `seed`.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain or two of them do not fit.
+
+    Reference:
+        Feyisetan, Kasiviswanathan (2021), Private Release of Text Embedding Vectors, Algorithm PrivEmb (M2).
+    """
+
+    name: ClassVar[str] = "projection"
+    paper: ClassVar[str] = "Feyisetan & Kasiviswanathan 2021, PrivEmb"
+    epsilon: float
+    dimensions: int | None = None
+    directions: str = "gaussian"
+    sensitivity: str = "exact"
+    beta: float = 0.9
+    delta: float = 1e-6
+    seed: int = 0
+    matrix: Sequence[Sequence[float]] | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        check_positive("epsilon", self.epsilon)
+        if self.directions not in DIRECTIONS:
+            raise ParameterError("directions", self.directions, f"must be one of {', '.join(DIRECTIONS)}.")
+        if self.sensitivity not in SENSITIVITIES:
+            raise ParameterError("sensitivity", self.sensitivity, f"must be one of {', '.join(SENSITIVITIES)}.")
+        check_positive("beta", self.beta)
+        check_delta(self.delta)
+        if self.seed < 0:
+            raise ParameterError("seed", self.seed, "must be 0 or more.")
+        if self.matrix is not None:
+            object.__setattr__(self, "matrix", given_matrix(self.matrix))
+        self._check_fit()
+
+    def _check_fit(self) -> None:
+        planned = self.sensitivity in ("union-bound", "published")
+        if planned and (self.matrix is not None or self.directions != "gaussian"):
+            raise ParameterError("sensitivity", self.sensitivity, "holds for directions='gaussian' alone.")
+        if self.dimensions is None and self.matrix is None and not planned:
+            raise ParameterError("dimensions", None, f"must be given with sensitivity={self.sensitivity!r}.")
+        if self.dimensions is not None and self.dimensions < 1:
+            raise ParameterError("dimensions", self.dimensions, "must be at least 1.")
+        if self.matrix is not None and self.dimensions not in (None, len(self.matrix)):
+            raise ParameterError("dimensions", self.dimensions, f"must be {len(self.matrix)}, the rows of matrix.")
+
+    def fit(self, embeddings: Embeddings) -> FittedProjection:
+        """Draw or derive Phi for a vocabulary and compute Delta.
+
+        Raises:
+            ParameterError: If m exceeds d for orthonormal or principal rows, the union bound exceeds delta at a given
+                m, or the vocabulary is too small.
+        """
+        d, v = embeddings.dimensions, len(embeddings)
+        if self.sensitivity == "published":
+            return self.for_dimensions(d)
+        if self.sensitivity == "union-bound":
+            m = self.dimensions or plan_dimensions(v, self.beta, self.delta)
+            if log_union_bound(v, m, self.beta) > np.log(self.delta):
+                needed = plan_dimensions(v, self.beta, self.delta)
+                raise ParameterError("dimensions", m, f"must be at least {needed} for {v} words, or raise beta.")
+            return self._bind(self._matrix(d, m), 1 + self.beta)
+        if self.directions == "principal" and self.matrix is None:
+            matrix = principal_directions(embeddings.vectors, self.dimensions or d)
+        else:
+            matrix = self._matrix(d, self.dimensions)
+        widest = 1.0 if self._orthonormal else spectral_stretch(matrix)
+        return self._bind(matrix, widest if self.sensitivity == "spectral" else self._exact(embeddings, matrix, widest))
+
+    def for_dimensions(self, dimensions: int) -> FittedProjection:
+        """Return the randomizer for any vectors of d dimensions, where Delta needs no vocabulary.
+
+        Raises:
+            ParameterError: For "exact", "union-bound" and principal directions, which speak of one vocabulary.
+        """
+        if self.sensitivity in ("exact", "union-bound") or (self.directions == "principal" and self.matrix is None):
+            raise ParameterError("sensitivity", self.sensitivity, "needs a vocabulary here; use 'spectral'.")
+        if self.sensitivity == "published":
+            least = published_dimensions(dimensions, self.beta, self.delta)
+            if (self.dimensions or least) < least:
+                raise ParameterError("dimensions", self.dimensions, f"must be at least {least}, or raise beta.")
+            return self._bind(self._matrix(dimensions, self.dimensions or least), 1 + self.beta)
+        matrix = self._matrix(dimensions, self.dimensions)
+        return self._bind(matrix, 1.0 if self._orthonormal else spectral_stretch(matrix))
+
+    @property
+    def _orthonormal(self) -> bool:
+        return self.matrix is None and self.directions != "gaussian"
+
+    def _matrix(self, d: int, m: int | None) -> Float64Array:
+        if self.matrix is None:
+            return (random_rows if self.directions == "orthonormal" else draw_matrix)(m or d, d, self.seed)
+        matrix = np.array(self.matrix)
+        if matrix.shape[1] != d:
+            raise ParameterError("matrix", f"shape {matrix.shape}", f"must have {d} columns.")
+        return matrix
+
+    def _exact(self, embeddings: Embeddings, matrix: Float64Array, widest: float) -> float:
+        stretch = exact_stretch(embeddings.vectors, matrix)
+        if stretch == 0:
+            raise ParameterError(
+                "sensitivity", "exact", "finds no pair of words apart from each other; use 'spectral'."
+            )
+        return min(stretch, widest)
+
+    def _bind(self, matrix: Float64Array, stretch: float) -> FittedProjection:
+        return FittedProjection(
+            mechanism=self, dimensions=len(matrix), matrix=np.ascontiguousarray(matrix), stretch=stretch
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedProjection(VectorRandomizer):
+    """A projection bound to its public matrix.
+
+    Attributes:
+        mechanism: The parameters.
+        dimensions: m, the dimensions of what is released.
+        matrix: Phi, shape (m, d).
+        stretch: Delta.
+    """
+
+    mechanism: Projection
+    dimensions: int
+    matrix: Float64Array = field(repr=False, compare=False)
+    stretch: float
+
+    def guarantee(self) -> MetricDP:
+        kind = self.mechanism.sensitivity
+        delta, standing = 0.0, Standing.CERTIFIED
+        assumptions: tuple[str, ...] = ()
+        if kind == "exact":
+            assumptions = ("both inputs are words of the vocabulary whose pairs were searched",)
+        elif kind == "spectral":
+            standing = Standing.PROVED if self.mechanism._orthonormal else Standing.CERTIFIED
+        else:
+            delta = self.mechanism.delta
+            standing = Standing.CERTIFIED if kind == "union-bound" else Standing.PUBLISHED
+            assumptions = (_DRAWN_ONCE, "delta is the chance of an unlucky matrix, paid once for all its releases")
+        return MetricDP(
+            epsilon=self.mechanism.epsilon,
+            delta=delta,
+            metric="euclidean",
+            slack=None,
+            unit=PrivacyUnit.VECTOR,
+            standing=standing,
+            assumptions=assumptions,
+        )
+
+    def decoding_space(self, embeddings: Embeddings) -> Embeddings:
+        """Return the vocabulary with projected vectors and the same candidates: noisy vectors live there."""
+        projected = multiply_rows(embeddings.vectors.astype(np.float64), np.ascontiguousarray(self.matrix.T))
+        header = embeddings.header
+        table = Embeddings.from_arrays(
+            list(embeddings.words),
+            projected,
+            name=f"{header.name} (projected)",
+            source=header.source,
+            licence=header.licence,
+            casing=header.casing,
+            candidate_rule="all",
+        )
+        barred = np.setdiff1d(np.arange(len(embeddings)), embeddings.candidates)
+        return table.without_outputs([embeddings.words[int(i)] for i in barred]) if barred.size else table
+
+    def sample(self, stream: Stream, n: int) -> Draws:
+        return laplace_noise(stream, n, self.dimensions)
+
+    def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+        directions, radii = draws
+        rows = checked_rows(vectors, self.matrix.shape[1])
+        images = multiply_rows(rows, np.ascontiguousarray(self.matrix.T))
+        return np.asarray(images + directions * (radii * (self.stretch / self.mechanism.epsilon))[:, None])

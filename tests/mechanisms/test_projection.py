@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from noise_checks import ALPHA, ROWS, assert_law, direction_p_value, noise_of, radii
+from scipy import stats
+
+from wordveil.decoding.decoded import Decoded
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
+from wordveil.guarantees import Standing
+from wordveil.mechanisms.projection import Projection
+from wordveil.mechanisms.projection_planning import log_union_bound, plan_dimensions, published_dimensions
+from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
+from wordveil.randomness import RandomSource
+
+
+def vocabulary(v: int = 80, d: int = 6) -> Embeddings:
+    rng = np.random.default_rng(0)
+    words = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(v)]
+    return Embeddings.from_arrays(words, rng.standard_normal((v, d)) * np.arange(1, d + 1))
+
+
+@pytest.mark.parametrize(
+    ("v", "plan"),
+    [
+        (100_000, {0.468: 170, 0.66: 89, 0.9: 50, 1: 41, 2: 12}),
+        (400_000, {0.468: 184, 0.66: 96, 0.9: 54, 1: 44, 2: 13}),
+        (3_000_000, {0.468: 205, 0.66: 107, 0.9: 60, 1: 49, 2: 14}),
+    ],
+)
+def test_the_planned_dimensions_of_the_design(v, plan):
+    assert {beta: plan_dimensions(v, beta, 1e-6) for beta in plan} == plan
+
+
+def test_the_published_dimensions_of_the_paper():
+    assert [published_dimensions(300, beta, 1e-6) for beta in (0.93, 0.66, 0.468)] == [51, 100, 199]
+
+
+def test_the_published_plan_at_beta_09_is_certified_up_to_half_a_million_words():
+    m = published_dimensions(300, 0.9, 1e-6)
+    assert log_union_bound(400_000, m, 0.9) / math.log(10) == pytest.approx(-6.19, abs=0.005)
+    assert log_union_bound(490_000, m, 0.9) <= math.log(1e-6) < log_union_bound(510_000, m, 0.9)
+    at_12 = {
+        beta: log_union_bound(1_200_000, published_dimensions(300, beta, 1e-6), beta) for beta in (0.468, 0.9, 0.93)
+    }
+    assert at_12[0.468] <= math.log(1e-6) < min(at_12[0.9], at_12[0.93])
+    assert all(
+        log_union_bound(3_000_000, published_dimensions(300, b, 1e-6), b) > math.log(1e-6) for b in (0.468, 0.93)
+    )
+
+
+def test_the_union_bound_equals_the_chi_square_tail_and_bounds_it_where_it_underflows():
+    for v, m, beta in [(2, 1, 0.5), (50_000, 7, 2.0), (1000, 300, 0.3)]:
+        exact = math.log(v * (v - 1) / 2) + stats.chi2.logsf(m * (1 + beta) ** 2, m)
+        assert log_union_bound(v, m, beta) == pytest.approx(exact, abs=1e-7)
+    import mpmath
+
+    with mpmath.workdps(50):
+        tail = mpmath.log(mpmath.gammainc(200, 200 * 81, regularized=True))
+    bound = log_union_bound(2, 400, 8.0)
+    assert float(tail) <= bound <= float(tail) + 0.1
+
+
+@pytest.mark.parametrize("m", [1, 2, 5])
+def test_the_noise_is_multivariate_laplace_at_the_rate_over_the_stretch(m):
+    fitted = Projection(epsilon=2.0, dimensions=m).fit(vocabulary())
+    assert fitted.stretch == exact_stretch(vocabulary().vectors, fitted.matrix)
+    law = stats.gamma(m, scale=fitted.stretch / 2.0)
+    assert_law(lambda source: noise_of(fitted, source, 6), radii(law.cdf))
+    noise = noise_of(fitted, RandomSource.seeded_for_tests(4), 6)
+    assert noise.shape == (ROWS, m)
+    assert direction_p_value(noise) >= ALPHA
+
+
+@pytest.mark.parametrize("directions", ["gaussian", "orthonormal", "principal"])
+def test_the_exact_loss_between_any_two_words_is_at_most_epsilon_times_distance(directions):
+    table = vocabulary()
+    fitted = Projection(epsilon=2.0, dimensions=3, directions=directions).fit(table)
+    rows = table.vectors.astype(np.float64)
+    images = fitted.randomize(table.vectors, (np.zeros((80, 3)), np.zeros(80)))
+    assert np.allclose(images, rows @ fitted.matrix.T, rtol=1e-12)
+    losses = np.linalg.norm(images[:, None] - images[None], axis=2) * 2.0 / fitted.stretch
+    distances = np.linalg.norm(rows[:, None] - rows[None], axis=2)
+    assert np.all(losses <= 2.0 * distances * (1 + 1e-12))
+    assert np.max(losses / (2.0 * distances + np.eye(80))) > 1 - 1e-8
+
+
+def test_each_sensitivity_states_its_stretch_standing_and_delta():
+    table = vocabulary()
+    spectral = Projection(epsilon=1.0, dimensions=3, sensitivity="spectral").fit(table)
+    assert spectral.stretch == spectral_stretch(spectral.matrix)
+    assert spectral.guarantee().standing is Standing.CERTIFIED
+    for directions in ("orthonormal", "principal"):
+        unit = Projection(epsilon=1.0, dimensions=3, directions=directions, sensitivity="spectral").fit(table)
+        assert (unit.stretch, unit.guarantee().standing) == (1.0, Standing.PROVED)
+    bound = Projection(epsilon=1.0, sensitivity="union-bound", beta=0.9).fit(table)
+    assert (bound.stretch, bound.dimensions) == (1.9, plan_dimensions(80, 0.9, 1e-6))
+    assert (bound.guarantee().delta, bound.guarantee().standing) == (1e-6, Standing.CERTIFIED)
+    paper = Projection(epsilon=1.0, sensitivity="published", beta=0.9).fit(table)
+    assert (paper.stretch, paper.dimensions) == (1.9, published_dimensions(6, 0.9, 1e-6))
+    assert paper.guarantee().standing is Standing.PUBLISHED
+    assert Projection(epsilon=1.0, dimensions=3).fit(table).guarantee().delta == 0.0
+
+
+def test_a_given_matrix_is_used_and_survives_repr():
+    matrix = np.arange(12.0).reshape(2, 6)
+    mechanism = Projection(epsilon=1.0, matrix=matrix)
+    assert eval(repr(mechanism), {"Projection": Projection}) == mechanism
+    assert hash(mechanism) == hash(Projection(epsilon=1.0, matrix=matrix.tolist()))
+    assert np.array_equal(mechanism.fit(vocabulary()).matrix, matrix)
+    fitted = Projection(epsilon=1.0, matrix=matrix, sensitivity="spectral").for_dimensions(6)
+    assert fitted.guarantee().standing is Standing.CERTIFIED
+
+
+def test_decoding_happens_in_the_projected_space_among_the_same_candidates():
+    table = vocabulary().without_outputs(["waa"])
+    fitted = Decoded(mechanism=Projection(epsilon=1e9, dimensions=3)).fit(table)
+    ids = np.arange(80, dtype=np.int32)
+    released = fitted.release(ids, RandomSource.seeded_for_tests(0))
+    assert np.array_equal(released[1:], ids[1:])
+    assert released[0] != 0
+    assert fitted.draw_width == 4
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"epsilon": 0.0, "dimensions": 2}, "epsilon"),
+        ({"dimensions": 0}, "dimensions"),
+        ({}, "dimensions"),
+        ({"dimensions": 2, "directions": "random"}, "directions"),
+        ({"dimensions": 2, "sensitivity": "guess"}, "sensitivity"),
+        ({"dimensions": 2, "sensitivity": "union-bound", "beta": 0.0}, "beta"),
+        ({"dimensions": 2, "sensitivity": "union-bound", "delta": 1.0}, "delta"),
+        ({"dimensions": 2, "sensitivity": "union-bound", "directions": "principal"}, "gaussian"),
+        ({"dimensions": 2, "seed": -1}, "seed"),
+        ({"dimensions": 3, "matrix": [[1.0, 2.0]]}, "dimensions"),
+        ({"matrix": [[float("nan")]]}, "matrix"),
+        ({"matrix": [[0.0, 0.0]]}, "matrix"),
+        ({"matrix": [[1.0]], "sensitivity": "published"}, "gaussian"),
+    ],
+)
+def test_parameters_outside_their_domain_are_refused(parameters, match):
+    with pytest.raises(ParameterError, match=match):
+        Projection(**{"epsilon": 1.0, **parameters})
+
+
+def test_what_does_not_fit_the_vocabulary_is_refused():
+    table = vocabulary()
+    with pytest.raises(ParameterError, match="at most 6"):
+        Projection(epsilon=1.0, dimensions=7, directions="principal").fit(table)
+    with pytest.raises(ParameterError, match="must be at least"):
+        Projection(epsilon=1.0, dimensions=3, sensitivity="union-bound").fit(table)
+    with pytest.raises(ParameterError, match="must be at least"):
+        Projection(epsilon=1.0, dimensions=3, sensitivity="published").fit(table)
+    with pytest.raises(ParameterError, match="6 columns"):
+        Projection(epsilon=1.0, matrix=[[1.0, 2.0]]).fit(table)
+    with pytest.raises(ParameterError, match="no pair"):
+        Projection(epsilon=1.0, dimensions=1).fit(Embeddings.from_arrays(["one"], [[1.0, 2.0]]))
+    with pytest.raises(ParameterError, match="2 words"):
+        Projection(epsilon=1.0, sensitivity="union-bound").fit(Embeddings.from_arrays(["one"], [[1.0, 2.0]]))
+    with pytest.raises(ParameterError, match="vocabulary"):
+        Projection(epsilon=1.0, dimensions=1).for_dimensions(4)
