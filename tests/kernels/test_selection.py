@@ -1,0 +1,209 @@
+"""The drawing kernel against the exact channel: distribution, bits, and the bound on what arithmetic adds."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from wordveil.kernels import selection
+from wordveil.kernels.selection import SelectionRows, multiply_high
+from wordveil.metrics import Angular, Euclidean, Mahalanobis, distances
+
+ALPHA = 1e-9
+
+
+def vectors(seed=0, v=130, d=6, duplicates=10):
+    rng = np.random.Generator(np.random.PCG64(seed))
+    rows = rng.normal(size=(v, d)).astype(np.float32)
+    rows[v - duplicates :] = rows[:duplicates]
+    canonical = np.arange(v, dtype=np.int32)
+    canonical[v - duplicates :] = np.arange(duplicates)
+    return rows, canonical
+
+
+def make(rate=2.0, cap=3.0, *, metric=None, outputs=None, base=None, **kwargs):
+    rows, canonical = vectors(**kwargs)
+    outputs = np.arange(len(rows), dtype=np.int32) if outputs is None else outputs
+    kernel = SelectionRows(rows, metric or Euclidean(), outputs, canonical, rate=rate, cap=cap, base=base)
+    return kernel, rows
+
+
+def random_words(seed, n):
+    return np.random.Generator(np.random.PCG64(seed)).integers(0, 2**64, (n, 2), dtype=np.uint64)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
+def test_multiply_high_is_the_high_half_of_the_product(a, b):
+    found = multiply_high(np.array([a], dtype=np.uint64), np.array([b], dtype=np.uint64))
+    assert int(found[0]) == a * b >> 64
+
+
+@pytest.mark.parametrize("columns", [512, 16])
+@pytest.mark.parametrize(
+    "metric", [Euclidean(), Angular(), Mahalanobis(whitening=np.diag(np.arange(1.0, 7.0)))], ids=lambda m: m.name
+)
+@pytest.mark.parametrize("some", [False, True])
+def test_weights_masses_and_normalisers_equal_the_formula(monkeypatch, columns, metric, some):
+    monkeypatch.setattr(selection, "COLUMNS", columns)
+    outputs = np.arange(3, 120, 2, dtype=np.int32) if some else None
+    base = np.linspace(0, 2, len(outputs)) if some else None
+    kernel, rows = make(metric=metric, outputs=outputs, base=base)
+    table = distances(metric, rows, rows[kernel.outputs])
+    expected = np.exp(-2.0 * np.minimum(table, 3.0)) * (1 if base is None else base)
+    ids = np.arange(len(rows), dtype=np.int32)
+    np.testing.assert_allclose(kernel.weights(ids), expected, rtol=1e-6)
+    np.testing.assert_allclose(kernel.log_normalisers(ids), np.log(expected.sum(axis=1)), rtol=1e-7)
+    masses = kernel.masses(ids[:64])
+    np.testing.assert_allclose(masses.sum(axis=1), expected[:64].sum(axis=1), rtol=1e-7)
+    # A word and its duplicates: the same row, bit for bit.
+    assert kernel.weights(ids[-10:]).tobytes() == kernel.weights(ids[:10]).tobytes()
+
+
+def chi_square_p(kernel, law, word, n, seed):
+    """Return the p-value of n draws for one input against a law over the outputs, cells below 8 expected pooled."""
+    drawn = kernel.draw(np.full(n, word, dtype=np.int32), random_words(seed, n), threads=1)
+    counts = np.bincount(np.searchsorted(kernel.outputs, drawn), minlength=len(law)).astype(float)
+    expected = n * law
+    order = np.argsort(expected)
+    pooled = np.searchsorted(np.cumsum(expected[order]), 8.0) + 1
+    small, rest = order[:pooled], order[pooled:]
+    observed = np.append(counts[rest], counts[small].sum())
+    model = np.append(expected[rest], expected[small].sum())
+    return chi2.sf(((observed - model) ** 2 / model).sum(), len(model) - 1)
+
+
+@pytest.mark.parametrize("columns", [512, 16])
+@pytest.mark.parametrize("seed", range(3))
+def test_draws_follow_the_exact_channel_and_the_check_has_power(monkeypatch, columns, seed):
+    monkeypatch.setattr(selection, "COLUMNS", columns)
+    kernel, rows = make(rate=1.5)
+    table = np.minimum(distances(Euclidean(), rows[5:6], rows)[0], 3.0)
+    for factor, holds in [(1.0, True), (0.9, False), (1.1, False)]:
+        weights = np.exp(-1.5 * factor * table)
+        p = chi_square_p(kernel, weights / weights.sum(), 5, 60_000, seed)
+        assert bool(p > ALPHA) is holds
+
+
+def test_draws_do_not_depend_on_batch_order_or_threads(monkeypatch):
+    monkeypatch.setattr(selection, "COLUMNS", 16)
+    kernel, rows = make()
+    rng = np.random.Generator(np.random.PCG64(3))
+    ids = rng.integers(0, len(rows), 3000).astype(np.int32)
+    words = random_words(4, len(ids))
+    whole = kernel.draw(ids, words, threads=1)
+    np.testing.assert_array_equal(kernel.draw(ids, words, threads=3), whole)
+    order = rng.permutation(len(ids))
+    np.testing.assert_array_equal(kernel.draw(ids[order], words[order], threads=2), whole[order])
+    for cut in (1, 7, 1500):
+        parts = [kernel.draw(ids[:cut], words[:cut]), kernel.draw(ids[cut:], words[cut:])]
+        np.testing.assert_array_equal(np.concatenate(parts), whole)
+    alone = [kernel.draw(ids[i : i + 1], words[i : i + 1])[0] for i in range(40)]
+    np.testing.assert_array_equal(alone, whole[:40])
+    assert len(kernel.draw(ids[:0], words[:0])) == 0
+
+
+def test_masses_do_not_depend_on_the_batch():
+    kernel, _ = make()
+    ids = np.arange(64, dtype=np.int32)
+    together = kernel.masses(ids)
+    for i in (0, 13, 63):
+        assert kernel.masses(ids[i : i + 1]).tobytes() == together[i : i + 1].tobytes()
+
+
+def test_progress_counts_every_token():
+    kernel, rows = make()
+    done = []
+    kernel.draw(np.arange(len(rows), dtype=np.int32), random_words(0, len(rows)), progress=done.append)
+    assert sum(done) == len(rows)
+    done = []
+    kernel.log_normalisers(np.arange(len(rows), dtype=np.int32), progress=done.append)
+    assert sum(done) == len(rows)
+
+
+def boundaries(kernel, word, lane, fixed, count):
+    """Return, for each k < count, the number of 64-bit words that put the draw's block (lane 0) or column below k.
+
+    The draw is non-decreasing in either word, so each number is found by bisection on what `draw` itself returns.
+    """
+    block_of = np.searchsorted(kernel._edges, np.arange(len(kernel.outputs)), side="right") - 1
+    low, high = [0] * (count + 1), [2**64] * (count + 1)
+    for _ in range(65):
+        middle = [(a + b) // 2 for a, b in zip(low, high, strict=True)]
+        words = np.zeros((count + 1, 2), dtype=np.uint64)
+        words[:, lane] = [min(m, 2**64 - 1) for m in middle]
+        words[:, 1 - lane] = fixed
+        drawn = kernel.draw(np.full(count + 1, word, dtype=np.int32), words, threads=1)
+        column = np.searchsorted(kernel.outputs, drawn)
+        value = block_of[column] if lane == 0 else column
+        for k in range(count + 1):
+            if low[k] < high[k]:
+                if value[k] < k + (0 if lane == 0 else int(kernel._edges[block_of[column[k]]])):
+                    low[k] = middle[k] + 1
+                else:
+                    high[k] = middle[k]
+    return low
+
+
+def realised_law(kernel, word):
+    """Return the exact probability of every output, as fractions of 2**128, found through `draw` alone."""
+    law = []
+    blocks = boundaries(kernel, word, 0, 0, kernel.blocks)
+    for b in range(kernel.blocks):
+        mass = Fraction(blocks[b + 1] - blocks[b], 2**64)
+        width = int(kernel._edges[b + 1] - kernel._edges[b])
+        inner = boundaries(kernel, word, 1, blocks[b], width)
+        law += [mass * Fraction(inner[k + 1] - inner[k], 2**64) for k in range(width)]
+    assert sum(law) == 1
+    return law
+
+
+def ideal_law(mpmath, rows, word, rate, cap, base):
+    weights = []
+    for y, b in zip(rows, base, strict=True):
+        squared = mpmath.fsum(
+            (mpmath.mpf(float(p)) - mpmath.mpf(float(q))) ** 2 for p, q in zip(rows[word], y, strict=True)
+        )
+        weights.append(mpmath.mpf(float(b)) * mpmath.exp(-mpmath.mpf(rate) * min(mpmath.sqrt(squared), cap)))
+    total = mpmath.fsum(weights)
+    return [w / total for w in weights]
+
+
+@pytest.mark.parametrize(("rate", "cap"), [(2.0, 3.0), (9.0, 3.0), (12.0, 3.0), (1.0, 0.5)])
+@pytest.mark.parametrize("based", [False, True])
+@pytest.mark.parametrize("hair", [False, True])
+def test_the_slack_covers_the_realised_law(monkeypatch, rate, cap, based, hair):
+    mpmath = pytest.importorskip("mpmath")
+    monkeypatch.setattr(selection, "COLUMNS", 4)
+    rng = np.random.Generator(np.random.PCG64(8))
+    rows = (rng.normal(size=(11, 3)) * 2 + 5).astype(np.float32)
+    if hair:
+        rows[5:] = np.nextafter(rows[:6], np.float32(99))
+    base = np.linspace(0.25, 3.0, 11) if based else np.ones(11)
+    canonical = np.arange(11, dtype=np.int32)
+    kernel = SelectionRows(rows, Euclidean(), canonical, canonical, rate=rate, cap=cap, base=base if based else None)
+    slack = kernel.arithmetic_slack()
+    assert math.isfinite(slack)
+    worst = 0.0
+    with mpmath.workdps(60):
+        for word in (0, 4, 10):
+            ideal = ideal_law(mpmath, rows, word, rate, cap, base)
+            for p, q in zip(realised_law(kernel, word), ideal, strict=True):
+                ratio = mpmath.log(mpmath.mpf(p.numerator) / p.denominator / q)
+                worst = max(worst, abs(float(ratio)))
+    # The slack is a bound for two inputs, so one input may move by half of it.
+    assert worst <= slack / 2
+    assert worst > 0
+
+
+def test_the_slack_grows_with_the_reach_and_ends_in_infinity():
+    slacks = [make(rate=rate, cap=3.0)[0].arithmetic_slack() for rate in (1.0, 8.0, 11.0, 12.5, 40.0, 300.0)]
+    assert slacks == sorted(slacks)
+    assert slacks[0] < 1e-4
+    assert math.isinf(slacks[-1])
+    assert math.isinf(make(rate=1.0, cap=math.inf)[0].arithmetic_slack())
