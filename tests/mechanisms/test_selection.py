@@ -1,0 +1,233 @@
+"""Selection mechanisms: exact channels keep the claim, broken twins do not, and TEM is the paper's own algorithm."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
+from wordveil.guarantees import MetricDP, PrivacyUnit, Standing
+from wordveil.mechanisms.santext import TAIL_NATS, SanText
+from wordveil.mechanisms.tem import TEM, truncation_distance
+from wordveil.metrics import Angular, Euclidean, Mahalanobis, distances
+from wordveil.randomness import RandomSource
+
+METRICS = [Euclidean(), Angular(), Mahalanobis(whitening=np.diag([2.0, 1.0, 0.5, 1.0]))]
+
+
+def vocabulary(seed=0, v=70, *, barred=0):
+    rng = np.random.Generator(np.random.PCG64(seed))
+    rows = np.concatenate([rng.normal(size=(v - 20, 4)), 3 + 0.05 * rng.normal(size=(15, 4))])
+    rows = np.concatenate([rows, rows[:5]]).astype(np.float32)
+    words = [f"w{i}" for i in range(len(rows))]
+    return Embeddings.from_arrays(words, rows, candidate_rule="all").without_outputs(words[:barred])
+
+
+def capped_distances(embeddings, metric, cap):
+    table = np.minimum(distances(metric, embeddings.vectors, embeddings.vectors), cap)
+    table[embeddings.canonical[:, None] == embeddings.canonical[None, :]] = 0.0
+    return table
+
+
+def excess(channel, s, claim):
+    """Return how far the loss of any triple (x, x', y) exceeds epsilon * s(x, x') + slack, in nats."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_p = np.log(channel)
+        gaps = [np.nan_to_num(np.abs(log_p - row), nan=0.0, posinf=np.inf).max(axis=1) for row in log_p]
+    return float((np.stack(gaps) - claim.epsilon * s).max()) - claim.slack
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
+@pytest.mark.parametrize("barred", [0, 25])
+@pytest.mark.parametrize("epsilon", [0.3, 2.0, 9.0])
+@pytest.mark.parametrize("kind", ["tem", "tem with gamma", "santext"])
+def test_every_triple_of_the_exact_channel_keeps_the_claim(metric, barred, epsilon, kind):
+    embeddings = vocabulary(barred=barred)
+    mechanism = {
+        "tem": TEM(epsilon=epsilon, metric=metric),
+        "tem with gamma": TEM(epsilon=epsilon, gamma=1.7, metric=metric),
+        "santext": SanText(epsilon=epsilon, metric=metric),
+    }[kind]
+    fitted = mechanism.fit(embeddings)
+    claim = fitted.guarantee()
+    assert isinstance(claim, MetricDP)
+    assert (claim.epsilon, claim.standing, claim.unit) == (epsilon, Standing.PROVED, PrivacyUnit.TOKEN)
+    assert claim.slack < 0.15 * epsilon  # the angle's bound on rounding is the loosest
+    channel = fitted.channel()
+    assert channel.shape == (70, 70 - barred)
+    np.testing.assert_allclose(channel.sum(axis=1), 1.0, rtol=1e-12)
+    s = capped_distances(embeddings, metric, claim.largest_distance)
+    assert excess(channel, s, claim) <= 0
+    # Duplicates are indistinguishable.
+    assert channel[-5:].tobytes() == channel[:5].tobytes()
+
+
+def rows_of(weights):
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def wrong_bottom(table, epsilon, gamma):
+    """Build TEM with the bottom score -gamma + 2 ln(v / |L|) / epsilon."""
+    near = table <= gamma
+    ball, v = near.sum(axis=1, keepdims=True), table.shape[1]
+    bottom = math.exp(-epsilon * gamma / 2) * v / ball
+    far = np.divide(bottom, v - ball, out=np.zeros_like(bottom), where=v > ball)
+    return np.where(near, np.exp(-epsilon / 2 * table), far)
+
+
+def top_cut(table, epsilon, k):
+    keep = np.argsort(np.argsort(table, axis=1, kind="stable"), axis=1) < k
+    return np.where(keep, np.exp(-epsilon / 2 * table), 0.0)
+
+
+BROKEN = {
+    "missing one half": lambda t, e, g: np.exp(-e * np.minimum(t, g)),
+    "rate doubled twice": lambda t, e, g: np.exp(-2 * e * np.minimum(t, g)),
+    "one tenth too much after the half": lambda t, e, g: np.exp(-e * np.minimum(t, 1.1 * g)),
+    "wrong bottom score": wrong_bottom,
+    "squared distance": lambda t, e, g: np.exp(-e / 2 * np.minimum(t**2, g**2)),
+    "candidates cut to the top": lambda t, e, g: top_cut(t, e, 10),
+    "true word never released": lambda t, e, g: np.where(t == 0, 0.0, np.exp(-e / 2 * np.minimum(t, g))),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_twins_fail_the_same_check(name):
+    embeddings = vocabulary()
+    mechanism = TEM(epsilon=3.0, gamma=3.0)
+    claim = mechanism.fit(embeddings).guarantee()
+    table = capped_distances(embeddings, Euclidean(), math.inf)
+    s = np.minimum(table, 3.0)
+    assert excess(rows_of(np.exp(-1.5 * s)), s, claim) <= 0
+    assert excess(rows_of(BROKEN[name](table, 3.0, 3.0)), s, claim) > 0.1
+
+
+def test_unlimited_santext_would_break_the_certified_cap_but_not_its_metric():
+    # The cap is part of the promise: without it a far pair loses more than epsilon * cap.
+    embeddings = vocabulary()
+    claim = TEM(epsilon=3.0, gamma=1.0).fit(embeddings).guarantee()
+    table = capped_distances(embeddings, Euclidean(), math.inf)
+    assert excess(rows_of(np.exp(-1.5 * table)), np.minimum(table, 1.0), claim) > 0.1
+    assert excess(rows_of(np.exp(-1.5 * table)), table, claim) <= 0
+
+
+def paper_form(table, epsilon, gamma):
+    """TEM as the paper states it: Gumbel noise of scale 2/epsilon makes the winner softmax(score * epsilon / 2).
+
+    Words within gamma score -distance, the bottom -gamma + 2 ln(number beyond)/epsilon; a winning bottom is replaced
+    by a uniform word beyond gamma.
+    """
+    law = np.zeros_like(table)
+    for x, row in enumerate(table):
+        near = np.flatnonzero(row <= gamma)
+        far = np.flatnonzero(row > gamma)
+        scores = list(-row[near])
+        if len(far):
+            scores.append(-gamma + 2 * math.log(len(far)) / epsilon)
+        share = np.exp(epsilon / 2 * np.array(scores))
+        share /= share.sum()
+        law[x, near] = share[: len(near)]
+        if len(far):
+            law[x, far] = share[-1] / len(far)
+    return law
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
+@pytest.mark.parametrize(("epsilon", "gamma"), [(2.0, None), (2.0, 1.0), (8.0, 2.0), (1.0, 1e-6), (1.0, 20.0)])
+@pytest.mark.parametrize("barred", [0, 25])
+def test_tem_is_the_papers_algorithm(metric, epsilon, gamma, barred):
+    embeddings = vocabulary(barred=barred)
+    fitted = TEM(epsilon=epsilon, gamma=gamma, metric=metric).fit(embeddings)
+    table = capped_distances(embeddings, metric, math.inf)[:, embeddings.candidates]
+    expected = paper_form(table, epsilon, fitted.rows.cap)
+    np.testing.assert_allclose(fitted.channel(), expected, rtol=1e-5, atol=1e-15)
+
+
+def test_gamma_keeps_the_paper_s_probability_of_staying_near():
+    embeddings = vocabulary()
+    mechanism = TEM(epsilon=4.0, beta=0.01)
+    fitted = mechanism.fit(embeddings)
+    gamma = truncation_distance(4.0, 0.01, 70)
+    assert fitted.rows.cap == gamma == pytest.approx(0.5 * math.log(0.99 * 69 / 0.01))
+    far = capped_distances(embeddings, Euclidean(), math.inf) > gamma
+    assert np.where(far, fitted.channel(), 0.0).sum(axis=1).max() <= 0.01
+    assert fitted.guarantee().loss(1e9) == pytest.approx(2 * math.log(0.99 * 69 / 0.01), rel=1e-3)
+
+
+def test_santext_is_the_exponential_mechanism_up_to_its_tail():
+    embeddings = vocabulary()
+    fitted = SanText(epsilon=3.0).fit(embeddings)
+    table = capped_distances(embeddings, Euclidean(), math.inf)
+    assert fitted.rows.cap == TAIL_NATS / 1.5
+    np.testing.assert_allclose(fitted.channel(), rows_of(np.exp(-1.5 * table)), rtol=1e-6, atol=1e-15)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0.05, 20.0), st.floats(1.01, 3.0))
+def test_more_epsilon_keeps_more(epsilon, factor):
+    embeddings = vocabulary(v=40)
+    less, more = (SanText(epsilon=e).fit(embeddings).channel() for e in (epsilon, epsilon * factor))
+    assert np.all(np.diagonal(more)[5:-5] >= np.diagonal(less)[5:-5] * (1 - 1e-9))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_released_words_follow_the_channel_with_power(seed):
+    embeddings = vocabulary()
+    mechanism = TEM(epsilon=2.0)
+    n, word = 60_000, 7
+    drawn = mechanism.fit(embeddings).release(
+        np.full(n, word, dtype=np.int32), RandomSource.seeded_for_tests(seed), threads=1
+    )
+    counts = np.bincount(drawn, minlength=70)
+    for epsilon, holds in [(2.0, True), (1.8, False), (2.2, False)]:
+        # The cap stays, so that only the rate differs.
+        law = replace(mechanism, epsilon=epsilon, gamma=truncation_distance(2.0, 0.001, 70)).fit(embeddings).channel()
+        p = chi2.sf(((counts - n * law[word]) ** 2 / (n * law[word])).sum(), 69)
+        assert bool(p > 1e-9) is holds
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"epsilon": 0.0}, r"epsilon=0.0 must be in \(0, inf\)"),
+        ({"epsilon": math.nan}, "epsilon=nan"),
+        ({"epsilon": math.inf}, "epsilon=inf"),
+        ({"epsilon": 1.0, "beta": 0.0}, r"beta=0.0 must be in \(0, 1\)"),
+        ({"epsilon": 1.0, "beta": 1.0}, "beta=1.0"),
+        ({"epsilon": 1.0, "gamma": 0.0}, r"gamma=0.0 must be in \(0, inf\)"),
+        ({"epsilon": 1.0, "gamma": math.inf}, "gamma=inf"),
+        ({"epsilon": 1.0, "calibration": "best"}, "must be one of textbook, certified"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, match):
+    with pytest.raises(ParameterError, match=match):
+        TEM(**parameters)
+
+
+def test_bad_fits_are_refused():
+    single = Embeddings.from_arrays(["only"], [[1.0, 2.0]], candidate_rule="all")
+    with pytest.raises(ParameterError, match="pass gamma explicitly"):
+        TEM(epsilon=1.0).fit(single)
+    np.testing.assert_array_equal(TEM(epsilon=1.0, gamma=1.0).fit(single).channel(), [[1.0]])
+    np.testing.assert_array_equal(SanText(epsilon=1.0).fit(single).channel(), [[1.0]])
+    with pytest.raises(ParameterError, match="too small for 64-bit sampling"):
+        TEM(epsilon=10.0, gamma=20.0).fit(vocabulary())
+    with pytest.raises(ParameterError, match="zero vector"):
+        TEM(epsilon=1.0, gamma=1.0, metric=Angular()).fit(
+            Embeddings.from_arrays(["a", "b"], [[0.0, 0.0], [1.0, 0.0]], candidate_rule="all")
+        )
+
+
+def test_one_dimension_and_equal_words():
+    line = Embeddings.from_arrays(["a", "b", "c"], [[0.0], [0.0], [1.0]], candidate_rule="all")
+    channel = SanText(epsilon=2.0).fit(line).channel()
+    near = 1 / (2 + math.exp(-1))
+    np.testing.assert_allclose(channel[0], [near, near, math.exp(-1) * near], rtol=1e-12)
+    assert channel[0].tobytes() == channel[1].tobytes()
