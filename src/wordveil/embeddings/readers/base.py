@@ -137,7 +137,9 @@ def table_name(path: Path) -> str:
 
 def _check_finite(path: Path, form: EmbeddingFormat, block: Block) -> None:
     # The sum of absolute values is finite exactly if all are, short of overflow: cheap to test first.
-    if np.isfinite(np.abs(block.vectors).sum(dtype=np.float64)):
+    with np.errstate(invalid="ignore"):
+        total = np.abs(block.vectors).sum(dtype=np.float64)
+    if np.isfinite(total):
         return
     finite = np.isfinite(block.vectors)
     row, column = np.unravel_index(int(np.argmin(finite)), finite.shape)

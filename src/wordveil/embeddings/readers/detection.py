@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wordveil.errors import EmbeddingFormatError
 
-from .sources import is_zip, open_source
+from .sources import DAMAGE, is_zip, open_source
 from .text_lines import text_header
 
 __all__ = ["guess_format"]
@@ -44,7 +44,7 @@ def _is_npz(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-    except zipfile.BadZipFile:
+    except (OSError, *DAMAGE):
         return path.suffix == ".npz"
     return bool(names) and all(name.endswith(".npy") for name in names)
 

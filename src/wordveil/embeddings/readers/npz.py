@@ -6,8 +6,6 @@ matrix is under `vectors`, `embeddings` or `matrix`. Pickled members are refused
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 from wordveil.errors import EmbeddingFormatError
 
 from .base import Block, EmbeddingFormat
-from .sources import is_zip
+from .sources import DAMAGE, is_zip
 
 __all__ = ["FORMAT", "blocks_of"]
 
@@ -42,7 +40,7 @@ def blocks_of(path: Path, words: list[bytes], vectors: NDArray[Any], limit: int 
     rows = len(words) if limit is None else min(limit, len(words))
     for first in range(0, rows, _BLOCK_ROWS):
         last = min(first + _BLOCK_ROWS, rows)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             block = np.asarray(vectors[first:last], dtype=np.float32)
         positions = np.arange(first, last, dtype=np.int64)
         yield Block(words=words[first:last], vectors=block, positions=positions, share=last / rows)
@@ -58,7 +56,7 @@ def _read(path: Path, limit: int | None) -> Iterator[Block]:
             vectors = archive[_pick(path, archive.files, _MATRIX_NAMES)]
     except EmbeddingFormatError:
         raise
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, KeyError, *DAMAGE) as error:
         raise EmbeddingFormatError(path, f"cannot be read as .npz ({error}).", remedy=_REMEDY) from None
     return blocks_of(path, _encoded(path, words), vectors, limit)
 

@@ -7,6 +7,7 @@ Compression is recognised by content, not by name. A member of an archive is nam
 from __future__ import annotations
 
 import gzip
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -16,7 +17,20 @@ from typing import IO, Protocol, final
 
 from wordveil.errors import EmbeddingFormatError
 
-__all__ = ["Source", "is_zip", "locate", "open_source", "read_head"]
+__all__ = ["DAMAGE", "Source", "is_zip", "locate", "open_source", "read_head"]
+
+# What the standard library raises on damaged or unusual archives: RuntimeError covers encryption and unknown
+# versions, ValueError undecodable names, IndexError cut records. Errors of the disk itself pass through.
+DAMAGE = (
+    EOFError,
+    zlib.error,
+    gzip.BadGzipFile,
+    zipfile.BadZipFile,
+    RuntimeError,
+    ValueError,
+    IndexError,
+    struct.error,
+)
 
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
@@ -48,7 +62,7 @@ class Source:
         """
         try:
             return self._stream.read(count)
-        except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+        except DAMAGE as error:
             remedy = "Fetch the file again."
             raise EmbeddingFormatError(self.path, f"the compressed data is damaged ({error}).", remedy=remedy) from None
 
@@ -71,7 +85,7 @@ def open_source(path: Path) -> Iterator[Source]:
         magic = raw.read(4)
         raw.seek(0)
         if magic == _ZIP:
-            with _open_archive(file, raw) as archive, archive.open(_member(path, archive, member)) as stream:
+            with _open_archive(file, raw) as archive, _open_member(path, archive, member) as stream:
                 yield Source(path, stream, raw, size)
         elif magic[:2] == _GZIP:
             with gzip.GzipFile(fileobj=raw) as unpacked:
@@ -109,15 +123,24 @@ def locate(path: Path) -> tuple[Path, str | None]:
 
 
 def _open_archive(file: Path, raw: IO[bytes]) -> zipfile.ZipFile:
+    # A damaged directory can point before the start of the file, which the system reports as OSError.
     try:
         return zipfile.ZipFile(raw)
-    except zipfile.BadZipFile as error:
+    except (OSError, *DAMAGE) as error:
         raise EmbeddingFormatError(file, f"is a damaged archive ({error}).", remedy="Fetch it again.") from None
+
+
+def _open_member(path: Path, archive: zipfile.ZipFile, member: str | None) -> IO[bytes]:
+    info = _member(path, archive, member)
+    try:
+        return archive.open(info)
+    except (OSError, *DAMAGE) as error:
+        raise EmbeddingFormatError(path, f"is a damaged archive ({error}).", remedy="Fetch it again.") from None
 
 
 def _member(path: Path, archive: zipfile.ZipFile, member: str | None) -> zipfile.ZipInfo:
     """Return the member asked for, or the only one there is."""
-    files = [info for info in archive.infolist() if not info.is_dir()]
+    files = [info for info in archive.infolist() if not info.filename.endswith("/")]
     chosen = [info for info in files if member in (None, info.filename)]
     if len(chosen) != 1:
         names = ", ".join(info.filename for info in files[:8])
