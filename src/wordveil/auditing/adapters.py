@@ -1,0 +1,132 @@
+"""From what a user names to what can be audited: mechanism names, Python paths, callables, duck-typed objects.
+
+A user's own mechanism is one of: a wordveil mechanism (or its class); an object with a method `vectors(rows)` or
+`text(text)`; a plain callable, with `kind` "vectors" or "text". Its claim is read from `guarantee()`, or from the
+attributes `epsilon`, `delta` and `metric` ("euclidean" for a loss per unit of distance, else local DP).
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from wordveil.errors import ParameterError, WordveilError
+from wordveil.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, Standing
+from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, WordMechanism, WordRandomizer
+from wordveil.names import EXPORTS, MECHANISMS
+
+__all__ = ["Foreign", "adapt", "load_mechanism"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreign:
+    """Someone else's mechanism: what to call and what it claims.
+
+    Attributes:
+        call: Rows to rows, or one text to one text.
+        kind: "vectors" or "text".
+        claim: What it claims.
+        name: Shown in reports.
+    """
+
+    call: Any
+    kind: str
+    claim: Guarantee
+    name: str
+
+
+Adapted = VectorMechanism | WordMechanism | VectorRandomizer | WordRandomizer | Foreign
+
+
+def load_mechanism(name: str, parameters: Mapping[str, Any]) -> Any:
+    """Return the mechanism of a name ("laplace") or a Python path ("my_module:MyMechanism").
+
+    Args:
+        name: The name or path. A path to a class is called with those parameters it takes.
+        parameters: Public parameters; None values are left out.
+
+    Raises:
+        ParameterError: If the name or path leads nowhere, or a parameter is not one the mechanism takes.
+    """
+    given = {key: value for key, value in parameters.items() if value is not None}
+    if ":" in name:
+        return _from_path(name, given)
+    if name not in MECHANISMS:
+        raise ParameterError("mechanism", name, f"must be one of {', '.join(MECHANISMS)}, or a path 'module:Name'.")
+    export = MECHANISMS[name]
+    factory = getattr(importlib.import_module(EXPORTS[export]), export)
+    if is_dataclass(factory):
+        known = {f.name for f in fields(factory)}
+        unknown = sorted(set(given) - known)
+        if unknown:
+            raise ParameterError(
+                "parameters", unknown, f"are not taken by {name}; it takes {', '.join(sorted(known))}."
+            )
+    return factory(**given)
+
+
+def _from_path(path: str, given: Mapping[str, Any]) -> Any:
+    module, _, attribute = path.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as problem:
+        raise ParameterError("mechanism", path, f"cannot be loaded ({type(problem).__name__}).") from problem
+    if not inspect.isclass(found):
+        return found
+    taken = inspect.signature(found).parameters
+    free = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in taken.values())
+    return found(**{key: value for key, value in given.items() if free or key in taken})
+
+
+def adapt(
+    thing: Any,
+    *,
+    kind: str | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    local: bool = False,
+) -> Adapted:
+    """Return something the audit can run.
+
+    Args:
+        thing: See the module docstring.
+        kind: "vectors" or "text", for a plain callable.
+        epsilon: The claim, where the thing states none: per unit of Euclidean distance for vectors, unless `local`.
+        delta: The claimed delta.
+        local: Whether epsilon is for any two inputs.
+
+    Raises:
+        ParameterError: If it is not clear what to call.
+    """
+    if isinstance(thing, VectorMechanism | WordMechanism | VectorRandomizer | WordRandomizer):
+        return thing
+    name = getattr(thing, "__name__", type(thing).__name__)
+    for method in ("vectors", "text"):
+        if callable(getattr(thing, method, None)):
+            claim = _claim(thing, method, epsilon, delta, local)
+            return Foreign(call=getattr(thing, method), kind=method, claim=claim, name=name)
+    if callable(thing):
+        if kind not in ("vectors", "text"):
+            raise ParameterError("kind", kind, "must be 'vectors' or 'text' for a plain callable.")
+        return Foreign(call=thing, kind=kind, claim=_claim(thing, kind, epsilon, delta, local), name=name)
+    raise ParameterError("mechanism", type(thing).__name__, "must be callable, or have a method vectors() or text().")
+
+
+def _claim(thing: Any, kind: str, epsilon: float | None, delta: float | None, local: bool) -> Guarantee:
+    stated = getattr(thing, "guarantee", None)
+    if epsilon is None and callable(stated):
+        claim = stated()
+        if not isinstance(claim, Guarantee):
+            raise WordveilError("guarantee() must return a wordveil guarantee; or state epsilon, delta and metric.")
+        return claim
+    epsilon = getattr(thing, "epsilon", None) if epsilon is None else epsilon
+    delta = float(getattr(thing, "delta", 0.0) or 0.0) if delta is None else delta
+    if epsilon is None:
+        return NoGuarantee(reason="nothing is claimed; the audit reports lower bounds only")
+    metric = getattr(thing, "metric", "local" if local or kind == "text" else "euclidean")
+    if metric == "euclidean" and not local:
+        return MetricDP(epsilon=epsilon, metric="euclidean", delta=delta, slack=None, standing=Standing.PUBLISHED)
+    return LocalDP(epsilon=epsilon, delta=delta, slack=None, standing=Standing.PUBLISHED)

@@ -1,0 +1,257 @@
+"""Statistical audit of one pair of inputs: bounds that hold whatever the mechanism is.
+
+Samples are cut into three: a quarter to fit scores, a quarter to choose one event for epsilon and one for delta, half
+to count them. The counts were never seen when the events were chosen, so Clopper-Pearson bounds on them
+are exact. Both orders of the pair are candidates. Not covered: dependence between samples (`reuse` checks that first).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wordveil.arrays import Float64Array
+from wordveil.auditing.intervals import EventCounts, check_alpha, lower_bound, upper_bound
+from wordveil.auditing.scorers import KnownDensity, Score, Scorer, scorers_for
+from wordveil.auditing.subjects import Outputs, Pair, Subject
+from wordveil.auditing.tradeoff import TradeOff, trade_off
+from wordveil.errors import ParameterError
+
+__all__ = ["Event", "PairAudit", "audit_pair", "choose_event"]
+
+CHUNK_VALUES = 1 << 22  # output values held at a time: 32 MiB
+FIT_VALUES = 1 << 23  # output values kept for fitting scores
+SMALLEST = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """score >= threshold (or below it), and which input it speaks for.
+
+    Attributes:
+        scorer: Name of the score.
+        threshold: In the score's units.
+        swapped: False: the event is score >= threshold and the first input's probability is the larger one;
+            True: score < threshold and the second's.
+    """
+
+    scorer: str
+    threshold: float
+    swapped: bool
+
+    def counts(self, first: Float64Array, second: Float64Array, alpha: float) -> EventCounts:
+        """Count the event among fresh scores of each input."""
+        hits = [int(np.count_nonzero(scores >= self.threshold)) for scores in (first, second)]
+        if self.swapped:
+            hits = [len(second) - hits[1], len(first) - hits[0]]
+        return EventCounts(hits_first=hits[0], hits_second=hits[1], n=len(first), alpha=alpha)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairAudit:
+    """What the samples of one pair prove.
+
+    Attributes:
+        pair: The inputs and the claim.
+        samples: Samples of each input, all three parts together.
+        alpha: Chance, at most, that any bound here (the curve's excepted, which states its own) is wrong.
+        epsilon_event: The event that bounds epsilon.
+        epsilon_counts: Its counts.
+        delta_event: The event that bounds delta at the claimed epsilon (at 0 where nothing is claimed).
+        delta_counts: Its counts.
+        curve: The trade-off band, where asked for.
+    """
+
+    pair: Pair
+    samples: int
+    alpha: float
+    epsilon_event: Event
+    epsilon_counts: EventCounts
+    delta_event: Event
+    delta_counts: EventCounts
+    curve: TradeOff | None = None
+
+    @property
+    def epsilon_at_least(self) -> float:
+        """Certified lower bound on the pair's loss in nats, given the claimed delta."""
+        return self.epsilon_counts.epsilon_at_least(self.pair.delta)
+
+    @property
+    def delta_at_least(self) -> float:
+        """Certified lower bound on delta at the claimed epsilon (at epsilon 0 where nothing is claimed)."""
+        return self.delta_counts.delta_at_least(self.pair.epsilon or 0.0)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim cannot be true, but for a chance of alpha."""
+        if self.pair.epsilon is None:
+            return False
+        return self.epsilon_at_least > self.pair.epsilon or self.delta_at_least > self.pair.delta
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the two inputs, ready for JSON."""
+        return {
+            "pair": self.pair.label,
+            "distance": self.pair.distance,
+            "claimed_epsilon_nats": self.pair.epsilon,
+            "claimed_delta": self.pair.delta,
+            "samples_each": self.samples,
+            "alpha": self.alpha,
+            "epsilon_at_least": self.epsilon_at_least,
+            "delta_at_least": self.delta_at_least,
+            "refuted": self.refuted,
+            "epsilon_event": {**vars(self.epsilon_event), **self.epsilon_counts.as_dict()},
+            "delta_event": {**vars(self.delta_event), **self.delta_counts.as_dict()},
+            "curve": None if self.curve is None else self.curve.as_dict(),
+        }
+
+
+Objective = Callable[[Float64Array, Float64Array], Float64Array]
+"""(lower bounds on the favoured input's probability, upper bounds on the other's) to a value to be maximised."""
+
+
+def audit_pair(
+    subject: Subject,
+    pair: Pair,
+    *,
+    samples: int,
+    alpha: float,
+    scorers: Sequence[Scorer] | None = None,
+    classifier: bool = False,
+    curve_points: int = 0,
+    seed: int = 0,
+) -> PairAudit:
+    """Bound epsilon and delta of one pair from below.
+
+    Args:
+        subject: What is audited.
+        pair: The inputs and the claim.
+        samples: Samples of each input, at least 200.
+        alpha: Chance, at most, of a wrong bound.
+        scorers: Event families; None takes those that apply.
+        classifier: Whether to train a classifier too.
+        curve_points: Points of the trade-off band; 0 makes none.
+        seed: For the rounding inside the curve's upper edge; no bound depends on its choice.
+
+    Raises:
+        ParameterError: If samples or alpha is out of range.
+    """
+    check_alpha(alpha)
+    if samples < SMALLEST:
+        raise ParameterError("samples", samples, f"must be at least {SMALLEST}.")
+    scorers = scorers_for(subject, pair, classifier=classifier) if scorers is None else list(scorers)
+    quarter = samples // 4
+    scores = _fit(subject, pair, scorers, quarter)
+    chosen = [_scores(subject, x, quarter, scores) for x in (pair.first, pair.second)]
+    share = alpha / (2 * (2 if curve_points else 1))
+    n = samples - 2 * quarter
+    events = []
+    for objective in (_epsilon_objective(pair.delta), _delta_objective(pair.epsilon or 0.0)):
+        found = [
+            (*choose_event(chosen[0][i], chosen[1][i], objective, n, share, scorer.name), i)
+            for i, scorer in enumerate(scorers)
+        ]
+        events.append(max(found, key=lambda item: item[0])[1:])
+    (epsilon_event, epsilon_score), (delta_event, delta_score) = events
+    known = next((i for i, scorer in enumerate(scorers) if isinstance(scorer, KnownDensity)), None)
+    used = sorted({epsilon_score, delta_score} | ({known} if known is not None and curve_points else set()))
+    fresh = [_scores(subject, x, n, [scores[i] for i in used]) for x in (pair.first, pair.second)]
+    at = {i: (fresh[0][place], fresh[1][place]) for place, i in enumerate(used)}
+    curve = None
+    if curve_points:
+        which = delta_score if known is None else known
+        top = 1.25 * (pair.epsilon if pair.epsilon else 4.0)
+        curve = trade_off(
+            (chosen[0][which], chosen[1][which]),
+            at[which],
+            epsilons=np.linspace(0.0, top, curve_points),
+            alpha=alpha / 2,
+            exact=known is not None,
+            generator=np.random.default_rng(seed),
+        )
+    return PairAudit(
+        pair=pair,
+        samples=samples,
+        alpha=2 * share,
+        epsilon_event=epsilon_event,
+        epsilon_counts=epsilon_event.counts(*at[epsilon_score], share),
+        delta_event=delta_event,
+        delta_counts=delta_event.counts(*at[delta_score], share),
+        curve=curve,
+    )
+
+
+def _fit(subject: Subject, pair: Pair, scorers: Sequence[Scorer], n: int) -> list[Score]:
+    if all(isinstance(scorer, KnownDensity) for scorer in scorers):
+        empty = np.empty((0, 1))
+        return [scorer.fit(empty, empty) for scorer in scorers]
+    width = 1 if subject.discrete else subject.sample(pair.first, 2).shape[1]
+    n = min(n, max(100, FIT_VALUES // width))
+    outputs = [_gather(subject, x, n, width) for x in (pair.first, pair.second)]
+    return [scorer.fit(*outputs) for scorer in scorers]
+
+
+def _gather(subject: Subject, private: Any, n: int, width: int) -> Outputs:
+    step = max(1, CHUNK_VALUES // width)
+    return np.concatenate([subject.sample(private, min(step, n - start)) for start in range(0, n, step)])
+
+
+def _scores(subject: Subject, private: Any, n: int, scores: Sequence[Score]) -> Float64Array:
+    """Return fresh scores, shape (number of scores, n), without holding all outputs."""
+    out = np.empty((len(scores), n))
+    start, step = 0, 1024
+    while start < n:
+        outputs = subject.sample(private, min(step, n - start))
+        for i, score in enumerate(scores):
+            out[i, start : start + len(outputs)] = score(outputs)
+        start += len(outputs)
+        step = max(1, CHUNK_VALUES // max(1, outputs.size // len(outputs)))
+    return out
+
+
+def _epsilon_objective(delta: float) -> Objective:
+    def objective(favoured: Float64Array, other: Float64Array) -> Float64Array:
+        excess = np.maximum(favoured - delta, 1e-300)
+        return np.asarray(np.log(excess / other))
+
+    return objective
+
+
+def _delta_objective(epsilon: float) -> Objective:
+    factor = math.exp(min(epsilon, 700.0))
+    return lambda favoured, other: favoured - factor * other
+
+
+def choose_event(
+    first: Float64Array, second: Float64Array, objective: Objective, n: int, alpha: float, scorer: str
+) -> tuple[float, Event]:
+    """Choose the threshold and order that promise the best bound from n counted samples; return (promise, event)."""
+    ordered = [np.sort(first), np.sort(second)]
+    thresholds = _thresholds(np.sort(np.concatenate(ordered)))
+    best: tuple[float, Event] | None = None
+    scale = n / len(first)
+    at_least = [len(part) - np.searchsorted(part, thresholds, side="left") for part in ordered]
+    for swapped in (False, True):
+        favoured, other = (
+            (len(second) - at_least[1], len(first) - at_least[0]) if swapped else (at_least[0], at_least[1])
+        )
+        low = lower_bound(favoured * scale, n, alpha / 2)
+        high = upper_bound(other * scale, n, alpha / 2)
+        value = objective(low, high)
+        i = int(value.argmax())
+        if best is None or value[i] > best[0]:
+            best = (float(value[i]), Event(scorer=scorer, threshold=float(thresholds[i]), swapped=swapped))
+    assert best is not None
+    return best
+
+
+def _thresholds(pooled: Float64Array) -> Float64Array:
+    """Return candidate thresholds: an even grid of quantiles, and finer and finer ones towards both tails."""
+    last = len(pooled) - 1
+    tails = np.unique(np.geomspace(1, last + 1, 80).astype(np.int64)) - 1
+    places = np.unique(np.concatenate([np.linspace(0, last, 400).astype(np.int64), tails, last - tails]))
+    return np.unique(pooled[places])

@@ -1,0 +1,52 @@
+"""One result of one check: what was looked for, what was seen, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+__all__ = ["Finding", "Status"]
+
+
+class Status(StrEnum):
+    """How a check ended."""
+
+    PASSED = "passed"
+    DISCLOSED = "disclosed"
+    REFUTED = "refuted"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """The result of one check.
+
+    Attributes:
+        check: Name of the check.
+        status: Passed means nothing was found, not that nothing is there; disclosed means found and declared.
+        observed: What was seen, in numbers and public terms.
+        expected: What the claim or the check's null hypothesis says.
+        alpha: Chance, at most, of this status being REFUTED for an honest mechanism; 0 where no chance is involved.
+    """
+
+    check: str
+    status: Status
+    observed: str
+    expected: str
+    alpha: float
+
+    @property
+    def refuted(self) -> bool:
+        """Whether an honest mechanism cannot have given this, but for a chance of alpha."""
+        return self.status is Status.REFUTED
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all fields, ready for JSON."""
+        return {**vars(self), "status": self.status.value}
+
+
+def result(*, check: str, bad: bool, observed: str, expected: str, alpha: float) -> Finding:
+    """Return a finding that is refuted or passed."""
+    status = Status.REFUTED if bad else Status.PASSED
+    return Finding(check=check, status=status, observed=observed, expected=expected, alpha=alpha)

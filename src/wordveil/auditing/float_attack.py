@@ -1,0 +1,73 @@
+"""The float attack: which words could have given exactly these released floats?
+
+A float sum fl(w + z) cannot take every float value: where |z| exceeds |w + z| the sum moves in steps of z's last
+place, and the residue of those steps gives w away. A candidate is kept only if in every coordinate some float z gives
+the released value. Without rounding to a public grid one word is often left; with it, all are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float64Array, FloatArray
+from wordveil.auditing.findings import Finding, result
+from wordveil.errors import ParameterError
+
+__all__ = ["check_float_bits", "possible_words"]
+
+SHARE = 0.05  # a release that leaves at most this share of the candidates has given bits away
+
+
+def possible_words(released: FloatArray, candidates: FloatArray) -> NDArray[np.int64]:
+    """Return the rows of `candidates` that float addition could have turned into the released vector.
+
+    Args:
+        released: Shape (d,), float32 or float64: the arithmetic assumed is that of its type.
+        candidates: Public vectors, shape (v, d).
+
+    Returns:
+        Row numbers, ascending. The true row is always among them if the release is one float sum of that type.
+    """
+    if candidates.ndim != 2 or released.shape != candidates.shape[1:]:
+        raise ParameterError("released", released.shape, "must have one entry per column of the candidates.")
+    kind = released.dtype.type
+    left = np.arange(len(candidates))
+    for column in range(len(released)):
+        target = released[column]
+        word = candidates[left, column].astype(kind)
+        noise = target - word
+        infinity = kind(np.inf)
+        reached = word + noise == target
+        for neighbour in (np.nextafter(noise, -infinity), np.nextafter(noise, infinity)):
+            reached |= word + neighbour == target
+        left = left[reached]
+    return left
+
+
+def check_float_bits(
+    randomize: Callable[[Float64Array], Any], candidates: FloatArray, rows: Sequence[int], *, grid: str
+) -> Finding:
+    """Run the attack on one release of each of some rows.
+
+    Args:
+        randomize: Rows to released rows, of the same dimension.
+        candidates: Public vectors, shape (v, d), v at least 100.
+        rows: Rows to release.
+        grid: What is known of rounding, for the report.
+    """
+    released = np.asarray(randomize(np.asarray(candidates[list(rows)], dtype=np.float64)))
+    left = [possible_words(row, candidates) for row in released]
+    found = sum(row in kept and len(kept) <= SHARE * len(candidates) for row, kept in zip(rows, left, strict=True))
+    fewest = min(len(kept) for kept in left)
+    return result(
+        check="words told by the low bits of released floats",
+        bad=found > 0,
+        observed=f"{found} of {len(rows)} releases leave at most {SHARE:.0%} of {len(candidates)} words possible, "
+        f"the true one among them; the fewest left are {fewest} ({grid})",
+        expected="every word stays possible: round releases to a public grid",
+        alpha=0.0,
+    )

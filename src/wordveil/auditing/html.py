@@ -1,0 +1,127 @@
+"""The report as one HTML page: inline style, inline SVG, nothing fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+__all__ = ["page", "trade_off_svg"]
+
+WIDTH, HEIGHT, MARGIN = 640, 320, 48
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1c2430; }
+h1 { font-size: 1.4rem; } h1.refuted { color: #a3202a; } h1.kept { color: #1d6b3a; }
+table { border-collapse: collapse; width: 100%; } th, td { border-bottom: 1px solid #d5dae1; padding: .3rem .5rem;
+text-align: left; vertical-align: top; font-size: .9rem; } tr.refuted td { background: #fbeaea; }
+svg text { font: 12px system-ui, sans-serif; fill: #1c2430; } figure { margin: 1rem 0; }
+"""
+
+
+def page(report: dict[str, Any], lines: Sequence[str]) -> str:
+    """Return the page of a report given as its dictionary and its summary lines."""
+    kind = "refuted" if report["refuted"] else "kept"
+    parts = [
+        "<!doctype html>",
+        f'<html lang="en"><head><meta charset="utf-8"><title>Audit: {escape(report["subject"])}</title>',
+        f"<style>{STYLE}</style></head><body>",
+        f'<h1 class="{kind}">{escape(lines[0])}</h1>',
+        f"<p>{escape(lines[1])}</p>",
+        f"<p>{escape(lines[-1])}</p>",
+        _pairs(report["pairs"]),
+        *(_figure(pair) for pair in report["pairs"] if pair["curve"] is not None),
+        _exact(report["exact"]),
+        _findings(report["findings"]),
+        _table("Settings", ["setting", "value"], [([str(k), str(v)], False) for k, v in report["settings"].items()]),
+        "</body></html>",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _table(title: str, header: Sequence[str], rows: Sequence[tuple[Sequence[str], bool]]) -> str:
+    if not rows:
+        return ""
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
+    body = "".join(
+        f"<tr{' class=refuted' if marked else ''}>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+        for cells, marked in rows
+    )
+    return f"<h2>{escape(title)}</h2><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _pairs(pairs: Sequence[dict[str, Any]]) -> str:
+    header = [
+        "pair",
+        "claimed epsilon (nats), delta",
+        "epsilon at least",
+        "delta at least",
+        "samples",
+        "alpha",
+        "event",
+    ]
+    rows = []
+    for pair in pairs:
+        claimed = pair["claimed_epsilon_nats"]
+        cells = [
+            pair["pair"],
+            "nothing" if claimed is None else f"{claimed:.6g}, {pair['claimed_delta']:.3g}",
+            f"{pair['epsilon_at_least']:.4g}",
+            f"{pair['delta_at_least']:.4g}",
+            f"2 x {pair['samples_each']}",
+            f"{pair['alpha']:.2g}",
+            f"{pair['delta_event']['scorer']}: {pair['delta_event']['hits_first']} against "
+            f"{pair['delta_event']['hits_second']} of {pair['delta_event']['samples_each']}",
+        ]
+        rows.append((cells, pair["refuted"]))
+    return _table("Pairs of inputs", header, rows)
+
+
+def _exact(verdict: dict[str, Any] | None) -> str:
+    if verdict is None:
+        return ""
+    return _table("Exact verification", ["number", "value"], [([k, str(v)], False) for k, v in verdict.items()])
+
+
+def _findings(findings: Sequence[dict[str, Any]]) -> str:
+    rows = [([f["check"], f["status"], f["observed"], f["expected"]], f["status"] == "refuted") for f in findings]
+    return _table("Other checks", ["check", "result", "observed", "expected"], rows)
+
+
+def _figure(pair: dict[str, Any]) -> str:
+    curve = pair["curve"]
+    text = (
+        f"{pair['pair']}: what (epsilon, delta) statements are possible. Below the lower line none holds, with "
+        f"confidence 1 - {curve['alpha']:.2g} for the whole curve"
+        + ("; the upper line trusts the claimed law." if curve["upper"] is not None else ".")
+    )
+    claim = (pair["claimed_epsilon_nats"], pair["claimed_delta"])
+    return f"<figure>{trade_off_svg(curve, claim)}<figcaption>{escape(text)}</figcaption></figure>"
+
+
+def trade_off_svg(curve: dict[str, Any], claim: tuple[float | None, float]) -> str:
+    """Return the band as SVG, the claimed (epsilon, delta) as a dot where there is a claim."""
+    top_epsilon = max(curve["epsilon"][-1], 1e-12)
+    top_delta = max(max(curve["upper"] or curve["lower"]), max(curve["lower"]), claim[1], 1e-6)
+
+    def at(epsilon: float, delta: float) -> str:
+        x = MARGIN + (WIDTH - 2 * MARGIN) * min(epsilon / top_epsilon, 1.0)
+        y = HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * min(delta / top_delta, 1.0)
+        return f"{x:.1f},{y:.1f}"
+
+    lower = [at(e, d) for e, d in zip(curve["epsilon"], curve["lower"], strict=True)]
+    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="trade-off of epsilon and delta">']
+    if curve["upper"] is not None:
+        upper = [at(e, d) for e, d in zip(curve["epsilon"], curve["upper"], strict=True)]
+        parts.append(f'<polygon points="{" ".join(lower + upper[::-1])}" fill="#cfe0f5"/>')
+        parts.append(f'<polyline points="{" ".join(upper)}" fill="none" stroke="#5b87c0"/>')
+    parts.append(f'<polyline points="{" ".join(lower)}" fill="none" stroke="#1f4e8c" stroke-width="2"/>')
+    origin, right, up = at(0, 0), at(top_epsilon, 0), at(0, top_delta)
+    parts.append(f'<polyline points="{up} {origin} {right}" fill="none" stroke="#1c2430"/>')
+    if claim[0] is not None:
+        x, y = at(claim[0], claim[1]).split(",")
+        parts.append(f'<circle cx="{x}" cy="{y}" r="5" fill="#a3202a"><title>the claim</title></circle>')
+    parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 10}" text-anchor="middle">epsilon, nats</text>')
+    parts.append(f'<text x="{WIDTH - MARGIN}" y="{HEIGHT - 28}" text-anchor="end">{top_epsilon:.3g}</text>')
+    parts.append(f'<text x="8" y="{MARGIN - 8}">delta, up to {top_delta:.3g}</text>')
+    return "".join([*parts, "</svg>"])

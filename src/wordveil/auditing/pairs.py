@@ -1,0 +1,120 @@
+"""Which pairs of inputs to try: the worst ones a public vocabulary or a clipping ball has to offer.
+
+Selection looks at public vectors only, never at outputs, so it costs nothing but the multiplicity correction of the
+pairs that are then tried.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wordveil.arrays import Float64Array
+from wordveil.auditing.score_channels import PairDistances
+from wordveil.auditing.subjects import Pair
+from wordveil.embeddings.table import Embeddings
+from wordveil.guarantees import Guarantee, LocalDP, MetricDP, NeighbourDP
+from wordveil.metrics import Euclidean, Metric
+
+__all__ = ["claimed_loss", "vector_pairs", "vocabulary_pairs"]
+
+SEARCHED = 2000  # words searched for extreme pairs
+
+
+def claimed_loss(guarantee: Guarantee, distance: float) -> tuple[float | None, float]:
+    """Return what a guarantee claims for a pair at this distance: (loss in nats, delta); (None, 0) for nothing."""
+    if isinstance(guarantee, MetricDP):
+        return guarantee.loss(distance), guarantee.delta
+    if isinstance(guarantee, LocalDP):
+        return guarantee.epsilon + (guarantee.slack or 0.0), guarantee.delta
+    if isinstance(guarantee, NeighbourDP):
+        return None, 0.0  # it speaks of adjacent pairs only, which distances do not show
+    return None, 0.0
+
+
+def vocabulary_pairs(
+    embeddings: Embeddings,
+    guarantee: Guarantee,
+    *,
+    metric: Metric | None = None,
+    count: int = 8,
+    vectors: bool = False,
+    seed: int = 0,
+) -> list[Pair]:
+    """Return nearest, farthest, most isolated and random pairs of a vocabulary.
+
+    Args:
+        embeddings: The public vocabulary; at most 2 000 of its words, drawn at random, are searched.
+        guarantee: The claim.
+        metric: Its metric, Euclidean by default.
+        count: Pairs wanted, at least 3; what is left after the three extremes is random.
+        vectors: Whether inputs are vectors rather than ids.
+        seed: For the random choices.
+    """
+    generator = np.random.default_rng(seed)
+    v = len(embeddings)
+    ids = np.sort(generator.choice(v, size=min(v, SEARCHED), replace=False)).astype(np.int32)
+    table = PairDistances(embeddings.vectors[ids], metric or Euclidean())(0, len(ids))
+    upper = np.where(table > 0, table, np.inf)
+    nearest: tuple[Any, ...] = np.unravel_index(int(upper.argmin()), table.shape)
+    farthest: tuple[Any, ...] = np.unravel_index(int(table.argmax()), table.shape)
+    lonely = int(np.where(np.isfinite(upper.min(axis=1)), upper.min(axis=1), -1).argmax())
+    found: list[tuple[str, Any, Any]] = [
+        ("nearest", nearest[0], nearest[1]),
+        ("farthest", farthest[0], farthest[1]),
+        ("most isolated word and its nearest", lonely, int(upper[lonely].argmin())),
+        ("most isolated word and its farthest", lonely, int(table[lonely].argmax())),
+    ]
+    while len(found) < count:
+        i, j = generator.choice(len(ids), size=2, replace=False)
+        if table[i, j] > 0:
+            found.append(("random", i, j))
+
+    def make(label: str, i: Any, j: Any) -> Pair:
+        a, b = int(ids[i]), int(ids[j])
+        epsilon, delta = claimed_loss(guarantee, float(table[i, j]))
+        first, second = (np.asarray(embeddings.vectors[x], dtype=np.float64) if vectors else x for x in (a, b))
+        name = f"{label}: word {a} and word {b}"
+        return Pair(first=first, second=second, label=name, epsilon=epsilon, delta=delta, distance=float(table[i, j]))
+
+    return [make(*item) for item in found[:count]]
+
+
+def vector_pairs(
+    dimensions: int,
+    claim: Callable[[float], tuple[float | None, float]],
+    *,
+    clip_norm: float | None = None,
+    epsilon: float = 1.0,
+    scale: Float64Array | None = None,
+) -> list[Pair]:
+    """Return pairs of vectors for a mechanism that needs no vocabulary.
+
+    Args:
+        dimensions: d of the input vectors.
+        claim: Euclidean distance to (loss in nats, delta).
+        clip_norm: Radius of the ball inputs are clipped to: pairs are then its diameters, spread over all coordinates
+            or along one; None makes pairs at distances 1/epsilon and sqrt(d)/epsilon from the origin.
+        epsilon: Loss per unit of distance, for those.
+        scale: Not used with clip_norm; direction of the pairs otherwise, shape (d,), the first axis by default.
+    """
+    axis = np.zeros(dimensions)
+    axis[0] = 1.0
+    spread = np.full(dimensions, 1 / math.sqrt(dimensions))
+    ends: list[tuple[str, Float64Array, Float64Array]] = []
+    if clip_norm is not None:
+        for label, unit in (("a diameter spread over all coordinates", spread), ("a diameter along one axis", axis)):
+            ends.append((label, clip_norm * unit, -clip_norm * unit))
+    else:
+        unit = axis if scale is None else scale / np.linalg.norm(scale)
+        for loss in sorted({1.0, math.sqrt(dimensions)}):
+            ends.append((f"distance {loss / epsilon:.4g}", np.zeros(dimensions), loss / epsilon * unit))
+    pairs = []
+    for label, a, b in ends if dimensions > 1 else ends[:1]:
+        distance = float(np.linalg.norm(a - b))
+        nats, delta = claim(distance)
+        pairs.append(Pair(first=a, second=b, label=label, epsilon=nats, delta=delta, distance=distance))
+    return pairs

@@ -1,0 +1,136 @@
+"""The audit report: one verdict, every number behind it, and the chance that the verdict is wrong.
+
+Three forms: lines for a terminal, JSON for machines, and one HTML page without any outside reference. No form shows a
+private input; pairs are public words' ids or vectors the audit made up.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from wordveil.auditing.black_box import PairAudit
+from wordveil.auditing.exact import ChannelVerdict
+from wordveil.auditing.findings import Finding, Status
+from wordveil.auditing.html import page
+
+__all__ = ["AuditReport"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditReport:
+    """What an audit found.
+
+    Attributes:
+        subject: What was audited, with its parameters.
+        claim: The claim, as a sentence.
+        alpha: Chance, at most, that an honest mechanism is called refuted by anything here.
+        exact: The exact verification, where there was one.
+        pairs: The statistical audits.
+        findings: Other checks.
+        settings: How to repeat the audit.
+    """
+
+    subject: str
+    claim: str
+    alpha: float
+    exact: ChannelVerdict | None = None
+    pairs: tuple[PairAudit, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether anything contradicts the claim."""
+        return (
+            (self.exact is not None and not self.exact.holds)
+            or any(pair.refuted for pair in self.pairs)
+            or any(finding.refuted for finding in self.findings)
+        )
+
+    @property
+    def exit_code(self) -> int:
+        """1 where refuted, else 0: for pipelines."""
+        return int(self.refuted)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        return {
+            "format": "wordveil audit 1",
+            "subject": self.subject,
+            "claim": self.claim,
+            "refuted": self.refuted,
+            "alpha": self.alpha,
+            "exact": None if self.exact is None else self.exact.as_dict(),
+            "pairs": [pair.as_dict() for pair in self.pairs],
+            "findings": [finding.as_dict() for finding in self.findings],
+            "settings": self.settings,
+        }
+
+    def to_json(self) -> str:
+        """Return the report as one JSON object; infinities are written as strings."""
+        return json.dumps(_finite(self.as_dict()), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def to_html(self) -> str:
+        """Return the report as one self-contained page."""
+        return page(self.as_dict(), self.summary_lines())
+
+    def summary_lines(self) -> list[str]:
+        """Return the verdict first, then its reasons, one line each."""
+        verdict = "REFUTED" if self.refuted else "NOT REFUTED"
+        lines = [f"{verdict}: {self.subject}", f"claim: {self.claim}"]
+        if self.exact is not None:
+            lines.append(_exact_line(self.exact))
+        lines += [_pair_line(pair) for pair in sorted(self.pairs, key=lambda p: not p.refuted)]
+        lines += [_finding_line(finding) for finding in sorted(self.findings, key=lambda f: not f.refuted)]
+        lines.append(
+            f"alpha: an honest mechanism is called refuted with probability at most {self.alpha:g}; "
+            "not refuted is no proof"
+        )
+        return lines
+
+
+def _exact_line(verdict: ChannelVerdict) -> str:
+    word = "holds" if verdict.holds else "REFUTED"
+    kind = "exactly" if verdict.exact else "at most"
+    return (
+        f"exact: {word}; every triple ({verdict.triples:.3g}): epsilon is {kind} {verdict.tight_epsilon:.6g} where "
+        f"{verdict.epsilon:.6g} is claimed; worst pair {verdict.worst_pair} at distance {verdict.worst_distance:.4g}, "
+        f"loss {verdict.worst_loss:.6g} nats"
+    )
+
+
+def _pair_line(audit: PairAudit) -> str:
+    pair = audit.pair
+    head = f"pair ({'REFUTED' if audit.refuted else 'not refuted'}): {pair.label}"
+    counts = audit.delta_counts
+    if pair.epsilon is None:
+        return f"{head}; nothing is claimed; loss at least {audit.epsilon_at_least:.4g} nats"
+    text = f"{head}; claimed ({pair.epsilon:.6g}, {pair.delta:.3g})"
+    if audit.refuted:
+        favoured, other = ("second", "first") if audit.delta_event.swapped else ("first", "second")
+        text += (
+            f"; an event seen {counts.hits_first} times in {counts.n} under the {favoured} input and "
+            f"{counts.hits_second} times under the {other}"
+        )
+    return (
+        f"{text}; certified: delta at least {audit.delta_at_least:.4g} at epsilon {pair.epsilon:.4g}, epsilon at least "
+        f"{audit.epsilon_at_least:.4g} at delta {pair.delta:.3g}; confidence 1 - {audit.alpha:.2g}"
+    )
+
+
+def _finding_line(finding: Finding) -> str:
+    status = "REFUTED" if finding.status is Status.REFUTED else finding.status.value
+    return f"{finding.check} ({status}): {finding.observed}; expected: {finding.expected}"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

@@ -1,0 +1,142 @@
+"""Is the noise fresh: within a batch, from call to call, and in forked processes?
+
+For vectors, two equal outputs for the same input have probability 0 under any continuous law: no statistics needed.
+For discrete outputs, equal positions of two calls must agree no more often than unequal ones; each element is used in
+one comparison only, so that both counts are binomial with the same probability if all draws are independent.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wordveil.auditing.findings import Finding, Status, result
+from wordveil.auditing.intervals import lower_bound, upper_bound
+from wordveil.auditing.subjects import Outputs, Subject
+
+__all__ = ["check_reuse"]
+
+VECTORS = 128
+WORDS = 400
+PATIENCE = 60.0  # seconds for a forked child
+
+
+def check_reuse(subject: Subject, private: Any, *, alpha: float) -> list[Finding]:
+    """Return findings on noise shared within a batch, repeated between calls, and repeated after a fork.
+
+    Args:
+        subject: What is audited; vectors must not have been rounded to a coarse grid.
+        private: An input, its output as random as possible.
+        alpha: Chance, at most, that any of the findings refutes an honest mechanism.
+    """
+    if subject.discrete:
+        return _discrete(subject, private, alpha)
+    return _continuous(subject, private)
+
+
+def _continuous(subject: Subject, private: Any) -> list[Finding]:
+    here = subject.sample(private, VECTORS)
+    again = subject.sample(private, VECTORS)
+    findings = [
+        _repeats("noise shared within a batch", here),
+        _repeats("noise repeated between calls", np.concatenate([np.unique(part, axis=0) for part in (here, again)])),
+    ]
+    children = _in_forks(lambda: subject.sample(private, VECTORS))
+    if children is None:
+        return [*findings, _no_fork()]
+    return [
+        *findings,
+        _repeats("noise repeated after a fork", np.concatenate([np.unique(part, axis=0) for part in children])),
+    ]
+
+
+def _repeats(check: str, rows: Outputs) -> Finding:
+    repeated = len(rows) - len(np.unique(rows, axis=0))
+    return result(
+        check=check,
+        bad=repeated > 0,
+        observed=f"{repeated} of {len(rows)} noisy vectors of the same input repeat another bit for bit",
+        expected="none: continuous noise never repeats",
+        alpha=0.0,
+    )
+
+
+def _discrete(subject: Subject, private: Any, alpha: float) -> list[Finding]:
+    share = alpha / 3
+    calls = [subject.sample(private, WORDS) for _ in range(4)]
+    # Position i of one call against position i + 1 of another: independent unless draws repeat with a shift.
+    apart = int(np.count_nonzero(calls[2][:-1] == calls[3][1:]))
+    within = int(np.count_nonzero(calls[0][0::2] == calls[0][1::2]))
+    findings = [
+        _compare("noise shared within a batch", within, WORDS // 2, apart, WORDS - 1, share),
+        _compare("noise repeated between calls", _same(calls[0], calls[1]), WORDS, apart, WORDS - 1, share),
+    ]
+    children = _in_forks(lambda: subject.sample(private, WORDS))
+    if children is None:
+        return [*findings, _no_fork()]
+    same = _same(*children)
+    return [*findings, _compare("noise repeated after a fork", same, WORDS, apart, WORDS - 1, share)]
+
+
+def _same(a: Outputs, b: Outputs) -> int:
+    return int(np.count_nonzero(a == b))
+
+
+def _compare(check: str, hits: int, n: int, base: int, base_n: int, alpha: float) -> Finding:
+    low, high = float(lower_bound(hits, n, alpha / 2)), float(upper_bound(base, base_n, alpha / 2))
+    return result(
+        check=check,
+        bad=low > high,
+        observed=f"{hits} of {n} outputs agree (at least {low:.3f}), {base} of {base_n} unrelated ones do",
+        expected=f"agreement as for unrelated draws (at most {high:.3f})",
+        alpha=alpha,
+    )
+
+
+def _no_fork() -> Finding:
+    return Finding(
+        check="noise repeated after a fork",
+        status=Status.SKIPPED,
+        observed="no forked process gave an answer",
+        expected="fresh noise in every process",
+        alpha=0.0,
+    )
+
+
+def _in_forks(work: Callable[[], Outputs]) -> tuple[Outputs, Outputs] | None:
+    """Return what the work gives in two children forked one after the other from the same state."""
+    if not hasattr(os, "fork"):
+        return None
+    first, second = _in_fork(work), _in_fork(work)
+    return None if first is None or second is None else (first, second)
+
+
+def _in_fork(work: Callable[[], Outputs]) -> Outputs | None:
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # forking is the point, threads or not
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.close(reading)
+            with os.fdopen(writing, "wb") as pipe:
+                pickle.dump(work(), pipe)
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writing)
+    if not select.select([reading], [], [], PATIENCE)[0]:
+        os.kill(child, signal.SIGKILL)  # our own child: a lock held by another thread at the fork
+    with os.fdopen(reading, "rb") as pipe:
+        data = pipe.read()
+    _, status = os.waitpid(child, 0)
+    # Our own child's own array, never foreign data.
+    return pickle.loads(data) if status == 0 else None  # noqa: S301

@@ -1,0 +1,210 @@
+"""What can be audited, seen as one thing: a sampler of outputs for a chosen input.
+
+A subject samples outputs, knows which sets of inputs it compares, and may know the law its claim speaks of. The
+adapters here cover vector mechanisms, word mechanisms and any callable on vectors or texts; mechanisms named by a
+user's Python path are resolved in `adapters`. Samples must come from independent draws: `reuse` checks that first.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float64Array
+from wordveil.auditing.densities import LogRatio, claimed_log_ratio
+from wordveil.errors import ParameterError
+from wordveil.mechanisms.base import VectorRandomizer, WordRandomizer
+from wordveil.randomness import RandomSource, Stream
+
+__all__ = [
+    "OnGrid",
+    "Outputs",
+    "Pair",
+    "Subject",
+    "TextFunction",
+    "TextSubject",
+    "VectorFunction",
+    "VectorFunctionSubject",
+    "VectorSubject",
+    "WordSubject",
+]
+
+Outputs = NDArray[Any]
+"""n outputs: (n, d) floats, (n,) ids, or (n,) strings."""
+
+VectorFunction = Callable[[Float64Array], Any]
+"""Rows, shape (n, d), to noisy rows, shape (n, m)."""
+
+TextFunction = Callable[[str], Any]
+"""One text to one released text (anything whose `str` is what leaves)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """Two inputs and what is claimed between them.
+
+    Attributes:
+        first: A vector, a word id or a text.
+        second: Another of the same kind.
+        label: What the pair is, in public terms.
+        epsilon: Claimed loss between the two, in nats, slack included; None where nothing is claimed.
+        delta: Claimed delta.
+        distance: In the claim's metric; None where it has none.
+    """
+
+    first: Any
+    second: Any
+    label: str
+    epsilon: float | None
+    delta: float = 0.0
+    distance: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.epsilon is not None and not self.epsilon >= 0:
+            raise ParameterError("epsilon", self.epsilon, "must be in [0, inf), or None where nothing is claimed.")
+        if not 0 <= self.delta < 1:
+            raise ParameterError("delta", self.delta, "must be in [0, 1).")
+
+
+class Subject(ABC):
+    """Something that turns a private input into a released output at random.
+
+    Attributes:
+        name: Shown in reports.
+        discrete: Whether outputs are ids or strings rather than vectors.
+    """
+
+    name: str
+    discrete: bool
+
+    @abstractmethod
+    def sample(self, private: Any, n: int) -> Outputs:
+        """Return n outputs for the same input, independent if the mechanism is what it should be."""
+
+    def log_ratio(self, pair: Pair) -> LogRatio | None:
+        """Return ln p(y | first)/p(y | second) under the claimed law, or None where that is not known."""
+        return None
+
+
+def _stream(source: RandomSource, call: int) -> Stream:
+    """Return the stream of one call: asked of the source each time, so that a forked child gets its own key's."""
+    return source.stream("audit", str(call))
+
+
+class VectorSubject(Subject):
+    """A vector randomizer of wordveil.
+
+    Args:
+        randomizer: The fitted mechanism.
+        source: Randomness of the audit.
+        name: Shown in reports.
+    """
+
+    discrete = False
+
+    def __init__(self, randomizer: VectorRandomizer, source: RandomSource, *, name: str = "") -> None:
+        self.randomizer = randomizer
+        self.name = name or type(randomizer).__name__
+        self._source, self._calls = source, 0
+
+    def sample(self, private: Any, n: int) -> Outputs:
+        rows = np.repeat(np.asarray(private, dtype=np.float64)[None, :], n, axis=0)
+        self._calls += 1
+        return self.randomizer.randomize(rows, self.randomizer.sample(_stream(self._source, self._calls), n))
+
+    def log_ratio(self, pair: Pair) -> LogRatio | None:
+        return claimed_log_ratio(self.randomizer, pair.first, pair.second)
+
+
+class WordSubject(Subject):
+    """A word randomizer of wordveil; inputs and outputs are word ids.
+
+    Args:
+        randomizer: The fitted mechanism.
+        source: Randomness of the audit.
+        name: Shown in reports.
+    """
+
+    discrete = True
+
+    def __init__(self, randomizer: WordRandomizer, source: RandomSource, *, name: str = "") -> None:
+        self.randomizer = randomizer
+        self.name = name or type(randomizer).__name__
+        self._source, self._calls = source, 0
+
+    def sample(self, private: Any, n: int) -> Outputs:
+        ids = np.full(n, int(private), dtype=np.int32)
+        self._calls += 1
+        return self.randomizer.randomize(ids, self.randomizer.sample(_stream(self._source, self._calls), n))
+
+
+class VectorFunctionSubject(Subject):
+    """A callable on rows, anyone's.
+
+    Args:
+        function: Rows to noisy rows; called on batches of equal rows.
+        name: Shown in reports.
+    """
+
+    discrete = False
+
+    def __init__(self, function: VectorFunction, *, name: str = "vector function") -> None:
+        self.function, self.name = function, name
+
+    def sample(self, private: Any, n: int) -> Outputs:
+        rows = np.repeat(np.asarray(private, dtype=np.float64)[None, :], n, axis=0)
+        out = np.asarray(self.function(rows), dtype=np.float64)
+        if len(out) != n:
+            raise ParameterError("function", f"{len(out)} rows", f"must return one output row per input row, {n}.")
+        return out.reshape(n, -1)
+
+
+class TextSubject(Subject):
+    """A callable on texts, anyone's; the audit sees the whole released text as one output.
+
+    Args:
+        function: One text to one released text; called once a sample.
+        name: Shown in reports.
+    """
+
+    discrete = True
+
+    def __init__(self, function: TextFunction, *, name: str = "text function") -> None:
+        self.function, self.name = function, name
+
+    def sample(self, private: Any, n: int) -> Outputs:
+        released: Sequence[str] = [str(self.function(str(private))) for _ in range(n)]
+        return np.asarray(released, dtype=np.str_)
+
+
+class OnGrid(Subject):
+    """A vector subject whose outputs are rounded to a grid far finer than its noise, as releases of vectors are.
+
+    Proofs speak of real numbers; the low bits of float64 sums tell inputs apart whatever the noise, and a good score
+    finds them. `float_attack` looks at those bits on purpose; everything else audits the law above them.
+
+    Args:
+        subject: The subject, with vector outputs.
+        private: An input whose outputs show the noise's scale.
+        bits: The grid is this many powers of two below that scale.
+    """
+
+    discrete = False
+
+    def __init__(self, subject: Subject, private: Any, *, bits: int = 20) -> None:
+        spread = float(np.abs(np.diff(subject.sample(private, 64), axis=0)).max())
+        self.subject, self.name = subject, subject.name
+        self.step = 2.0 ** (math.floor(math.log2(spread)) - bits) if spread > 0 else 0.0
+
+    def sample(self, private: Any, n: int) -> Outputs:
+        outputs = self.subject.sample(private, n)
+        return outputs if self.step == 0 else np.rint(outputs / self.step) * self.step
+
+    def log_ratio(self, pair: Pair) -> LogRatio | None:
+        return self.subject.log_ratio(pair)
