@@ -23,12 +23,14 @@ class Metric(ABC):
     """A metric on word vectors, computed in float64."""
 
     name: ClassVar[str]
+    is_norm: ClassVar[bool] = False
+    """Whether the distance is the Euclidean distance of the coordinates, so that relative errors stay relative."""
 
     @abstractmethod
     def coordinates(self, vectors: FloatArray) -> Float64Array:
         """Map public vectors, shape (n, d), to the float64 rows whose Euclidean distance the metric is made of."""
 
-    def from_squared(self, squared: Float64Array) -> None:
+    def from_squared(self, squared: FloatArray) -> None:
         """Turn squared Euclidean distances of coordinates, any shape, into distances, in place."""
         np.sqrt(squared, out=squared)
 
@@ -42,6 +44,7 @@ class Euclidean(Metric):
     """The Euclidean distance of the vectors as they are, in the units of the embedding."""
 
     name: ClassVar[str] = "euclidean"
+    is_norm: ClassVar[bool] = True
 
     def coordinates(self, vectors: FloatArray) -> Float64Array:
         return np.ascontiguousarray(vectors, dtype=np.float64)
@@ -67,7 +70,7 @@ class Angular(Metric):
             )
         return np.ascontiguousarray(rows / norms)
 
-    def from_squared(self, squared: Float64Array) -> None:
+    def from_squared(self, squared: FloatArray) -> None:
         np.sqrt(squared, out=squared)
         squared *= 0.5
         np.minimum(squared, 1.0, out=squared)
@@ -88,6 +91,7 @@ class Mahalanobis(Metric):
     """
 
     name: ClassVar[str] = "mahalanobis"
+    is_norm: ClassVar[bool] = True
     whitening: Float64Array = field(repr=False)
 
     def coordinates(self, vectors: FloatArray) -> Float64Array:

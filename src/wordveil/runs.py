@@ -92,8 +92,8 @@ def run_source(destination: str | os.PathLike[str], *, resume: bool = False) -> 
     Raises:
         ResumeError: If an interrupted run is there but its key is missing or readable by others.
     """
-    if resume and os.fspath(destination) != "-" and is_resumable(destination):
-        return RandomSource(load_run_key(run_key_path(destination)))
+    if resume and os.fspath(destination) != "-" and is_resumable(Path(destination)):
+        return RandomSource(load_run_key(run_key_path(Path(destination))))
     return RandomSource()
 
 
@@ -125,15 +125,16 @@ def sanitize_documents(
     """
     settings = settings or DocumentSettings()
     counts = _Counts()
-    key_path = run_key_path(destination) if os.fspath(destination) != "-" else None
+    key_path = run_key_path(Path(destination)) if os.fspath(destination) != "-" else None
     if key_path is not None:
         save_run_key(key_path, sanitizer.source.export_key())
     started = time.perf_counter()
+    job = sanitizer.for_batch_job()
     try:
         summary = run_documents(
             source,
             destination,
-            lambda records: _release(sanitizer, records, counts),
+            lambda records: _release(job, records, counts),
             settings=settings,
             fingerprint=_fingerprint(sanitizer),
             resume=resume,
@@ -141,7 +142,7 @@ def sanitize_documents(
             tally=counts,
         )
     finally:
-        if key_path is not None and not is_resumable(destination):
+        if key_path is not None and not is_resumable(Path(destination)):
             remove_run_key(key_path)
     seconds = time.perf_counter() - started
     return RunReport(

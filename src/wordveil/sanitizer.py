@@ -7,6 +7,7 @@ Everything private happens between `encode` and the mechanism; everything after 
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -95,6 +96,12 @@ class Sanitizer:
             candidates_checksum=self.embeddings.candidates_checksum,
             test_source=self.source.is_test_source,
         )
+
+    def for_batch_job(self) -> Sanitizer:
+        """Return the same sanitizer with work kept from batch to batch: for one job on the owner's machine only."""
+        other = copy.copy(self)
+        object.__setattr__(other, "_randomizer", self._randomizer.for_batch_job())
+        return other
 
     def __call__(self, text: str, *, document_id: str | None = None) -> Release:
         """Sanitize one text.

@@ -1,12 +1,13 @@
 """Exact exponential-family rows: P(y | x) proportional to b(y) exp(-rate * min(dist(x, y), cap)).
 
-One pass over the vocabulary in float64 tiles gives the mass of each block of outputs; a draw picks a block by those
-masses and then a word inside it, from 128 random bits, with integer arithmetic in place of cumulative rounding.
-Memory is one tile a thread plus a row of block masses: no (n, v) array, ever.
+One pass over the vocabulary in tiles gives the mass of each block of outputs; a draw picks a block by those masses
+and then a word inside it, from 128 random bits, with integer arithmetic in place of cumulative rounding. Memory is
+one tile a thread plus a row of block masses: no (n, v) array, ever.
 
-The tile that draws and the tile that certifies are the same, so a certificate speaks of the numbers that are used.
-Equal vectors share one row (that of the lowest id) and are at distance exactly 0. What float64 and 64-bit integers
-can add to the privacy loss is bounded by `arithmetic_slack`, in nats.
+Squared distances come from float64 products. Where the metric is a norm, the square root and the exponential are
+taken in float32: a relative rounding of 2**-24 there moves a distance as little near zero as far away, so it costs
+microscopic slack and saves half the time. Equal vectors share one row (that of the lowest id) and are at distance
+exactly 0. What all this can add to the privacy loss is bounded by `arithmetic_slack`, in nats.
 """
 
 from __future__ import annotations
@@ -14,22 +15,25 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
+from wordveil.kernels.row_cache import RowCache
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics import Metric
 
 __all__ = ["SelectionRows", "WordArray", "multiply_high"]
 
-ROWS = 64  # rows of a mass tile; fixed, so that a row's bits never depend on its batch
-COLUMNS = 512  # most columns of a tile: 64 x 512 float64 stays in the L2 cache
+ROWS = 128  # rows of a mass tile; fixed, so that a row's bits never depend on its batch
+COLUMNS = 512  # most columns of a tile: 128 x 512 float64 stays in the L2 cache
+REGISTER = 16
 DRAW_ROWS = 8  # rows of a tile when only a few rows of one block are needed
 UNIT = 2.0**-53
+UNIT32 = 2.0**-24
 
 WordArray = NDArray[np.uint64]
 """Random 64-bit words."""
@@ -44,6 +48,15 @@ def multiply_high(a: WordArray, b: WordArray | np.uint64) -> WordArray:
     other = a0 * b1 + (middle & low)
     high: WordArray = a1 * b1 + (middle >> half) + (other >> half)
     return high
+
+
+class _Chunk(NamedTuple):
+    """Draws of one span of tokens, and the masses computed for it."""
+
+    tokens: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    inputs: IdArray
+    new_masses: Float32Array | None
 
 
 class SelectionRows:
@@ -75,9 +88,12 @@ class SelectionRows:
         self._vectors = vectors
         self.blocks = -(-len(outputs) // COLUMNS)
         self._edges = np.linspace(0, len(outputs), self.blocks + 1).round().astype(np.int64)
-        self.width = int(np.diff(self._edges).max())
+        # BLAS answers are the same in every row of a tile only where its width fills whole registers.
+        self.width = -(-int(np.diff(self._edges).max()) // REGISTER) * REGISTER
         self._right, self._largest_norm = self._pack(vectors, outputs)
         self._base = None if base is None else self._pack_base(base)
+        self._weight_type = np.float32 if metric.is_norm else np.float64
+        self._cache: RowCache | None = None
         output_canonical = canonical[outputs]
         self._by_canonical = np.argsort(output_canonical, kind="stable")
         self._sorted_canonical = output_canonical[self._by_canonical]
@@ -88,6 +104,12 @@ class SelectionRows:
         """Return the same rows at another rate and cap, sharing the packed matrix."""
         other = copy.copy(self)
         other.rate, other.cap = rate, cap
+        return other
+
+    def with_cache(self, limit_bytes: int) -> SelectionRows:
+        """Return the same rows with a cache of block masses, for one batch job; the draws are the same."""
+        other = copy.copy(self)
+        other._cache = RowCache(len(self.canonical), self.blocks, limit_bytes)
         return other
 
     def _base_total(self) -> float:
@@ -136,45 +158,53 @@ class SelectionRows:
         order = np.argsort(columns, kind="stable")
         return rows[order], columns[order]
 
-    def _distance_tile(self, left: Float64Array, block: int, twins: Any, tile: Float64Array) -> None:
-        np.matmul(left, self._right[block], out=tile)
+    def _tiles(self, rows: int) -> tuple[Float64Array, NDArray[Any]]:
+        """Return buffers for squared distances and for weights."""
+        product = np.empty((rows, self.width))
+        return product, np.empty((rows, self.width), np.float32) if self._weight_type is np.float32 else product
+
+    def _weight_tile(
+        self, left: Float64Array, block: int, twins: Any, tiles: tuple[Float64Array, NDArray[Any]]
+    ) -> NDArray[Any]:
+        """Fill and return the tile of weights b(y) exp(-rate * min(dist, cap)); columns beyond the block are 0."""
+        product, tile = tiles
+        np.matmul(left, self._right[block], out=product)
         rows, columns = twins
         start, stop = np.searchsorted(columns, self._edges[block : block + 2])
-        tile[rows[start:stop], columns[start:stop] - self._edges[block]] = 0.0
-        if tile.min() < 0.0:
-            np.maximum(tile, 0.0, out=tile)
+        product[rows[start:stop], columns[start:stop] - self._edges[block]] = 0.0
+        if product.min() < 0.0:
+            np.maximum(product, 0.0, out=product)
+        if tile is not product:
+            np.copyto(tile, product, casting="same_kind")
         self.metric.from_squared(tile)
-
-    def _weight_tile(self, left: Float64Array, block: int, twins: Any, tile: Float64Array) -> None:
-        self._distance_tile(left, block, twins, tile)
-        tile *= -self.rate
+        tile *= tile.dtype.type(-self.rate)
         if math.isfinite(self.cap):
-            np.maximum(tile, -self.rate * self.cap, out=tile)
+            np.maximum(tile, tile.dtype.type(-self.rate * self.cap), out=tile)
         np.exp(tile, out=tile)
         if self._base is not None:
             tile *= self._base[block]
         tile[:, self._edges[block + 1] - self._edges[block] :] = 0.0
+        return tile
 
-    def masses(self, ids: IdArray) -> Float64Array:
-        """Return the mass of every output block for up to 64 canonical inputs, shape (n, blocks)."""
+    def masses(self, ids: IdArray) -> Float32Array:
+        """Return the mass of every output block for up to 128 canonical inputs, shape (n, blocks)."""
         left, twins = self._left(ids, ROWS), self._twins(ids)
-        tile = np.empty((ROWS, self.width))
+        tiles = self._tiles(ROWS)
         sums = np.empty((ROWS, self.blocks))
         for block in range(self.blocks):
-            self._weight_tile(left, block, twins, tile)
-            np.sum(tile, axis=1, out=sums[:, block])
-        return sums[: len(ids)]
+            np.sum(self._weight_tile(left, block, twins, tiles), axis=1, dtype=np.float64, out=sums[:, block])
+        return sums[: len(ids)].astype(np.float32)
 
     def weights(self, ids: IdArray) -> Float64Array:
         """Return whole weight rows, shape (n, len(outputs)): for small vocabularies and checks."""
         ids = self.canonical[ids]
         out = np.empty((len(ids), len(self.outputs)))
-        tile = np.empty((ROWS, self.width))
+        tiles = self._tiles(ROWS)
         for start in range(0, len(ids), ROWS):
             chunk = ids[start : start + ROWS]
             left, twins = self._left(chunk, ROWS), self._twins(chunk)
             for block in range(self.blocks):
-                self._weight_tile(left, block, twins, tile)
+                tile = self._weight_tile(left, block, twins, tiles)
                 low, high = self._edges[block], self._edges[block + 1]
                 out[start : start + len(chunk), low:high] = tile[: len(chunk), : high - low]
         return out
@@ -187,7 +217,7 @@ class SelectionRows:
         parts = []
         chunks = [canonical[start : start + ROWS] for start in range(0, len(ids), ROWS)]
         for masses in map_chunks(self.masses, chunks, threads):
-            parts.append(np.log(masses.sum(axis=1)))
+            parts.append(np.log(masses.sum(axis=1, dtype=np.float64)))
             if progress is not None:
                 progress(len(masses))
         return np.concatenate(parts) if parts else np.empty(0)
@@ -215,37 +245,39 @@ class SelectionRows:
         if len(ids) == 0:
             return answer
         canonical = self.canonical[ids]
-        order = np.argsort(canonical, kind="stable")
-        for tokens, positions in map_chunks(
-            lambda span: self._draw_chunk(span, canonical, words), self._spans(canonical, order), threads
-        ):
-            answer[tokens] = self.outputs[positions]
+        for chunk in map_chunks(lambda span: self._draw_chunk(span, canonical, words), self._spans(canonical), threads):
+            answer[chunk.tokens] = self.outputs[chunk.positions]
+            if self._cache is not None and chunk.new_masses is not None:
+                self._cache.keep(chunk.inputs, chunk.new_masses)
             if progress is not None:
-                progress(len(tokens))
+                progress(len(chunk.tokens))
         return answer
 
-    @staticmethod
-    def _spans(canonical: IdArray, order: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-        """Cut the tokens, sorted by input, into spans of at most 64 distinct inputs."""
-        ordered = canonical[order]
+    def _spans(self, canonical: IdArray) -> list[NDArray[np.int64]]:
+        """Cut the tokens, sorted by input, into spans of at most 128 inputs: all of them kept, or none."""
+        key = canonical.astype(np.int64)
+        if self._cache is not None:
+            key += len(self.canonical) * self._cache.holds(canonical)
+        order = np.argsort(key, kind="stable")
+        ordered = key[order]
         starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-        edges = np.append(starts[::ROWS], len(order))
-        for low, high in itertools.pairwise(edges):
-            yield order[low:high]
+        kept = int(np.searchsorted(ordered[starts], len(self.canonical)))
+        edges = [*starts[:kept:ROWS], *starts[kept::ROWS], len(order)]
+        return [order[low:high] for low, high in itertools.pairwise(edges)]
 
-    def _draw_chunk(
-        self, tokens: NDArray[np.int64], canonical: IdArray, words: WordArray
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _draw_chunk(self, tokens: NDArray[np.int64], canonical: IdArray, words: WordArray) -> _Chunk:
         inputs, row_of = np.unique(canonical[tokens], return_inverse=True)
-        masses = np.rint(self.masses(inputs) * self._mass_unit).astype(np.uint64)
-        bounds = np.cumsum(masses, axis=1)
+        kept = self._cache is not None and bool(self._cache.holds(inputs[:1])[0])
+        row_masses = self._cache.rows(inputs) if kept and self._cache is not None else self.masses(inputs)
+        bounds = np.cumsum(np.rint(row_masses * np.float64(self._mass_unit)).astype(np.uint64), axis=1)
         targets = multiply_high(words[tokens, 0], bounds[row_of, -1])
         block_of = np.empty(len(tokens), dtype=np.int64)
         edges = np.searchsorted(row_of, np.arange(len(inputs) + 1))
         for row in range(len(inputs)):
             part = slice(edges[row], edges[row + 1])
             block_of[part] = np.searchsorted(bounds[row], targets[part], side="right")
-        return tokens, self._draw_within(inputs, row_of, block_of, words[tokens, 1])
+        positions = self._draw_within(inputs, row_of, block_of, words[tokens, 1])
+        return _Chunk(tokens, positions, inputs, None if kept else row_masses)
 
     def _draw_within(
         self, inputs: IdArray, row_of: NDArray[np.int64], block_of: NDArray[np.int64], words: WordArray
@@ -254,7 +286,7 @@ class SelectionRows:
         positions = np.empty(len(words), dtype=np.int64)
         order = np.argsort(block_of * len(inputs) + row_of, kind="stable")
         pair = (block_of * len(inputs) + row_of)[order]
-        tile = np.empty((DRAW_ROWS, self.width))
+        tiles = self._tiles(DRAW_ROWS)
         left, twin_rows, twin_columns = self._left(inputs, len(inputs)), *self._twins(inputs)
         pairs, pair_start = np.unique(pair, return_index=True)
         pair_stop = np.append(pair_start[1:], len(pair))
@@ -269,8 +301,8 @@ class SelectionRows:
             high = np.searchsorted(twin_columns, self._edges[block + 1])
             place = np.searchsorted(rows, twin_rows[low:high])
             hit = (place < len(rows)) & (rows[np.minimum(place, len(rows) - 1)] == twin_rows[low:high])
-            self._weight_tile(padded, block, (place[hit], twin_columns[low:high][hit]), tile)
-            scale = self._inner_unit(block)
+            tile = self._weight_tile(padded, block, (place[hit], twin_columns[low:high][hit]), tiles)
+            scale = np.float64(self._inner_unit(block))
             bounds = np.cumsum(np.rint(tile[: len(rows)] * scale).astype(np.uint64), axis=1)
             for i in range(len(rows)):
                 chosen = order[pair_start[start + i] : pair_stop[start + i]]

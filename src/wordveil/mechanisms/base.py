@@ -121,6 +121,13 @@ class WordRandomizer(ABC):
     ) -> IdArray:
         """Return the released ids, shape (n,), given input ids in [0, v) and their draws."""
 
+    def for_batch_job(self) -> WordRandomizer:
+        """Return a randomizer that may keep work keyed by input words for one job on the owner's machine.
+
+        The outputs are the same. Services must not use it: what is kept shows in the timing of later requests.
+        """
+        return self
+
     def release(self, ids: IdArray, source: RandomSource, *, threads: int | None = None) -> IdArray:
         """Randomize ids with a fresh stream of the source: the one-call form for small batches."""
         return self.randomize(ids, self.sample(source.fresh_stream(), len(ids)), threads=threads)

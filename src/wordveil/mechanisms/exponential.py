@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -32,6 +32,9 @@ __all__ = [
     "check_epsilon",
     "fit_selection",
 ]
+
+JOB_CACHE_BYTES = 192 << 20
+"""Memory that one batch job may keep block masses in."""
 
 Calibration = Literal["textbook", "certified"]
 """The rate is epsilon/2, by theorem, or the one in a certificate, by computation on this vocabulary."""
@@ -91,6 +94,9 @@ class FittedExponential(WordRandomizer):
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
         return self.rows.draw(ids, draws[0], threads=threads, progress=progress)
+
+    def for_batch_job(self) -> FittedExponential:
+        return replace(self, rows=self.rows.with_cache(JOB_CACHE_BYTES))
 
     def channel(self) -> Float64Array:
         """Return the exact channel P(output | input), shape (v, number of candidates); for small vocabularies.
