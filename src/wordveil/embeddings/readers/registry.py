@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from wordveil.arrays import Float32Array
 from wordveil.embeddings.wordlist import WordList
 from wordveil.errors import ParameterError
 
@@ -71,9 +72,29 @@ def read_table(path: Path, *, format_name: str | None = None, limit: int | None 
         EmbeddingFormatError: If the file is malformed; nothing is returned then.
     """
     form = format_of(path, format_name)
-    blocks = list(read_blocks(path, form, limit))
-    words = WordList.from_encoded([word for block in blocks for word in block.words])
-    positions = np.concatenate([block.positions for block in blocks])
-    index = distinct_words(path, form, words, positions)
-    vectors = np.concatenate([block.vectors for block in blocks])
-    return ReadTable(name=table_name(path), words=words, vectors=vectors, index=index)
+    words: list[bytes] = []
+    places = []
+    matrix = np.empty((0, 0), dtype=np.float32)
+    for block in read_blocks(path, form, limit):
+        matrix = _with_room(matrix, len(words), block)
+        matrix[len(words) : len(words) + len(block.words)] = block.vectors
+        words.extend(block.words)
+        places.append(block.positions)
+    packed = WordList.from_encoded(words)
+    index = distinct_words(path, form, packed, np.concatenate(places))
+    return ReadTable(name=table_name(path), words=packed, vectors=matrix[: len(words)], index=index)
+
+
+def _with_room(matrix: Float32Array, rows: int, block: Block) -> Float32Array:
+    """Return the matrix, moved to a larger one if the block does not fit after its first `rows` rows.
+
+    The size is guessed from the share of the file that has been read; pages beyond the last row are never
+    touched and cost nothing. A list of blocks, joined at the end, would touch all memory twice.
+    """
+    needed = rows + len(block.vectors)
+    if needed <= len(matrix):
+        return matrix
+    guess = needed if block.share >= 1 else int(1.05 * needed / max(block.share, 0.01)) + 1
+    grown = np.empty((guess, block.vectors.shape[1]), dtype=np.float32)
+    grown[:rows] = matrix[:rows] if rows else 0.0
+    return grown

@@ -33,12 +33,16 @@ _REMEDY = "Each line must be a word and the same number of values, separated by 
 
 @dataclass(frozen=True, kw_only=True)
 class _Lines:
-    """Where the words and numbers of n lines are in a buffer: shapes (n,), (n,), (n, d), (n, d)."""
+    """Where the words and numbers of n lines are in a buffer: shapes (n,), (n,), (n, d), (n, d).
+
+    `spaced` lists the lines whose word holds a space.
+    """
 
     starts: NDArray[np.int64]
     word_ends: NDArray[np.int64]
     number_starts: NDArray[np.int64]
     number_ends: NDArray[np.int64]
+    spaced: NDArray[np.int64]
 
 
 def text_header(head: bytes) -> tuple[int, int] | None:
@@ -126,7 +130,7 @@ def _parse_piece(path: Path, piece: bytes, d: int, first_line: int, share: float
         raise EmbeddingFormatError(path, problem, line=first_line + row, remedy=_REMEDY)
     bounds = zip(lines.starts.tolist(), lines.word_ends.tolist(), strict=True)
     words = [data[start:end] for start, end in bounds]
-    _refuse_extra_columns(path, words, d, first_line)
+    _refuse_extra_columns(path, [(row, words[row]) for row in lines.spaced.tolist()], d, first_line)
     positions = np.arange(first_line, first_line + len(words), dtype=np.int64)
     return Block(words=words, vectors=values.reshape(-1, d), positions=positions, share=share)
 
@@ -141,21 +145,27 @@ def _locate(path: Path, data: bytes, d: int, first_line: int) -> _Lines:
         ends = ends - blank
     spaces = np.flatnonzero(text == 0x20)
     last = np.searchsorted(spaces, ends)
-    enough = last - np.searchsorted(spaces, starts) >= d
+    counts = last - np.searchsorted(spaces, starts)
+    enough = counts >= d
     if not enough.all():
         row = int(np.argmin(enough))
         found = data[starts[row] : ends[row]].count(b" ")
         problem = f"has {found} values, expected {d}." if ends[row] > starts[row] else "is blank."
         raise EmbeddingFormatError(path, problem, line=first_line + row, remedy=_REMEDY)
-    borders = spaces[(last - d)[:, None] + np.arange(d)]
+    spaced = np.flatnonzero(counts > d)
+    # Without spaces in words or at the ends of lines, all spaces are borders.
+    plain = spaces.size == len(ends) * d and not spaced.size
+    borders = spaces.reshape(-1, d) if plain else spaces[(last - d)[:, None] + np.arange(d)]
     number_ends = np.concatenate((borders[:, 1:], ends[:, None]), axis=1)
-    return _Lines(starts=starts, word_ends=borders[:, 0], number_starts=borders + 1, number_ends=number_ends)
+    return _Lines(
+        starts=starts, word_ends=borders[:, 0], number_starts=borders + 1, number_ends=number_ends, spaced=spaced
+    )
 
 
-def _refuse_extra_columns(path: Path, words: list[bytes], d: int, first_line: int) -> None:
+def _refuse_extra_columns(path: Path, spaced: list[tuple[int, bytes]], d: int, first_line: int) -> None:
     """Refuse a word that ends in a decimal fraction after a space: that is a value too many, not a word."""
-    for row in [row for row, word in enumerate(words) if b" " in word]:
-        if _DECIMAL.match(words[row].rpartition(b" ")[2]):
+    for row, word in spaced:
+        if _DECIMAL.match(word.rpartition(b" ")[2]):
             problem = f"has more than {d} values."
             raise EmbeddingFormatError(path, problem, line=first_line + row, remedy=_REMEDY)
 
