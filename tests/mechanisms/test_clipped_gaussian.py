@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from noise_checks import ALPHA, assert_law, noise_of, radii, sign_p_value
 from scipy import stats
+from tests.mechanisms.noise_checks import ALPHA, assert_law, noise_of, radii, sign_p_value
 
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.guarantees import LocalDP, NoGuarantee, Standing

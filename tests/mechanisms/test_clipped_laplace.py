@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from noise_checks import ALPHA, assert_law, noise_of, radii, sign_p_value
 from scipy import stats
+from tests.mechanisms.noise_checks import ALPHA, assert_law, noise_of, radii, sign_p_value
 
 from wordveil.errors import ParameterError
 from wordveil.guarantees import LocalDP, Standing

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from noise_checks import ALPHA, assert_law, direction_p_value, noise_of, radii
 from scipy import stats
 from scipy.linalg import sqrtm
+from tests.mechanisms.noise_checks import ALPHA, assert_law, direction_p_value, noise_of, radii
 
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError

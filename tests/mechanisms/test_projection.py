@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from noise_checks import ALPHA, ROWS, assert_law, direction_p_value, noise_of, radii
 from scipy import stats
+from tests.mechanisms.noise_checks import ALPHA, ROWS, assert_law, direction_p_value, noise_of, radii
 
 from wordveil.decoding.decoded import Decoded
 from wordveil.embeddings.table import Embeddings

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from noise_checks import ALPHA, assert_law, magnitudes, noise_of, sign_p_value
 from scipy.optimize import minimize
+from tests.mechanisms.noise_checks import ALPHA, assert_law, magnitudes, noise_of, sign_p_value
 
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.guarantees import LocalDP, NoGuarantee, Standing

@@ -1,0 +1,78 @@
+"""Exact lists of every word's nearest words, and connected components of graphs made from them.
+
+All is public data: lists and graphs depend on the vocabulary alone. Memory is a (v, k) table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from wordveil.arrays import Float32Array, IdArray
+from wordveil.errors import ParameterError
+from wordveil.kernels.nearest import NearestWords
+
+__all__ = ["EdgeArray", "components", "edge_lengths", "nearest_lists", "unique_edges"]
+
+EdgeArray = NDArray[np.int64]
+"""Edges of an undirected graph, shape (e, 2), first id below second, sorted, each once."""
+
+CHUNK = 1 << 14
+
+
+def nearest_lists(
+    vectors: Float32Array,
+    k: int,
+    *,
+    threads: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> IdArray:
+    """Return each word's k nearest words, the word itself first and then by distance, lowest id on ties.
+
+    Args:
+        vectors: Shape (v, d), float32.
+        k: Length of a list, the word itself counted, in [1, v].
+        threads: Threads to use; the answer does not depend on it.
+        progress: Called with the number of words done since the last call.
+
+    Returns:
+        Shape (v, k), int32.
+
+    Raises:
+        ParameterError: If k is out of range.
+    """
+    v = len(vectors)
+    if not 1 <= k <= v:
+        raise ParameterError("k", k, f"must be in [1, {v}], the number of words.")
+    own = np.arange(v, dtype=np.int32)
+    lists = NearestWords(vectors, own).top(vectors, k, threads=threads, progress=progress)[0]
+    # Equal vectors tie at distance 0, so that the word may stand behind its twins, or not at all.
+    strangers = lists != own[:, None]
+    order = np.argsort(~strangers, axis=1, kind="stable")[:, : k - 1]
+    return np.concatenate((own[:, None], np.take_along_axis(lists, order, axis=1)), axis=1)
+
+
+def unique_edges(first: NDArray[np.integer], second: NDArray[np.integer]) -> EdgeArray:
+    """Return the undirected edges between two arrays of ids, shape (e, 2), without loops and repeats."""
+    pairs = np.stack((np.minimum(first, second), np.maximum(first, second)), axis=1).astype(np.int64)
+    return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
+
+
+def edge_lengths(vectors: Float32Array, edges: EdgeArray) -> NDArray[np.float64]:
+    """Return the Euclidean length of every edge, shape (e,), by float64 differences."""
+    lengths = np.empty(len(edges))
+    for low in range(0, len(edges), CHUNK):
+        span = slice(low, low + CHUNK)
+        difference = vectors[edges[span, 0]].astype(np.float64) - vectors[edges[span, 1]]
+        lengths[span] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+    return lengths
+
+
+def components(v: int, edges: EdgeArray) -> IdArray:
+    """Return the number of each word's connected component, shape (v,), int32; isolated words have their own."""
+    graph = coo_array((np.ones(len(edges), dtype=np.int8), (edges[:, 0], edges[:, 1])), shape=(v, v))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int32)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.mechanisms.noise_checks import ROWS, assert_law, radii
+
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError, RefutedClaimError
+from wordveil.guarantees import NoGuarantee, Standing
+from wordveil.mechanisms.gaussian_scale import classical_scale
+from wordveil.mechanisms.jaccard import Jaccard, class_delta, class_errors
+from wordveil.randomness import RandomSource
+
+
+def vocabulary(d: int = 2) -> Embeddings:
+    rng = np.random.default_rng(0)
+    rows = np.concatenate((rng.standard_normal((20, d)), 30 + 5 * rng.standard_normal((20, d))))
+    return Embeddings.from_arrays([f"w{i}" for i in range(40)], rows, candidate_rule="all")
+
+
+def test_the_norm_tells_the_classes_apart_in_300_dimensions():
+    wide, narrow = class_errors(300, 1.835 / 1.276)
+    assert (round(wide * 1e6, 1), round(narrow * 1e6, 1)) == (5.3, 4.1)
+
+
+def test_the_errors_and_the_delta_agree_with_simulated_likelihood_ratios():
+    d, ratio, epsilon = 6, 1.5, 0.7
+    rng = np.random.default_rng(0)
+    squared = rng.chisquare(d, 400_000)
+    log_ratio = lambda s: -d * np.log(ratio) + s / 2 * (1 - ratio**-2)  # noqa: E731
+    wide, narrow = class_errors(d, ratio)
+    assert np.mean(log_ratio(ratio**2 * squared) < 0) == pytest.approx(wide, abs=0.005)
+    assert np.mean(log_ratio(squared) >= 0) == pytest.approx(narrow, abs=0.005)
+    hockey = np.maximum(0, 1 - np.exp(epsilon - log_ratio(ratio**2 * squared))).mean()
+    assert class_delta(d, ratio, epsilon) == pytest.approx(hockey, abs=0.005)
+    assert class_errors(d, 1 / ratio) == (wide, narrow)
+
+
+def test_sigmas_follow_the_classes_and_the_average_reach():
+    table = vocabulary()
+    fitted = Jaccard(epsilon=2.0, neighbours=4, allow_refuted=True).fit(table)
+    rows = table.vectors.astype(np.float64)
+    lengths = np.sort(np.linalg.norm(rows[:, None] - rows[None], axis=2), axis=1)[:, :4]
+    unit = lengths[:, -1].mean() * classical_scale(2.0, 1e-5)
+    dense = lengths.mean(axis=1) < np.median(lengths.mean(axis=1))
+    assert dense.sum() == 20
+    assert fitted.sigmas == pytest.approx(unit * np.where(dense, 1.835, 1.276), rel=1e-12)
+
+
+@pytest.mark.parametrize("word", [0, 39])
+def test_the_noise_of_each_class_is_normal(word):
+    table = vocabulary()
+    fitted = Jaccard(epsilon=2.0, allow_refuted=True).fit(table)
+    vectors = np.repeat(table.vectors[[word]], ROWS, axis=0)
+    assert_law(
+        lambda source: fitted.randomize(vectors, fitted.sample(source.stream("x"), ROWS)) - vectors,
+        radii(stats.chi(2, scale=fitted.sigmas[word]).cdf),
+    )
+
+
+def test_it_promises_nothing_and_prints_the_counter_example():
+    claim = Jaccard(epsilon=1.0, allow_refuted=True).fit(vocabulary(d=300)).guarantee()
+    assert isinstance(claim, NoGuarantee)
+    assert claim.standing is Standing.REFUTED
+    assert "5.3e-06 and 4.1e-06" in claim.reason
+    assert class_delta(300, 1.835 / 1.276, 1.0) > 0.9999
+    with pytest.raises(RefutedClaimError, match="dense from sparse"):
+        Jaccard(epsilon=1.0)
+
+
+def test_a_release_is_drawn_per_word():
+    table = vocabulary()
+    fitted = Jaccard(epsilon=2.0, allow_refuted=True).fit(table)
+    assert fitted.release(table.vectors[:0], RandomSource.seeded_for_tests(0)).shape == (0, 2)
+    with pytest.raises(ParameterError, match="hidden"):
+        fitted.release(np.full((1, 2), 0.123), RandomSource.seeded_for_tests(0))
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("epsilon", 0.0),
+        ("delta", 0.0),
+        ("neighbours", 1),
+        ("dense_factor", 0.0),
+        ("sparse_factor", 1.835),
+        ("threshold", -1.0),
+    ],
+)
+def test_parameters_outside_their_domain_are_refused(name, bad):
+    with pytest.raises(ParameterError, match=name):
+        Jaccard(**{"epsilon": 1.0, "allow_refuted": True, name: bad})
+
+
+def test_a_vocabulary_of_one_word_has_no_neighbours():
+    with pytest.raises(ParameterError, match="no neighbour"):
+        Jaccard(epsilon=1.0, allow_refuted=True).fit(Embeddings.from_arrays(["one"], [[1.0]]))

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.mechanisms.noise_checks import ALPHA, ROWS, assert_law, radii, sign_p_value
+
+from wordveil.decoding.decoded import Decoded
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
+from wordveil.guarantees import NeighbourDP, Standing
+from wordveil.mechanisms.gaussian_scale import analytic_scale
+from wordveil.mechanisms.nadp import NADP
+from wordveil.randomness import RandomSource
+
+# Two pairs and a loner on a line; with overlap = 2 and tau = 1 only mutual nearest words are adjacent.
+LINE = Embeddings.from_arrays(["a", "b", "c", "d", "e"], [[0.0], [1.0], [10.0], [13.0], [100.0]], candidate_rule="all")
+STRICT = {"adjacent": 2, "overlap": 2, "tau": 1.0}
+
+
+def test_sigma_is_the_analytic_scale_times_the_longest_edge_of_the_component():
+    scale = analytic_scale(2.0, 1e-5)
+    fitted = NADP(epsilon=2.0, **STRICT).fit(LINE)
+    assert fitted.sigmas == pytest.approx([scale, scale, 3 * scale, 3 * scale, 3 * scale], rel=1e-12)
+    assert (fitted.isolated_share, fitted.noiseless_share) == (0.2, 0.0)
+    verbatim = NADP(epsilon=2.0, isolated="verbatim", **STRICT).fit(LINE)
+    assert verbatim.sigmas == pytest.approx([scale, scale, 3 * scale, 3 * scale, 0.0], rel=1e-12)
+    assert verbatim.noiseless_share == 0.2
+
+
+def test_verbatim_words_come_back_unchanged_and_the_guarantee_says_how_many():
+    fitted = NADP(epsilon=2.0, isolated="verbatim", **STRICT).fit(LINE)
+    released = fitted.release(LINE.vectors[[4, 4, 0]], RandomSource.seeded_for_tests(0))
+    assert released[:2].tolist() == [[100.0], [100.0]]
+    assert released[2, 0] != 0.0
+    assert "20 % of the words have no neighbour and no noise" in fitted.guarantee().assumptions
+    assert len(NADP(epsilon=2.0, **STRICT).fit(LINE).guarantee().assumptions) == 1
+
+
+@pytest.mark.parametrize("word", [0, 3, 4])
+def test_the_noise_of_each_component_is_normal(word):
+    rng = np.random.default_rng(0)
+    rows = np.concatenate((rng.standard_normal((10, 3)), 20 + 3 * rng.standard_normal((10, 3)), [[99.0, 0, 0]]))
+    table = Embeddings.from_arrays([f"w{i}" for i in range(21)], rows, candidate_rule="all")
+    fitted = NADP(epsilon=1.0, overlap=5, tau=0.3).fit(table)
+    vectors = np.repeat(table.vectors[[word * 5]], ROWS, axis=0)
+
+    def draw(source):
+        return fitted.randomize(vectors, fitted.sample(source.stream("x"), ROWS)) - vectors
+
+    assert_law(draw, radii(stats.chi(3, scale=fitted.sigmas[word * 5]).cdf))
+    assert sign_p_value(draw(RandomSource.seeded_for_tests(1))) >= ALPHA
+
+
+def test_adjacent_words_satisfy_the_exact_gaussian_delta():
+    rng = np.random.default_rng(5)
+    table = Embeddings.from_arrays([f"w{i}" for i in range(80)], rng.standard_normal((80, 2)), candidate_rule="all")
+    fitted = NADP(epsilon=1.5, delta=1e-3, tau=0.2).fit(table)
+    for i, j in fitted.graph.edges:
+        assert fitted.sigmas[i] == fitted.sigmas[j]
+        u = fitted.sigmas[i] / np.linalg.norm(table.vectors[i].astype(float) - table.vectors[j])
+        delta = stats.norm.cdf(1 / (2 * u) - 1.5 * u) - np.exp(1.5) * stats.norm.cdf(-1 / (2 * u) - 1.5 * u)
+        assert delta <= 1e-3
+
+
+def test_the_guarantee_names_its_graph():
+    claim = NADP(epsilon=2.0, delta=1e-4, **STRICT).fit(LINE).guarantee()
+    assert isinstance(claim, NeighbourDP)
+    assert (claim.epsilon, claim.delta, claim.standing) == (2.0, 1e-4, Standing.CERTIFIED)
+    assert "tau 1" in claim.graph
+    assert LINE.header.checksum[:12] in claim.graph
+
+
+def test_words_with_equal_vectors_share_one_component():
+    rows = [[0.0], [0.0], [0.0], [1.0], [50.0], [51.0]]
+    table = Embeddings.from_arrays(list("abcdef"), rows, candidate_rule="all")
+    fitted = NADP(epsilon=1.0, **STRICT).fit(table)
+    assert len(set(fitted.graph.component[:3])) == 1
+    assert len(set(fitted.sigmas[:3])) == 1
+
+
+def test_vectors_that_are_no_word_are_refused_without_being_shown():
+    fitted = NADP(epsilon=1.0, **STRICT).fit(LINE)
+    for bad in ([[0.5]], [[1e-40]], [[float("nan")]]):
+        with pytest.raises(ParameterError, match="hidden"):
+            fitted.release(np.array(bad), RandomSource.seeded_for_tests(0))
+    with pytest.raises(ParameterError, match="shape"):
+        fitted.release(np.zeros((2, 3)), RandomSource.seeded_for_tests(0))
+
+
+def test_decoding_makes_it_a_word_mechanism():
+    fitted = Decoded(mechanism=NADP(epsilon=1e4, **STRICT)).fit(LINE)
+    ids = np.array([4, 0, 1, 2, 3, 0], dtype=np.int32)
+    assert np.array_equal(fitted.release(ids, RandomSource.seeded_for_tests(0)), ids)
+    assert fitted.guarantee().promise == "neighbour DP"
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("epsilon", -1.0),
+        ("delta", 1.0),
+        ("adjacent", 1),
+        ("overlap", 0),
+        ("tau", -0.1),
+        ("isolated", "keep"),
+    ],
+)
+def test_parameters_outside_their_domain_are_refused(name, bad):
+    with pytest.raises(ParameterError, match=name):
+        NADP(**{"epsilon": 1.0, name: bad})
+
+
+def test_vocabularies_without_adjacent_words_are_refused():
+    with pytest.raises(ParameterError, match="adjacent"):
+        NADP(epsilon=1.0).fit(Embeddings.from_arrays(["one"], [[1.0]]))
+    with pytest.raises(ParameterError, match="no two adjacent"):
+        NADP(epsilon=1.0, overlap=2).fit(Embeddings.from_arrays(["a", "b"], [[1.0], [1.0]], candidate_rule="all"))
