@@ -31,7 +31,8 @@ __all__ = ["SelectionRows", "WordArray", "multiply_high"]
 ROWS = 128  # rows of a mass tile; fixed, so that a row's bits never depend on its batch
 COLUMNS = 512  # most columns of a tile: 128 x 512 float64 stays in the L2 cache
 REGISTER = 16
-DRAW_ROWS = 8  # rows of a tile when only a few rows of one block are needed
+SPAN = 512  # inputs whose draws are made together, so that their rows of one block fill whole tiles
+DRAW_ROWS = 32  # rows of a tile when only a few rows of one block are needed
 UNIT = 2.0**-53
 UNIT32 = 2.0**-24
 
@@ -187,13 +188,16 @@ class SelectionRows:
         return tile
 
     def masses(self, ids: IdArray) -> Float32Array:
-        """Return the mass of every output block for up to 128 canonical inputs, shape (n, blocks)."""
-        left, twins = self._left(ids, ROWS), self._twins(ids)
-        tiles = self._tiles(ROWS)
-        sums = np.empty((ROWS, self.blocks))
-        for block in range(self.blocks):
-            np.sum(self._weight_tile(left, block, twins, tiles), axis=1, dtype=np.float64, out=sums[:, block])
-        return sums[: len(ids)].astype(np.float32)
+        """Return the mass of every output block for each canonical input, shape (n, blocks)."""
+        answer = np.empty((len(ids), self.blocks), dtype=np.float32)
+        tiles, sums = self._tiles(ROWS), np.empty((ROWS, self.blocks))
+        for start in range(0, len(ids), ROWS):
+            chunk = ids[start : start + ROWS]
+            left, twins = self._left(chunk, ROWS), self._twins(chunk)
+            for block in range(self.blocks):
+                np.sum(self._weight_tile(left, block, twins, tiles), axis=1, dtype=np.float64, out=sums[:, block])
+            answer[start : start + ROWS] = sums[: len(chunk)]
+        return answer
 
     def weights(self, ids: IdArray) -> Float64Array:
         """Return whole weight rows, shape (n, len(outputs)): for small vocabularies and checks."""
@@ -254,7 +258,7 @@ class SelectionRows:
         return answer
 
     def _spans(self, canonical: IdArray) -> list[NDArray[np.int64]]:
-        """Cut the tokens, sorted by input, into spans of at most 128 inputs: all of them kept, or none."""
+        """Cut the tokens, sorted by input, into spans of at most 512 inputs: all of them kept, or none."""
         key = canonical.astype(np.int64)
         if self._cache is not None:
             key += len(self.canonical) * self._cache.holds(canonical)
@@ -262,7 +266,7 @@ class SelectionRows:
         ordered = key[order]
         starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
         kept = int(np.searchsorted(ordered[starts], len(self.canonical)))
-        edges = [*starts[:kept:ROWS], *starts[kept::ROWS], len(order)]
+        edges = [*starts[:kept:SPAN], *starts[kept::SPAN], len(order)]
         return [order[low:high] for low, high in itertools.pairwise(edges)]
 
     def _draw_chunk(self, tokens: NDArray[np.int64], canonical: IdArray, words: WordArray) -> _Chunk:
@@ -284,31 +288,26 @@ class SelectionRows:
     ) -> NDArray[np.int64]:
         """Draw the column of each token inside its block, computing each needed (input, block) row once."""
         positions = np.empty(len(words), dtype=np.int64)
-        order = np.argsort(block_of * len(inputs) + row_of, kind="stable")
-        pair = (block_of * len(inputs) + row_of)[order]
+        key = block_of * len(inputs) + row_of
+        order = np.argsort(key, kind="stable")
+        pairs, first, counts = np.unique(key[order], return_index=True, return_counts=True)
+        block_start = np.searchsorted(pairs, np.arange(self.blocks + 1) * len(inputs))
         tiles = self._tiles(DRAW_ROWS)
         left, twin_rows, twin_columns = self._left(inputs, len(inputs)), *self._twins(inputs)
-        pairs, pair_start = np.unique(pair, return_index=True)
-        pair_stop = np.append(pair_start[1:], len(pair))
-        start = 0
-        while start < len(pairs):
-            block = int(pairs[start] // len(inputs))
-            stop = min(start + DRAW_ROWS, int(np.searchsorted(pairs, (block + 1) * len(inputs))))
-            rows = pairs[start:stop] - block * len(inputs)
-            padded = np.zeros((DRAW_ROWS, left.shape[1]))
-            padded[: len(rows)] = left[rows]
-            low = np.searchsorted(twin_columns, self._edges[block])
-            high = np.searchsorted(twin_columns, self._edges[block + 1])
-            place = np.searchsorted(rows, twin_rows[low:high])
-            hit = (place < len(rows)) & (rows[np.minimum(place, len(rows) - 1)] == twin_rows[low:high])
-            tile = self._weight_tile(padded, block, (place[hit], twin_columns[low:high][hit]), tiles)
-            scale = np.float64(self._inner_unit(block))
-            bounds = np.cumsum(np.rint(tile[: len(rows)] * scale).astype(np.uint64), axis=1)
-            for i in range(len(rows)):
-                chosen = order[pair_start[start + i] : pair_stop[start + i]]
-                targets = multiply_high(words[chosen], bounds[i, -1:])
-                positions[chosen] = self._edges[block] + np.searchsorted(bounds[i], targets, side="right")
-            start = stop
+        for block in np.flatnonzero(np.diff(block_start)).tolist():
+            low, high = np.searchsorted(twin_columns, self._edges[block : block + 2])
+            for start in range(block_start[block], block_start[block + 1], DRAW_ROWS):
+                stop = min(start + DRAW_ROWS, block_start[block + 1])
+                rows = pairs[start:stop] - block * len(inputs)
+                padded = np.zeros((DRAW_ROWS, left.shape[1]))
+                padded[: len(rows)] = left[rows]
+                place = np.searchsorted(rows, twin_rows[low:high])
+                hit = (place < len(rows)) & (rows[np.minimum(place, len(rows) - 1)] == twin_rows[low:high])
+                tile = self._weight_tile(padded, block, (place[hit], twin_columns[low:high][hit]), tiles)
+                tokens = order[first[start] : first[stop - 1] + counts[stop - 1]]
+                row = np.repeat(np.arange(len(rows)), counts[start:stop])
+                columns = _columns(tile[: len(rows)], self._inner_unit(block), row, words[tokens])
+                positions[tokens] = self._edges[block] + columns
         return positions
 
     def _inner_unit(self, block: int) -> float:
@@ -352,3 +351,24 @@ class SelectionRows:
                 largest = max(largest, float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max())))
             self._all_norms = largest
         return self._all_norms
+
+
+def _columns(tile: NDArray[Any], unit: float, row: NDArray[np.int64], words: WordArray) -> NDArray[np.int64]:
+    """Return the column that each random word falls into, by the integer weights of its row of the tile.
+
+    One search over all rows in floating point comes within a column or so; exact integer comparisons settle it.
+    """
+    bounds = np.cumsum(np.rint(tile * np.float64(unit)).astype(np.uint64), axis=1)
+    totals = bounds[:, -1]
+    targets = multiply_high(words, totals[row])
+    height, width = bounds.shape
+    shares = bounds / totals[:, None].astype(np.float64) + np.arange(height)[:, None]
+    guess = np.searchsorted(shares.ravel(), targets / totals[row].astype(np.float64) + row, side="right")
+    column: NDArray[np.int64] = np.clip(guess - row * width, 0, width - 1)
+    while True:
+        right = bounds[row, column] <= targets
+        left = (column > 0) & (bounds[row, np.maximum(column - 1, 0)] > targets)
+        if not (right.any() or left.any()):
+            return column
+        column += right
+        column -= left
