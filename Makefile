@@ -1,0 +1,43 @@
+# wordveil: `make demo` and `make test` set everything up themselves.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test test-unit lint types bench clean
+
+setup: .venv/.ready
+
+.venv/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+demo: setup
+	@echo "== a clinical note =="
+	@cat examples/clinical_note.txt
+	@echo "== released =="
+	@$(BIN)/wordveil sanitize examples/clinical_note.txt
+	@echo "== reviews, their column 'text' =="
+	@cat examples/reviews.jsonl
+	@echo "== released =="
+	@$(BIN)/wordveil sanitize examples/reviews.jsonl --column text
+	@echo "== what the promise means =="
+	@$(BIN)/wordveil explain --pair diabetes,asthma --pair diabetes,holiday
+
+test: setup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-unit: setup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/wordveil bench
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache
