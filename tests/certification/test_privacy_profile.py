@@ -1,0 +1,146 @@
+"""The exact profile of multivariate Laplace noise: checked numbers, a second quadrature, and its order."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import gammaln
+
+from wordveil.certification.privacy_profile import laplace_delta, laplace_epsilon, laplace_to_local
+from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.guarantees import LocalDP, MetricDP, Standing, to_local
+
+EPSILONS = [
+    (300, 30, 8.194003),
+    (300, 60, 19.373890),
+    (300, 100, 38.071112),
+    (100, 30, 15.148082),
+    (50, 10, 5.847168),
+    (50, 30, 20.968327),
+    (10, 10, 9.508765),
+    (768, 60, 10.912856),
+]
+# The last was recomputed with 25 digits by nested mpmath quadrature.
+DELTAS = [
+    (300, 30, 5, 8.0821017763e-3),
+    (50, 30, 15, 1.76114882e-2),
+    (10, 10, 5, 0.262649591),
+    (3, 2, 1, 0.16602034289509),
+]
+
+
+@pytest.mark.parametrize(("dimensions", "loss", "expected"), EPSILONS)
+def test_checked_epsilons(dimensions, loss, expected):
+    found = laplace_epsilon(1e-5, dimensions=dimensions, loss=loss)
+    assert found == pytest.approx(expected, abs=6e-7)
+    assert laplace_delta(found, dimensions=dimensions, loss=loss) <= 1e-5
+    assert laplace_delta(found * (1 - 1e-6), dimensions=dimensions, loss=loss) > 1e-5
+
+
+@pytest.mark.parametrize(("dimensions", "loss", "epsilon", "expected"), DELTAS)
+def test_checked_deltas(dimensions, loss, epsilon, expected):
+    found = laplace_delta(epsilon, dimensions=dimensions, loss=loss)
+    assert found == pytest.approx(expected, rel=3e-9)
+
+
+def second_quadrature(epsilon, d, t):
+    """E[(1 - e^(epsilon - loss))_+] over radius and angle, by plain Gauss-Legendre panels, without any cdf."""
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+
+    def panels(low, high, count):
+        edges = np.linspace(low, high, count + 1)
+        half = np.diff(edges)[:, None] / 2
+        return (edges[:-1, None] + half * (nodes + 1)).ravel(), (half * weights).ravel()
+
+    spread = 14 * math.sqrt(d) + 30
+    total = 0.0
+    split = (t - epsilon) / 2
+    for low, high in [(0.0, split), (split, split + 1), (split + 1, max(d + spread, split + spread))]:
+        radius, mass = (
+            panels(max(low, d - spread, 1e-300), high, 30) if high > d - spread else (np.ones(1), np.zeros(1))
+        )
+        mass = mass * np.exp((d - 1) * np.log(radius) - radius - gammaln(d))
+        cosine = (2 * radius * epsilon + epsilon**2 - t * t) / (2 * radius * t)
+        widest = np.arccos(np.clip(cosine, -1, 1))
+        share, angle_mass = panels(0.0, 1.0, 6)
+        angle = widest[:, None] * share
+        loss = np.sqrt(radius[:, None] ** 2 + 2 * radius[:, None] * t * np.cos(angle) + t * t) - radius[:, None]
+        gain = np.maximum(-np.expm1(epsilon - loss), 0) * np.sin(angle) ** (d - 2)
+        inner = widest * (gain @ angle_mass) * math.exp(gammaln(d / 2) - gammaln((d - 1) / 2)) / math.sqrt(math.pi)
+        total += float(mass @ inner)
+    return total
+
+
+@pytest.mark.parametrize("dimensions", [2, 3, 4, 10, 50, 300])
+@pytest.mark.parametrize("loss", [0.01, 2.0, 30.0])
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.6])
+def test_a_second_quadrature_agrees_and_is_never_above(dimensions, loss, share):
+    epsilon = share * loss
+    found = laplace_delta(epsilon, dimensions=dimensions, loss=loss)
+    expected = second_quadrature(epsilon, dimensions, loss)
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-13)
+    assert found >= expected * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.9])
+def test_one_dimension_has_a_closed_form(epsilon):
+    assert laplace_delta(epsilon, dimensions=1, loss=2.0) == pytest.approx(-math.expm1((epsilon - 2) / 2), rel=1e-14)
+    found = laplace_epsilon(1e-3, dimensions=1, loss=2.0)
+    assert found == pytest.approx(2 + 2 * math.log1p(-1e-3), rel=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 400), st.floats(0.05, 80.0), st.floats(0.0, 1.0), st.floats(1.001, 2.0))
+def test_the_profile_is_ordered(dimensions, loss, share, factor):
+    delta = laplace_delta(share * loss, dimensions=dimensions, loss=loss)
+    assert 0 <= delta <= 1
+    # The allowance is what rounding up may add to the smaller side.
+    assert laplace_delta(share * loss, dimensions=dimensions, loss=loss * factor) >= delta * (1 - 1e-9) - 1e-10
+    assert laplace_delta(min(share * factor, 1) * loss, dimensions=dimensions, loss=loss) <= delta + 1e-10
+    assert laplace_delta(loss, dimensions=dimensions, loss=loss) == 0.0
+
+
+def test_monte_carlo_agrees_and_the_check_has_power():
+    rng = np.random.Generator(np.random.PCG64(5))
+    n, d, t, epsilon = 200_000, 50, 10.0, 3.0
+    radius, direction = rng.gamma(d, size=n), rng.normal(size=(n, d))
+    cosine = direction[:, 0] / np.linalg.norm(direction, axis=1)
+    gains = np.maximum(-np.expm1(epsilon - np.sqrt(radius**2 + 2 * radius * t * cosine + t * t) + radius), 0)
+    # Six standard errors: a false alarm in 5e8 runs.
+    error = 6 * gains.std() / math.sqrt(n)
+    assert abs(gains.mean() - laplace_delta(epsilon, dimensions=d, loss=t)) < error
+    for wrong in (0.9 * t, 1.1 * t):
+        assert abs(gains.mean() - laplace_delta(epsilon, dimensions=d, loss=wrong)) > error
+
+
+def test_conversion_to_local_dp_beats_the_diameter_alone():
+    metric = MetricDP(epsilon=2.0, metric="euclidean", standing=Standing.PROVED, slack=None)
+    local = laplace_to_local(metric, dimensions=300, diameter=15.0, delta=1e-5)
+    assert isinstance(local, LocalDP)
+    assert local.epsilon == pytest.approx(8.194003, abs=1e-6)
+    assert (local.delta, local.standing, local.slack) == (1e-5, Standing.CERTIFIED, None)
+    assert local.epsilon < to_local(metric, diameter=15.0).epsilon
+    assert any("diameter of 15" in a for a in local.assumptions)
+    # At a distance that delta alone covers, the loss is nil, yet a guarantee states a positive epsilon.
+    assert 0 < laplace_to_local(metric, dimensions=3, diameter=1e-9, delta=1e-3).epsilon < 1e-8
+
+
+def test_conversions_without_a_theorem_are_refused():
+    capped = MetricDP(epsilon=2.0, metric="euclidean", standing=Standing.PROVED, largest_distance=3.0)
+    with pytest.raises(GuaranteeError, match="pure multivariate Laplace"):
+        laplace_to_local(capped, dimensions=3, diameter=1.0, delta=1e-5)
+    metric = MetricDP(epsilon=2.0, metric="euclidean", standing=Standing.PROVED)
+    with pytest.raises(ParameterError, match="diameter=inf"):
+        laplace_to_local(metric, dimensions=3, diameter=math.inf, delta=1e-5)
+    with pytest.raises(ParameterError, match="dimensions=0"):
+        laplace_delta(1.0, dimensions=0, loss=2.0)
+    with pytest.raises(ParameterError, match=r"loss=0.0 must be in \(0, inf\)"):
+        laplace_delta(1.0, dimensions=2, loss=0.0)
+    with pytest.raises(ParameterError, match=r"epsilon=-1\.0"):
+        laplace_delta(-1.0, dimensions=2, loss=1.0)
+    with pytest.raises(ParameterError, match=r"delta=0\.0"):
+        laplace_epsilon(0.0, dimensions=2, loss=1.0)
