@@ -15,8 +15,10 @@ import numpy as np
 from wordveil.arrays import Float64Array
 from wordveil.mechanisms.clipped_gaussian import FittedClippedGaussian
 from wordveil.mechanisms.clipped_laplace import FittedClippedLaplace
+from wordveil.mechanisms.jaccard import FittedJaccard
 from wordveil.mechanisms.mahalanobis import FittedMahalanobis
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace
+from wordveil.mechanisms.nadp import FittedNADP
 from wordveil.mechanisms.projection import FittedProjection
 from wordveil.mechanisms.rows import clip_to_ball
 from wordveil.mechanisms.truncated_laplace import FittedTruncatedLaplace
@@ -104,3 +106,17 @@ def _truncated_laplace(randomizer: FittedTruncatedLaplace, first: Any, second: A
         return np.where(outside > 0, np.inf, np.where(outside < 0, -np.inf, inside))
 
     return ratio
+
+
+@claimed_log_ratio.register(FittedJaccard)
+@claimed_log_ratio.register(FittedNADP)
+def _gaussians_by_word(randomizer: FittedJaccard | FittedNADP, first: Any, second: Any) -> LogRatio | None:
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    wide = randomizer.sigmas[randomizer.rows.find(np.stack([a, b]))]
+    if wide.min() == 0:  # no noise: no density
+        return None
+
+    def log_density(y: Float64Array, centre: Float64Array, sigma: float) -> Float64Array:
+        return np.asarray(-np.square(y - centre).sum(axis=1) / (2 * sigma**2) - y.shape[1] * np.log(sigma))
+
+    return lambda y: log_density(y, a, float(wide[0])) - log_density(y, b, float(wide[1]))

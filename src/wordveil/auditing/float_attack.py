@@ -22,12 +22,13 @@ __all__ = ["check_float_bits", "possible_words"]
 SHARE = 0.05  # a release that leaves at most this share of the candidates has given bits away
 
 
-def possible_words(released: FloatArray, candidates: FloatArray) -> NDArray[np.int64]:
-    """Return the rows of `candidates` that float addition could have turned into the released vector.
+def possible_words(released: FloatArray, candidates: FloatArray, *, grid: float = 0.0) -> NDArray[np.int64]:
+    """Return the rows of `candidates` that float addition, and rounding, could have turned into the released vector.
 
     Args:
         released: Shape (d,), float32 or float64: the arithmetic assumed is that of its type.
         candidates: Public vectors, shape (v, d).
+        grid: Step of the public grid the sum was rounded to; 0 where it was not.
 
     Returns:
         Row numbers, ascending. The true row is always among them if the release is one float sum of that type.
@@ -41,15 +42,16 @@ def possible_words(released: FloatArray, candidates: FloatArray) -> NDArray[np.i
         word = candidates[left, column].astype(kind)
         noise = target - word
         infinity = kind(np.inf)
-        reached = word + noise == target
-        for neighbour in (np.nextafter(noise, -infinity), np.nextafter(noise, infinity)):
-            reached |= word + neighbour == target
+        reached = np.zeros(len(left), dtype=bool)
+        for tried in (noise, np.nextafter(noise, -infinity), np.nextafter(noise, infinity)):
+            total = word + tried
+            reached |= (total if grid == 0 else np.rint(total / kind(grid)) * kind(grid)) == target
         left = left[reached]
     return left
 
 
 def check_float_bits(
-    randomize: Callable[[Float64Array], Any], candidates: FloatArray, rows: Sequence[int], *, grid: str
+    randomize: Callable[[Float64Array], Any], candidates: FloatArray, rows: Sequence[int], *, grid: float = 0.0
 ) -> Finding:
     """Run the attack on one release of each of some rows.
 
@@ -57,17 +59,18 @@ def check_float_bits(
         randomize: Rows to released rows, of the same dimension.
         candidates: Public vectors, shape (v, d), v at least 100.
         rows: Rows to release.
-        grid: What is known of rounding, for the report.
+        grid: Step of the grid that `randomize` rounds to; 0 for none.
     """
     released = np.asarray(randomize(np.asarray(candidates[list(rows)], dtype=np.float64)))
-    left = [possible_words(row, candidates) for row in released]
+    left = [possible_words(row, candidates, grid=grid) for row in released]
+    rounding = f"rounded to the grid {grid:g}" if grid else "as returned, not rounded"
     found = sum(row in kept and len(kept) <= SHARE * len(candidates) for row, kept in zip(rows, left, strict=True))
     fewest = min(len(kept) for kept in left)
     return result(
         check="words told by the low bits of released floats",
         bad=found > 0,
         observed=f"{found} of {len(rows)} releases leave at most {SHARE:.0%} of {len(candidates)} words possible, "
-        f"the true one among them; the fewest left are {fewest} ({grid})",
+        f"the true one among them; the fewest left are {fewest} ({rounding})",
         expected="every word stays possible: round releases to a public grid",
         alpha=0.0,
     )

@@ -11,15 +11,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
 from wordveil.auditing.score_channels import PairDistances
 from wordveil.auditing.subjects import Pair
 from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
 from wordveil.guarantees import Guarantee, LocalDP, MetricDP, NeighbourDP
 from wordveil.metrics import Euclidean, Metric
 
-__all__ = ["claimed_loss", "vector_pairs", "vocabulary_pairs"]
+__all__ = ["claimed_loss", "edge_pairs", "noise_class_pair", "vector_pairs", "vocabulary_pairs"]
 
 SEARCHED = 2000  # words searched for extreme pairs
 
@@ -73,14 +75,58 @@ def vocabulary_pairs(
         if table[i, j] > 0:
             found.append(("random", i, j))
 
-    def make(label: str, i: Any, j: Any) -> Pair:
-        a, b = int(ids[i]), int(ids[j])
-        epsilon, delta = claimed_loss(guarantee, float(table[i, j]))
-        first, second = (np.asarray(embeddings.vectors[x], dtype=np.float64) if vectors else x for x in (a, b))
-        name = f"{label}: word {a} and word {b}"
-        return Pair(first=first, second=second, label=name, epsilon=epsilon, delta=delta, distance=float(table[i, j]))
+    return [
+        _make(embeddings, label, int(ids[i]), int(ids[j]), float(table[i, j]), guarantee, vectors)
+        for label, i, j in found[:count]
+    ]
 
-    return [make(*item) for item in found[:count]]
+
+def _make(
+    embeddings: Embeddings, label: str, a: int, b: int, distance: float, guarantee: Guarantee, vectors: bool
+) -> Pair:
+    epsilon, delta = claimed_loss(guarantee, distance)
+    first, second = (np.asarray(embeddings.vectors[x], dtype=np.float64) if vectors else x for x in (a, b))
+    name = f"{label}: word {a} and word {b}"
+    return Pair(first=first, second=second, label=name, epsilon=epsilon, delta=delta, distance=distance)
+
+
+def edge_pairs(
+    embeddings: Embeddings, guarantee: NeighbourDP, edges: NDArray[Any], *, count: int, seed: int = 0
+) -> list[Pair]:
+    """Return pairs adjacent in a public graph, as vectors: the longest edge, the shortest, and random ones.
+
+    Args:
+        embeddings: The public vocabulary.
+        guarantee: The neighbour-DP claim, which speaks of these pairs only.
+        edges: Shape (e, 2); edges between equal vectors are left out.
+        count: Pairs wanted.
+        seed: For the random choices.
+
+    Raises:
+        ParameterError: If no edge joins two different vectors.
+    """
+    rows = embeddings.vectors.astype(np.float64)
+    lengths = np.linalg.norm(rows[edges[:, 0]] - rows[edges[:, 1]], axis=1)
+    edges, lengths = edges[lengths > 0], lengths[lengths > 0]
+    if not len(edges):
+        raise ParameterError("edges", 0, "leaves nothing to audit: no two different vectors are adjacent.")
+    order = np.random.default_rng(seed).permutation(len(edges))[: max(0, count - 2)]
+    chosen = [("longest edge", int(lengths.argmax())), ("shortest edge", int(lengths.argmin()))]
+    chosen += [("random edge", int(i)) for i in order]
+    local = LocalDP(epsilon=guarantee.epsilon, delta=guarantee.delta, slack=None, standing=guarantee.standing)
+    return [
+        _make(embeddings, label, int(edges[i, 0]), int(edges[i, 1]), float(lengths[i]), local, True)
+        for label, i in chosen[:count]
+    ]
+
+
+def noise_class_pair(embeddings: Embeddings, guarantee: Guarantee, sigmas: Float64Array) -> Pair:
+    """Return, as vectors, a word with the widest noise and the word nearest to it among those with the narrowest."""
+    wide, narrow = int(sigmas.argmax()), np.flatnonzero(sigmas == sigmas.min())
+    rows = embeddings.vectors.astype(np.float64)
+    lengths = np.linalg.norm(rows[narrow] - rows[wide], axis=1)
+    i = int(lengths.argmin())
+    return _make(embeddings, "widest and narrowest noise", wide, int(narrow[i]), float(lengths[i]), guarantee, True)
 
 
 def vector_pairs(

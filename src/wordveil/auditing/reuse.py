@@ -21,7 +21,10 @@ from wordveil.auditing.findings import Finding, Status, result
 from wordveil.auditing.intervals import lower_bound, upper_bound
 from wordveil.auditing.subjects import Outputs, Subject
 
-__all__ = ["check_reuse"]
+__all__ = ["WITHIN_PROCESS", "check_reuse"]
+
+WITHIN_PROCESS = ("noise shared within a batch", "noise repeated between calls")
+"""Checks whose failure makes the samples of an audit depend on each other."""
 
 VECTORS = 128
 WORDS = 400
@@ -45,8 +48,8 @@ def _continuous(subject: Subject, private: Any) -> list[Finding]:
     here = subject.sample(private, VECTORS)
     again = subject.sample(private, VECTORS)
     findings = [
-        _repeats("noise shared within a batch", here),
-        _repeats("noise repeated between calls", np.concatenate([np.unique(part, axis=0) for part in (here, again)])),
+        _repeats(WITHIN_PROCESS[0], here),
+        _repeats(WITHIN_PROCESS[1], np.concatenate([np.unique(part, axis=0) for part in (here, again)])),
     ]
     children = _in_forks(lambda: subject.sample(private, VECTORS))
     if children is None:
@@ -75,8 +78,8 @@ def _discrete(subject: Subject, private: Any, alpha: float) -> list[Finding]:
     apart = int(np.count_nonzero(calls[2][:-1] == calls[3][1:]))
     within = int(np.count_nonzero(calls[0][0::2] == calls[0][1::2]))
     findings = [
-        _compare("noise shared within a batch", within, WORDS // 2, apart, WORDS - 1, share),
-        _compare("noise repeated between calls", _same(calls[0], calls[1]), WORDS, apart, WORDS - 1, share),
+        _compare(WITHIN_PROCESS[0], within, WORDS // 2, apart, WORDS - 1, share),
+        _compare(WITHIN_PROCESS[1], _same(calls[0], calls[1]), WORDS, apart, WORDS - 1, share),
     ]
     children = _in_forks(lambda: subject.sample(private, WORDS))
     if children is None:

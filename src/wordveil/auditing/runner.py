@@ -22,9 +22,9 @@ from wordveil.auditing.exact import ChannelVerdict
 from wordveil.auditing.findings import Finding
 from wordveil.auditing.float_attack import check_float_bits
 from wordveil.auditing.intervals import check_alpha
-from wordveil.auditing.pairs import claimed_loss, vector_pairs, vocabulary_pairs
+from wordveil.auditing.pairs import claimed_loss, edge_pairs, noise_class_pair, vector_pairs, vocabulary_pairs
 from wordveil.auditing.report import AuditReport
-from wordveil.auditing.reuse import check_reuse
+from wordveil.auditing.reuse import WITHIN_PROCESS, check_reuse
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.auditing.subjects import (
     OnGrid,
@@ -38,7 +38,7 @@ from wordveil.auditing.subjects import (
 from wordveil.decoding.decoded import FittedDecoded
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.guarantees import Guarantee, LocalDP, NoGuarantee, Standing
+from wordveil.guarantees import Guarantee, LocalDP, NeighbourDP, NoGuarantee, Standing
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, WordMechanism
 from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.metrics import Metric
@@ -166,7 +166,7 @@ def audit_mechanism(
     else:
         case = _word_case(thing, embeddings, source, options)
     findings = _freshness(case, options.alpha / 2)
-    fresh = not any(finding.refuted for finding in findings)
+    fresh = not _dependent(findings)
     audits = _pair_audits(case, options) if fresh else ()
     return AuditReport(
         subject=name,
@@ -180,17 +180,18 @@ def audit_mechanism(
 
 
 def _freshness(case: _Case, alpha: float) -> list[Finding]:
-    subject: Subject
     findings = check_reuse(case.raw, case.pairs[0].first, alpha=alpha)
-    if case.candidates is not None and not any(finding.refuted for finding in findings):
-        if isinstance(case.subject, OnGrid) and isinstance(case.raw, VectorSubject):
-            # wordveil rounds vectors when they are released, after the mechanism: audit what is released.
-            grid, subject = f"rounded to the grid {case.subject.step:g}, as releases are", case.subject
-        else:
-            grid, subject = "as returned", case.raw
-        release = partial(_each, subject)
-        findings.append(check_float_bits(release, case.candidates, range(5), grid=grid))
+    if case.candidates is not None and not _dependent(findings):
+        # wordveil rounds vectors when they are released, after the mechanism: audit what is released.
+        ours = isinstance(case.raw, VectorSubject) and isinstance(case.subject, OnGrid)
+        subject, grid = (case.subject, getattr(case.subject, "step", 0.0)) if ours else (case.raw, 0.0)
+        findings.append(check_float_bits(partial(_each, subject), case.candidates, range(5), grid=grid))
     return findings
+
+
+def _dependent(findings: Sequence[Finding]) -> bool:
+    """Return whether samples of one process depend on each other, so that counting them would prove nothing."""
+    return any(finding.refuted and finding.check in WITHIN_PROCESS for finding in findings)
 
 
 def _each(subject: Subject, rows: Float64Array) -> Float64Array:
@@ -250,6 +251,8 @@ def _vector_case(
     same_space = raw.sample(pairs[0].first, 2).shape[1] == d
     clip = getattr(getattr(randomizer, "mechanism", None), "clip_norm", None)
     candidates = _candidates(embeddings, d, clip) if same_space else None
+    if embeddings is not None and hasattr(randomizer, "sigmas"):  # such noise is defined for the table's rows only
+        candidates = embeddings.vectors[:CANDIDATES].astype(np.float64) if len(embeddings) >= 100 else None
     return _Case(subject=subject, raw=raw, claim=claim, pairs=pairs, candidates=candidates)
 
 
@@ -272,9 +275,11 @@ def _pairs_of_vectors(
     if isinstance(claim, LocalDP) and clip is not None:
         return vector_pairs(d, partial(claimed_loss, claim), clip_norm=float(clip))
     if embeddings is not None:
-        return vocabulary_pairs(
-            embeddings, claim, metric=metric, count=options.pairs, vectors=True, seed=options.seed or 0
-        )
+        seed, graph, sigmas = options.seed or 0, getattr(randomizer, "graph", None), getattr(randomizer, "sigmas", None)
+        if isinstance(claim, NeighbourDP) and graph is not None:
+            return edge_pairs(embeddings, claim, graph.edges, count=options.pairs, seed=seed)
+        pairs = vocabulary_pairs(embeddings, claim, metric=metric, count=options.pairs, vectors=True, seed=seed)
+        return pairs if sigmas is None else [noise_class_pair(embeddings, claim, sigmas), *pairs[1:]]
     return vector_pairs(d, partial(claimed_loss, claim), epsilon=float(getattr(claim, "epsilon", 1.0)))
 
 

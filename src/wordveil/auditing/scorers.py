@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from wordveil.arrays import Float64Array
 from wordveil.auditing.densities import LogRatio
@@ -166,8 +167,14 @@ class Classifier(Scorer):
             raise MissingExtraError("The classifier of an audit", "scikit-learn", "audit") from None
         model = HistGradientBoostingClassifier(max_iter=60, random_state=0, early_stopping=False)
         labels = np.repeat([1, 0], [len(first), len(second)])
-        model.fit(self._features(np.concatenate([first, second])), labels)
-        return lambda y: np.asarray(model.decision_function(self._features(y)), dtype=np.float64)
+        with threadpool_limits(limits=1):  # one thread: idle OpenMP threads would spin beside ours
+            model.fit(self._features(np.concatenate([first, second])), labels)
+
+        def score(y: Outputs) -> Float64Array:
+            with threadpool_limits(limits=1):
+                return np.asarray(model.decision_function(self._features(y)), dtype=np.float64)
+
+        return score
 
 
 def scorers_for(subject: Subject, pair: Pair, *, classifier: bool = False) -> list[Scorer]:

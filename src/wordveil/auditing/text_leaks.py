@@ -1,0 +1,188 @@
+"""Leak checks on any callable from text to text: what no theorem about words sees.
+
+Canaries are planted: made-up words, numbers and mixed case inside carrier words, then looked for in what comes back.
+Some disclosures are by design (length, order, casing shape); name them in `declared` and they are reported, not
+refuted. A canary counts as found by its first ten letters or digits: in a release of a hundred characters that
+happens by chance with probability below 1e-8.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wordveil.auditing.findings import Finding, Status
+from wordveil.auditing.intervals import lower_bound, upper_bound
+from wordveil.auditing.subjects import TextFunction
+from wordveil.errors import ParameterError
+
+__all__ = ["DISCLOSURES", "TextChecks", "check_text"]
+
+DISCLOSURES = ("unknown words", "digits", "casing", "length", "order")
+"""What a text mechanism may disclose by declaring it."""
+
+BY_CHANCE = 1e-8
+LETTERS = 12
+ENOUGH = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextChecks:
+    """How the texts of the checks are made.
+
+    Attributes:
+        words: Carrier words the mechanism knows, lower case, at least 2, far apart in meaning.
+        declared: Disclosures the mechanism declares; see `DISCLOSURES`.
+        trials: Texts per check, at least 20.
+        alpha: Chance, at most, that an honest mechanism is refuted by a check that counts.
+        seed: For the canaries.
+
+    Raises:
+        ParameterError: If a value is out of range.
+    """
+
+    words: Sequence[str]
+    declared: Collection[str] = ("length", "order")
+    trials: int = 40
+    alpha: float = 1e-6
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.words) < 2:
+            raise ParameterError("words", len(self.words), "must be at least 2 carrier words.")
+        if self.trials < 20:
+            raise ParameterError("trials", self.trials, "must be at least 20.")
+        unknown = sorted(set(self.declared) - set(DISCLOSURES))
+        if unknown:
+            raise ParameterError("declared", unknown, f"must be among {', '.join(DISCLOSURES)}.")
+
+
+def check_text(function: TextFunction, checks: TextChecks) -> list[Finding]:
+    """Return findings on unknown words, digits, casing, length, order and repeated noise.
+
+    Args:
+        function: One text to one released text; called about 10 * trials times.
+        checks: Carriers, declared disclosures, trials, alpha.
+    """
+    run = _Run(function, checks)
+    return [
+        run.planted("unknown words", run.unknown_word),
+        run.planted("digits", run.number),
+        run.casing(),
+        run.length(),
+        run.order(),
+        run.repeats(),
+    ]
+
+
+class _Run:
+    """One round of checks."""
+
+    def __init__(self, function: TextFunction, checks: TextChecks) -> None:
+        self.function, self.checks = function, checks
+        self.generator = np.random.default_rng(checks.seed)
+
+    def release(self, text: str) -> str:
+        return str(self.function(text))
+
+    def carriers(self, n: int) -> list[str]:
+        return [str(word) for word in self.generator.choice(list(self.checks.words), size=n)]
+
+    def _random(self, alphabet: str) -> str:
+        return "".join(self.generator.choice(list(alphabet), size=LETTERS))
+
+    def unknown_word(self) -> str:
+        return self._random(string.ascii_lowercase)
+
+    def number(self) -> str:
+        return self._random(string.digits)
+
+    def finding(self, name: str, found: bool, observed: str, expected: str, alpha: float) -> Finding:
+        status = Status.PASSED
+        if found:
+            status = Status.DISCLOSED if name in self.checks.declared else Status.REFUTED
+        return Finding(check=name, status=status, observed=observed, expected=expected, alpha=alpha)
+
+    def planted(self, name: str, canary: Callable[[], str]) -> Finding:
+        """Look for the canary, or most of it, in the released text."""
+        found = 0
+        for _ in range(self.checks.trials):
+            secret, text = canary(), self.carriers(4)
+            text.insert(int(self.generator.integers(5)), secret)
+            released = self.release(" ".join(text)).casefold()
+            found += secret[:ENOUGH] in released
+        observed = f"{found} of {self.checks.trials} planted canaries came back"
+        chance = BY_CHANCE * self.checks.trials
+        return self.finding(name, found > 0, observed, "none: a canary cannot be guessed", chance)
+
+    def casing(self) -> Finding:
+        """Does the release have the same pattern of capitals as the text, more often than as another text?"""
+        same = other = total = 0
+        for _ in range(self.checks.trials):
+            shapes = self.generator.integers(0, 2, size=(2, 8)).astype(bool)
+            words = [w.upper() if up else w for w, up in zip(self.carriers(8), shapes[0], strict=True)]
+            released = [word for word in self.release(" ".join(words)).split() if any(c.isalpha() for c in word)]
+            for i, word in enumerate(released[:8]):
+                capital = word[:1].isupper()
+                same += capital == bool(shapes[0, i])
+                other += capital == bool(shapes[1, i])
+                total += 1
+        return self._more("casing", same, other, total, "capitals where the text has them", "where another text has")
+
+    def _more(self, name: str, same: int, other: int, total: int, what: str, where: str) -> Finding:
+        if not total:
+            return self.finding(name, False, "nothing was released", "nothing", 0.0)
+        share = self.checks.alpha / 4
+        low, high = float(lower_bound(same, total, share)), float(upper_bound(other, total, share))
+        observed = f"{same} of {total} {what}, {other} of {total} {where}"
+        return self.finding(name, low > high, observed, "equally often", self.checks.alpha)
+
+    def length(self) -> Finding:
+        """Is the number of released words that of the text?"""
+        same = other = 0
+        for _ in range(self.checks.trials):
+            sizes = self.generator.choice(np.arange(2, 30), size=2, replace=False)
+            released = len(self.release(" ".join(self.carriers(int(sizes[0])))).split())
+            same, other = same + (released == sizes[0]), other + (released == sizes[1])
+        return self._more(
+            "length", same, other, self.checks.trials, "releases as long as their text", "as long as another"
+        )
+
+    def order(self) -> Finding:
+        """Does a word marked by its rarity in the text come back at its own place more often than at another?"""
+        marker, filler = str(self.checks.words[0]), str(self.checks.words[1])
+        there = elsewhere = 0
+        for _ in range(self.checks.trials):
+            place, other = (int(i) for i in self.generator.choice(6, size=2, replace=False))
+            text = [filler] * 6
+            text[place] = marker
+            released = self.release(" ".join(text)).casefold().split()
+            there += place < len(released) and released[place] == marker.casefold()
+            elsewhere += other < len(released) and released[other] == marker.casefold()
+        what = f"releases have the marked word at its place, {elsewhere} at another"
+        share = self.checks.alpha / 4
+        low = float(lower_bound(there, self.checks.trials, share))
+        high = float(upper_bound(elsewhere, self.checks.trials, share))
+        observed = f"{there} of {self.checks.trials} {what}"
+        return self.finding("order", low > high, observed, "equally often", self.checks.alpha)
+
+    def repeats(self) -> Finding:
+        """Two releases of one text: are they the same word for word, though its words come out at random?"""
+        words = self.carriers(60)
+        text = " ".join(words)
+        first, again = self.release(text).split(), self.release(text).split()
+        apart = self.release(text).split()
+        identical = first == again == apart and len(first) >= 2
+        changed = sum(a.casefold() != b.casefold() for a, b in zip(first, words, strict=False))
+        bad = identical and changed > 0
+        return self.finding(
+            "noise repeated for the same text",
+            bad,
+            f"three releases of a text of 60 words, {changed} of them replaced, are "
+            + ("the same" if identical else "different"),
+            "different: each release draws afresh",
+            self.checks.alpha,
+        )

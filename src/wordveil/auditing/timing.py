@@ -1,0 +1,77 @@
+"""Does the time a word takes tell which word it was?
+
+Words are timed in rounds, each word once a round in random order, so drift of the machine hits all alike. The first
+half of the rounds chooses the pair that looks most different; the second half tests it with a sign test, exact if
+rounds are independent. A passed check bounds nothing: a finer clock may see more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest
+
+from wordveil.arrays import Float64Array
+from wordveil.auditing.findings import Finding, result
+from wordveil.auditing.intervals import check_alpha
+from wordveil.errors import ParameterError
+
+__all__ = ["check_timing", "measure_times"]
+
+
+def measure_times(work: Callable[[Any], Any], inputs: Sequence[Any], rounds: int, *, seed: int = 0) -> Float64Array:
+    """Return seconds, shape (rounds, len(inputs)): each round runs every input once, in random order."""
+    generator = np.random.default_rng(seed)
+    for private in inputs:
+        work(private)
+    seconds = np.empty((rounds, len(inputs)))
+    for row in seconds:
+        for i in generator.permutation(len(inputs)):
+            start = time.perf_counter_ns()
+            work(inputs[i])
+            row[i] = (time.perf_counter_ns() - start) * 1e-9
+    return seconds
+
+
+def check_timing(
+    work: Callable[[Any], Any], inputs: Sequence[Any], *, rounds: int = 200, alpha: float = 1e-6, seed: int = 0
+) -> Finding:
+    """Test whether some input takes longer than another.
+
+    Args:
+        work: Called with each input; its result is thrown away.
+        inputs: At least 2 private inputs.
+        rounds: At least 100.
+        alpha: Chance, at most, that equal times are called different.
+        seed: For the order.
+
+    Raises:
+        ParameterError: If a number is out of range.
+    """
+    check_alpha(alpha)
+    if len(inputs) < 2 or rounds < 100:
+        raise ParameterError("rounds", (len(inputs), rounds), "must be at least 2 inputs and 100 rounds.")
+    return judge_times(measure_times(work, inputs, rounds, seed=seed), alpha)
+
+
+def judge_times(seconds: Float64Array, alpha: float) -> Finding:
+    """Return the finding for measured times, shape (rounds, inputs); see `check_timing`."""
+    half = len(seconds) // 2
+    medians = np.median(seconds[:half], axis=0)
+    slow, fast = int(medians.argmax()), int(medians.argmin())
+    gap = seconds[half:, slow] - seconds[half:, fast]
+    longer, ties = int((gap > 0).sum()), int((gap == 0).sum())
+    n = len(gap) - ties
+    chance = float(binomtest(longer, n, 0.5, alternative="greater").pvalue) if slow != fast and n else 1.0
+    later = np.median(seconds[half:], axis=0)
+    return result(
+        check="time per word",
+        bad=chance <= alpha,
+        observed=f"input {slow} took longer than input {fast} in {longer} of {n} rounds (median "
+        f"{later[slow] * 1e6:.4g} against {later[fast] * 1e6:.4g} microseconds), chance {chance:.2g}",
+        expected="neither takes longer more often",
+        alpha=alpha,
+    )

@@ -1,0 +1,195 @@
+"""The statistical audit: what it must find, what it must not, and whether its bands hold.
+
+alpha = 1e-9 per statement unless a test says otherwise; a test of soundness may fail with that probability, for
+any seed.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from wordveil.auditing.black_box import audit_pair
+from wordveil.auditing.scorers import Classifier, Frequencies, Gaussians, KnownDensity, NearerInput, Support
+from wordveil.auditing.subjects import OnGrid, Pair, Subject, VectorFunctionSubject, VectorSubject
+from wordveil.errors import ParameterError
+from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
+from wordveil.mechanisms.clipped_laplace import ClippedLaplace
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
+from wordveil.randomness import RandomSource
+
+ALPHA = 1e-9
+
+
+def laplace_subject(d: int, epsilon: float = 1.0, seed: int = 0) -> OnGrid:
+    fitted = MultivariateLaplace(epsilon=epsilon).for_dimensions(d)
+    return OnGrid(VectorSubject(fitted, RandomSource.seeded_for_tests(seed)), np.zeros(d))
+
+
+def line(d: int, distance: float, epsilon: float, delta: float = 0.0) -> Pair:
+    second = np.zeros(d)
+    second[0] = distance
+    return Pair(first=np.zeros(d), second=second, label="line", epsilon=epsilon, delta=delta, distance=distance)
+
+
+def test_one_dimensional_laplace_is_audited_to_95_percent():
+    audit = audit_pair(laplace_subject(1), line(1, 1.0, 1.0), samples=10**6, alpha=ALPHA)
+    assert 0.95 <= audit.epsilon_at_least <= 1.0
+    assert not audit.refuted
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("scale", [0.9, 1.1])
+def test_a_claim_ten_percent_too_small_is_refuted_and_ten_percent_too_large_is_not(seed, scale):
+    audit = audit_pair(laplace_subject(1, seed=seed), line(1, 1.0, scale), samples=200_000, alpha=1e-6)
+    assert audit.refuted == (scale < 1)
+
+
+# Exact values of the profile, computed by two quadratures (d, epsilon * distance, epsilon', delta).
+PROFILE = [(300, 30.0, 5.0, 8.0821017763e-3), (50, 30.0, 15.0, 1.76114882e-2), (10, 10.0, 5.0, 0.262649591)]
+PROFILE += [(3, 2.0, 1.0, 0.166020583), (1, 3.0, 1.0, 1 - math.exp(-1.0))]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(("d", "loss", "epsilon", "delta"), PROFILE)
+def test_the_exact_profile_lies_inside_the_band(d, loss, epsilon, delta, seed):
+    # 16 points from 0 to 1.25 * loss: every epsilon above is one of them.
+    samples = 20_000 if d > 10 else 200_000
+    audit = audit_pair(
+        laplace_subject(d, seed=seed), line(d, loss, loss), samples=samples, alpha=ALPHA, curve_points=16
+    )
+    place = int(np.abs(audit.curve.epsilons - epsilon).argmin())
+    assert audit.curve.epsilons[place] == pytest.approx(epsilon, rel=1e-12)
+    assert audit.curve.lower[place] <= delta <= audit.curve.upper[place]
+    assert np.all(audit.curve.lower <= audit.curve.upper)
+    assert audit.curve.upper[place] - audit.curve.lower[place] < 0.2  # and the band says something
+
+
+def test_the_whole_one_dimensional_curve_lies_inside_the_band():
+    audit = audit_pair(laplace_subject(1), line(1, 3.0, 3.0), samples=100_000, alpha=ALPHA, curve_points=31)
+    exact = np.maximum(0.0, 1 - np.exp((audit.curve.epsilons - 3.0) / 2))
+    assert np.all(audit.curve.lower <= exact)
+    assert np.all(exact <= audit.curve.upper)
+    wrong = np.maximum(0.0, 1 - np.exp((audit.curve.epsilons - 2.7) / 2))
+    assert not np.all((audit.curve.lower <= wrong) & (wrong <= audit.curve.upper))
+
+
+def test_published_truncated_laplace_is_refuted_with_delta_above_95_percent_in_30_seconds():
+    mechanism = TruncatedLaplace(epsilon=0.1, delta=4.0**-300, calibration="published", allow_refuted=True)
+    randomizer = mechanism.for_dimensions(300)
+    row = np.full(300, 1 / math.sqrt(300))
+    pair = Pair(first=row, second=-row, label="diameter", epsilon=0.1, delta=4.0**-300)
+    start = time.perf_counter()
+    subject = OnGrid(VectorSubject(randomizer, RandomSource.seeded_for_tests(3)), row)
+    audit = audit_pair(subject, pair, samples=20_000, alpha=ALPHA)
+    assert time.perf_counter() - start < 30
+    assert audit.refuted
+    assert 0.95 < audit.delta_at_least <= 0.9866 + 1e-4
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        ClippedLaplace(epsilon=2.0),
+        ClippedGaussian(epsilon=1.0, delta=1e-2),
+        TruncatedLaplace(epsilon=1.0, delta=1e-2),
+        TruncatedLaplace(epsilon=1.0, delta=1e-2, calibration="exact"),
+    ],
+)
+@pytest.mark.parametrize("d", [1, 3, 50])
+def test_clipped_mechanisms_keep_their_claims_on_a_diameter(mechanism, d):
+    subject = OnGrid(VectorSubject(mechanism.for_dimensions(d), RandomSource.seeded_for_tests(1)), np.zeros(d))
+    row = np.full(d, 1 / math.sqrt(d))
+    claim = mechanism.for_dimensions(d).guarantee()
+    pair = Pair(first=row, second=-row, label="diameter", epsilon=claim.epsilon, delta=claim.delta)
+    audit = audit_pair(subject, pair, samples=20_000, alpha=ALPHA)
+    assert not audit.refuted
+    if d == 1:  # where nothing concentrates the audit must come near
+        assert audit.epsilon_at_least > 0.5 * claim.epsilon
+
+
+class Coin(Subject):
+    """Randomised response over two answers."""
+
+    name, discrete = "coin", True
+
+    def __init__(self, epsilon: float, seed: int) -> None:
+        self._keep, self._generator = 1 / (1 + math.exp(-epsilon)), np.random.default_rng(seed)
+
+    def sample(self, private, n):
+        return np.where(self._generator.random(n) < self._keep, private, 1 - private)
+
+
+def test_alpha_is_kept_when_it_is_large():
+    # alpha = .05: of 200 honest audits at most 28 may be refuted (binomial tail below 1e-6 above that).
+    pair = Pair(first=0, second=1, label="coin", epsilon=1.0)
+    refuted = sum(audit_pair(Coin(1.0, seed), pair, samples=2000, alpha=0.05).refuted for seed in range(200))
+    assert refuted <= 28
+    low = Pair(first=0, second=1, label="coin", epsilon=0.7)
+    assert all(audit_pair(Coin(1.0, seed), low, samples=20_000, alpha=0.05).refuted for seed in range(20))
+
+
+SCORERS = {
+    "direction": (lambda g, rows: rows + g.normal(size=rows.shape), [Gaussians()]),
+    "width": (lambda g, rows: g.normal(size=rows.shape) * (1 + np.abs(rows[:, :1])), [Gaussians()]),
+    "support": (lambda g, rows: rows + g.uniform(-1, 1, size=rows.shape), [Support()]),
+    "distance": (
+        lambda g, rows: rows + g.laplace(size=rows.shape),
+        [NearerInput(np.zeros(3), np.array([3.0, 0, 0]), 1)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_each_event_family_finds_what_it_is_for(name):
+    noise, scorers = SCORERS[name]
+    generator = np.random.default_rng(4)
+    subject = VectorFunctionSubject(lambda rows: noise(generator, rows))
+    audit = audit_pair(subject, line(3, 3.0, 0.2), samples=20_000, alpha=ALPHA, scorers=scorers)
+    assert audit.refuted
+    assert audit.epsilon_at_least > 1.0
+
+
+def test_a_classifier_finds_a_difference_that_moments_do_not():
+    pytest.importorskip("sklearn", reason="needs the extra audit")
+    generator = np.random.default_rng(5)
+
+    def ring(rows):
+        # Same mean and covariance under both inputs: a ring against two rings.
+        inner = rows[:, 0] == 0
+        radius = np.where(inner, 1.0, np.where(generator.random(len(rows)) < 0.5, 0.6, math.sqrt(2 - 0.36)))
+        angle = generator.random(len(rows)) * 2 * math.pi
+        return (radius * np.stack([np.cos(angle), np.sin(angle)]) + generator.normal(size=(2, len(rows))) * 0.05).T
+
+    subject = VectorFunctionSubject(ring)
+    pair = Pair(first=np.zeros(2), second=np.ones(2), label="rings", epsilon=1.0)
+    audit = audit_pair(subject, pair, samples=8000, alpha=ALPHA, scorers=[Classifier()])
+    assert audit.refuted
+    assert audit.delta_event.scorer == "trained classifier"
+
+
+def test_frequencies_score_unseen_outputs_neutrally():
+    score = Frequencies().fit(np.array([1, 1, 2]), np.array([2, 2, 2]))
+    values = score(np.array([1, 2, 9]))
+    assert values[0] > 0 > values[1]
+    assert values[2] == 0.0
+
+
+def test_impossible_outputs_have_infinite_likelihood_ratio():
+    mechanism = TruncatedLaplace(epsilon=1.0, delta=0.1, clip_norm=1.0)
+    fitted = mechanism.for_dimensions(1)
+    subject = VectorSubject(fitted, RandomSource.seeded_for_tests(0))
+    pair = Pair(first=np.array([1.0]), second=np.array([-1.0]), label="ends", epsilon=1.0, delta=0.1)
+    ratio = KnownDensity(subject.log_ratio(pair)).fit(np.empty((0, 1)), np.empty((0, 1)))
+    edge = fitted.half_width
+    assert ratio(np.array([[1.0 + edge - 0.01], [-1.0 - edge + 0.01], [0.0]])).tolist() == [math.inf, -math.inf, 0.0]
+
+
+@pytest.mark.parametrize(("samples", "alpha"), [(100, 0.1), (1000, 0.0), (1000, 1.0)])
+def test_parameters_are_checked(samples, alpha):
+    with pytest.raises(ParameterError, match="must be"):
+        audit_pair(Coin(1.0, 0), Pair(first=0, second=1, label="", epsilon=1.0), samples=samples, alpha=alpha)

@@ -1,0 +1,60 @@
+"""Clopper-Pearson bounds against their definition, and what counts prove."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from wordveil.auditing.intervals import EventCounts, lower_bound, upper_bound
+from wordveil.errors import ParameterError
+
+
+@given(n=st.integers(1, 500), share=st.floats(0, 1), alpha=st.sampled_from([0.2, 1e-3, 1e-9]))
+def test_bounds_are_where_the_binomial_tail_is_alpha(n, share, alpha):
+    k = round(share * n)
+    low, high = float(lower_bound(k, n, alpha)), float(upper_bound(k, n, alpha))
+    assert low <= k / n <= high
+    if k > 0:
+        assert binom.sf(k - 1, n, low) == pytest.approx(alpha, rel=1e-6)
+    else:
+        assert low == 0.0
+    if k < n:
+        assert binom.cdf(k, n, high) == pytest.approx(alpha, rel=1e-6)
+    else:
+        assert high == 1.0
+
+
+@pytest.mark.parametrize("p", [0.001, 0.03, 0.5, 0.97])
+@pytest.mark.parametrize("n", [50, 1000])
+def test_coverage_is_exactly_at_least_promised(p, n):
+    alpha = 0.01
+    wrong = sum(binom.pmf(k, n, p) for k in range(n + 1) if float(lower_bound(k, n, alpha)) > p)
+    assert wrong <= alpha
+    wrong = sum(binom.pmf(k, n, p) for k in range(n + 1) if float(upper_bound(k, n, alpha)) < p)
+    assert wrong <= alpha
+
+
+@given(a=st.integers(0, 1000), b=st.integers(0, 1000), delta=st.floats(0, 0.5))
+def test_epsilon_and_delta_are_two_views_of_one_inequality(a, b, delta):
+    counts = EventCounts(hits_first=a, hits_second=b, n=1000, alpha=1e-3)
+    epsilon = counts.epsilon_at_least(delta)
+    if epsilon > 0:
+        assert counts.delta_at_least(epsilon) == pytest.approx(delta, abs=1e-9)
+        assert counts.delta_at_least(epsilon * 0.99) >= delta
+    assert counts.delta_at_least(800.0) == 0.0
+
+
+def test_no_hit_under_the_second_input_still_leaves_room():
+    counts = EventCounts(hits_first=1000, hits_second=0, n=1000, alpha=2e-3)
+    assert counts.second_at_most == pytest.approx(1 - 1e-3 ** (1 / 1000))
+    assert counts.epsilon_at_least() == pytest.approx(math.log(counts.first_at_least / counts.second_at_most))
+
+
+@pytest.mark.parametrize("bad", [{"hits_first": 11}, {"hits_second": -1}, {"n": 0}, {"alpha": 0.0}])
+def test_impossible_counts_are_refused(bad):
+    with pytest.raises(ParameterError, match="must"):
+        EventCounts(**({"hits_first": 1, "hits_second": 1, "n": 10, "alpha": 0.1} | bad))

@@ -1,0 +1,194 @@
+"""Side doors, timing, the float attack, and freshness of wordveil's own mechanisms."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wordveil.auditing.float_attack import check_float_bits, possible_words
+from wordveil.auditing.reuse import check_reuse
+from wordveil.auditing.side_doors import PLACES, check_side_doors
+from wordveil.auditing.subjects import Subject, VectorFunctionSubject, VectorSubject, WordSubject
+from wordveil.auditing.text_leaks import TextChecks, check_text
+from wordveil.auditing.timing import check_timing, judge_times
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil.mechanisms.santext import SanText
+from wordveil.randomness import RandomSource
+from wordveil.sanitizer import Sanitizer
+
+
+def log_it(text: str) -> str:
+    logging.getLogger("package.inner").debug("token %s", text)
+    return "x"
+
+
+def warn_it(text: str) -> str:
+    warnings.warn(f"odd token {text!r}", UserWarning, stacklevel=1)
+    return "x"
+
+
+def print_it(text: str) -> str:
+    print(text.encode("utf-8", "replace"), file=sys.stderr)
+    return "x"
+
+
+def raise_it(text: str) -> str:
+    try:
+        {}[text]
+    except KeyError as problem:
+        raise RuntimeError("lookup failed") from problem
+    return "x"
+
+
+def file_it(text: str) -> str:
+    Path("cache-" + text.encode("ascii", "ignore").hex()[:8]).write_text(
+        text.split("\x00")[0].encode("ascii", "ignore").decode()
+    )
+    return "x"
+
+
+def name_it(text: str) -> str:
+    Path("".join(c for c in text if c.isalpha() and c.isascii())[:40]).touch()
+    return "x"
+
+
+@pytest.mark.parametrize(
+    ("function", "place"),
+    [
+        (log_it, "logs"),
+        (warn_it, "warnings"),
+        (print_it, "standard output"),
+        (raise_it, "errors"),
+        (file_it, "files and file names"),
+        (name_it, "files and file names"),
+    ],
+)
+def test_each_side_door_is_found_and_only_that_one(function, place):
+    findings = check_side_doors(function)
+    assert {f.check for f in findings if f.refuted} == {f"private text in {place}"}
+    assert len(findings) == len(PLACES)
+
+
+def test_a_silent_callable_passes_and_the_working_folder_is_kept():
+    before = Path.cwd()
+    assert not any(f.refuted for f in check_side_doors(lambda text: "x"))
+    assert Path.cwd() == before
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> Embeddings:
+    rng = np.random.default_rng(8)
+    words = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me") for b in ("ra", "sto", "ti", "vel")]
+    return Embeddings.from_arrays(words, rng.normal(size=(20, 6)), candidate_rule="all")
+
+
+def test_the_sanitizer_passes_every_text_check_but_for_what_it_declares(vocabulary):
+    sanitizer = Sanitizer(vocabulary, SanText(epsilon=0.5))
+
+    def function(text: str) -> str:
+        return str(sanitizer(text).text)
+
+    checks = TextChecks(words=list(vocabulary.words), declared=("length", "order"), alpha=1e-9)
+    assert not [f for f in check_text(function, checks) if f.refuted]
+    assert not [f for f in check_side_doors(function) if f.refuted]
+
+
+def test_undeclared_disclosures_are_refuted_and_declared_ones_are_reported(vocabulary):
+    words = list(vocabulary.words)
+    statuses = {}
+    for declared in ((), ("length",)):
+        found = check_text(
+            lambda text: " ".join(words[0] for _ in text.split()), TextChecks(words=words, declared=declared)
+        )
+        statuses[declared] = next(f.status.value for f in found if f.check == "length")
+    assert statuses == {(): "refuted", ("length",): "disclosed"}
+    with pytest.raises(ParameterError, match="must be among"):
+        TextChecks(words=words, declared=("colour",))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(3))
+def test_float_bits_give_the_word_away_without_the_grid_and_nothing_with_it(kind, seed):
+    rng = np.random.default_rng(seed)
+    words = (rng.normal(size=(3000, 100)) * 0.4).astype(np.float32)
+    true = int(rng.integers(3000))
+    direction = rng.normal(size=100)
+    noise = (direction / np.linalg.norm(direction) * rng.gamma(100, 1 / 10)).astype(kind)
+    released = words[true].astype(kind) + noise
+    left = possible_words(released, words)
+    assert true in left
+    assert len(left) <= 5
+    rounded = np.rint(released * kind(2**10)) / kind(2**10)
+    assert len(possible_words(rounded, words, grid=2**-10)) == 3000
+
+
+def test_the_attack_as_a_check():
+    fitted = MultivariateLaplace(epsilon=10.0).for_dimensions(100)
+    source = RandomSource.seeded_for_tests(0)
+    words = (np.random.default_rng(1).normal(size=(1000, 100)) * 0.4).astype(np.float32)
+
+    def raw(rows):
+        return fitted.release(rows, source)
+
+    def rounded(rows):
+        return np.rint(raw(rows) * 2**16) / 2**16
+
+    assert check_float_bits(raw, words, range(4)).refuted
+    assert not check_float_bits(rounded, words, range(4), grid=2**-16).refuted
+    with pytest.raises(ParameterError, match="one entry per column"):
+        possible_words(np.zeros(3), np.zeros((5, 4)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_wordveils_own_noise_is_fresh_in_batches_calls_and_forks(vocabulary, seed):
+    source = RandomSource.seeded_for_tests(seed)
+    vectors = VectorSubject(MultivariateLaplace(epsilon=1.0).for_dimensions(4), source)
+    chosen = WordSubject(SanText(epsilon=0.5).fit(vocabulary), source)
+    for subject, private in ((vectors, np.zeros(4)), (chosen, 3)):
+        findings = check_reuse(subject, private, alpha=1e-9)
+        assert [f.status.value for f in findings] == ["passed"] * 3
+
+
+class ForkedWords(Subject):
+    """A process-wide generator, as after a fork of a server."""
+
+    name, discrete = "forked words", True
+
+    def __init__(self) -> None:
+        self._generator = np.random.default_rng(0)
+
+    def sample(self, private, n):
+        return self._generator.integers(0, 50, n)
+
+
+def test_generators_that_forks_share_are_found():
+    generator = np.random.default_rng(0)
+    vectors = VectorFunctionSubject(lambda rows: rows + generator.laplace(size=rows.shape))
+    for subject, private in ((vectors, np.zeros(2)), (ForkedWords(), 0)):
+        found = {f.check for f in check_reuse(subject, private, alpha=1e-9) if f.refuted}
+        assert found == {"noise repeated after a fork"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+def test_times_are_judged_by_their_second_half(seed, shift):
+    # Log-normal times, one input slower by half a standard deviation; equal ones accused with chance 1e-6 at most.
+    rng = np.random.default_rng(seed)
+    seconds = np.exp(rng.normal(size=(4000, 6))) * np.where(np.arange(6) == 3, np.exp(shift), 1.0)
+    assert judge_times(seconds, 1e-6).refuted == (shift > 0)
+
+
+def test_a_rejection_loop_shows_in_the_clock():
+    def work(n: int) -> None:
+        sum(range(n))
+
+    assert check_timing(work, [100, 20_000], rounds=100).refuted
+    with pytest.raises(ParameterError, match="100 rounds"):
+        check_timing(work, [1, 2], rounds=10)

@@ -1,0 +1,215 @@
+"""Whole audits: verdicts, exit codes, reports, foreign mechanisms by path."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from wordveil.auditing.adapters import load_mechanism
+from wordveil.auditing.runner import AuditOptions, audit, audit_mechanism
+from wordveil.decoding.decoded import Decoded
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError, RefutedClaimError, WordveilError
+from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
+from wordveil.mechanisms.clipped_laplace import ClippedLaplace
+from wordveil.mechanisms.jaccard import Jaccard
+from wordveil.mechanisms.mahalanobis import Mahalanobis
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil.mechanisms.nadp import NADP
+from wordveil.mechanisms.projection import Projection
+from wordveil.mechanisms.santext import SanText
+from wordveil.mechanisms.tem import TEM
+from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
+
+QUICK = AuditOptions(samples=4000, pairs=4, alpha=1e-9, curve_points=8)
+
+
+def table(v: int, d: int, seed: int = 0) -> Embeddings:
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(v, d)) * np.where(rng.random(v) < 0.5, 1.0, 0.3)[:, None]
+    return Embeddings.from_arrays([f"w{i}" for i in range(v)], rows, candidate_rule="all")
+
+
+SMALL = table(120, 6)
+
+HONEST = [
+    MultivariateLaplace(epsilon=2.0),
+    Mahalanobis(epsilon=2.0),
+    ClippedLaplace(epsilon=2.0),
+    ClippedGaussian(epsilon=1.0),
+    TruncatedLaplace(epsilon=1.0),
+    Projection(epsilon=2.0, dimensions=3),
+    NADP(epsilon=1.0),
+    SanText(epsilon=2.0),
+    TEM(epsilon=2.0),
+    Decoded(mechanism=MultivariateLaplace(epsilon=2.0)),
+    Decoded(mechanism=ClippedGaussian(epsilon=2.0)),
+]
+
+
+@pytest.mark.parametrize("mechanism", HONEST, ids=lambda m: m.name)
+def test_every_default_mechanism_passes(mechanism):
+    report = audit_mechanism(mechanism, embeddings=SMALL, options=QUICK)
+    assert not report.refuted, report.summary_lines()
+    assert report.exit_code == 0
+    assert report.pairs
+    assert all(f.status.value in ("passed", "skipped") for f in report.findings)
+
+
+def test_published_truncated_laplace_prints_refuted_and_exits_1(monkeypatch):
+    from wordveil import names
+
+    monkeypatch.setitem(names.MECHANISMS, "truncated-laplace", "TruncatedLaplace")
+    monkeypatch.setitem(names.EXPORTS, "TruncatedLaplace", "wordveil.mechanisms.truncated_laplace")
+    parameters = {"epsilon": 0.1, "delta": 4.0**-300, "calibration": "published"}
+    with pytest.raises(RefutedClaimError, match="allow_refuted"):
+        audit("truncated-laplace", dimensions=300, parameters=parameters)
+    report = audit("truncated-laplace", dimensions=300, parameters={**parameters, "allow_refuted": True})
+    assert report.exit_code == 1
+    lines = report.summary_lines()
+    assert lines[0].startswith("REFUTED: truncated-laplace(")
+    worst = max(pair.delta_at_least for pair in report.pairs)
+    assert worst > 0.95
+    assert any("confidence 1 - " in line and "claimed (0.1, 2.41e-181)" in line for line in lines)
+
+
+def test_jaccard_is_refuted_with_delta_above_99_percent():
+    rng = np.random.default_rng(3)
+    rows = np.concatenate([rng.normal(size=(60, 300)), rng.normal(size=(60, 300)) * 2 + 1.0])
+    words = Embeddings.from_arrays([f"w{i}" for i in range(120)], rows, candidate_rule="all")
+    options = AuditOptions(samples=20_000, pairs=3, curve_points=0, seed=1)
+    report = audit_mechanism(Jaccard(epsilon=1.0, allow_refuted=True), embeddings=words, options=options)
+    assert report.refuted
+    assert report.pairs[0].pair.label.startswith("widest and narrowest noise")
+    assert report.pairs[0].delta_at_least > 0.99
+
+
+class NoLinks(HTMLParser):
+    """Fails on anything that would fetch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        assert not {"src", "href", "srcset", "action"} & {name for name, _ in attrs}
+        assert tag not in ("script", "link", "img", "iframe")
+
+
+def test_reports_are_complete_offline_and_repeatable():
+    options = AuditOptions(samples=4000, pairs=3, seed=5)
+    first, again = (audit_mechanism(TEM(epsilon=2.0), embeddings=SMALL, options=options) for _ in range(2))
+    # A forked child gets a fresh key whatever the seed: all but that check repeats.
+    assert [p.as_dict() for p in first.pairs] == [p.as_dict() for p in again.pairs]
+    assert first.findings[:2] == again.findings[:2]
+    data = json.loads(first.to_json())
+    assert data["refuted"] is False
+    assert data["exact"]["holds"] is True
+    assert len(data["pairs"]) == 3
+    assert data["pairs"][0]["delta_event"]["samples_each"] == 2000
+    page = NoLinks()
+    page.feed(first.to_html())
+    assert "svg" in page.tags
+    assert page.tags.count("polyline") >= 2
+    assert "http" not in first.to_html()
+
+
+def test_infinite_numbers_are_valid_json():
+    def cut(rows):
+        return np.sign(rows) + np.random.default_rng().uniform(-0.4, 0.4, rows.shape)
+
+    report = audit_mechanism(cut, kind="vectors", dimensions=1, claim={"epsilon": 1.0}, options=QUICK)
+    assert report.refuted
+    assert json.loads(report.to_json())["refuted"] is True
+
+
+MODULE = """
+import numpy as np
+
+class HalfNoise:
+    epsilon = 1.0
+    def __init__(self, epsilon=1.0, scale=0.5):
+        self.epsilon, self.scale = epsilon, scale
+        self._generator = np.random.default_rng()
+    def vectors(self, rows):
+        return np.rint((rows + self._generator.laplace(size=rows.shape) * self.scale / self.epsilon) * 2**20) / 2**20
+
+class Coin:
+    epsilon, delta = 1.0, 0.0
+    def text(self, text):
+        keep = np.random.default_rng().random() < self.keep
+        return text if keep else {"yes": "no", "no": "yes"}[text]
+
+class Honest(Coin):
+    keep = 1 / (1 + np.exp(-1.0))
+
+class Leaky(Coin):
+    keep = 0.9
+
+def wrong():
+    return 1
+
+broken_guarantee = type("G", (), {"vectors": staticmethod(lambda r: r), "guarantee": lambda self: 3})()
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    (tmp_path / "someones_mechanisms.py").write_text(textwrap.dedent(MODULE))
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "someones_mechanisms"
+    sys.modules.pop("someones_mechanisms", None)
+
+
+@pytest.mark.parametrize(("scale", "refuted"), [(0.5, True), (1.0, False)])
+def test_a_python_path_to_a_vector_mechanism(module, scale, refuted):
+    report = audit(
+        f"{module}:HalfNoise",
+        dimensions=1,
+        parameters={"epsilon": 2.0, "scale": scale},
+        options=AuditOptions(samples=40_000, alpha=1e-9),
+    )
+    # A generator of NumPy repeats after a fork: that is found in both, the small noise in one.
+    assert any(pair.refuted for pair in report.pairs) == refuted
+    assert {f.check for f in report.findings if f.refuted} == {"noise repeated after a fork"}
+
+
+@pytest.mark.parametrize(("name", "refuted"), [("Honest", False), ("Leaky", True)])
+def test_a_python_path_to_a_text_mechanism(module, name, refuted):
+    options = AuditOptions(samples=4000, alpha=1e-9, curve_points=0)
+    report = audit(f"{module}:{name}", texts=("yes", "no"), options=options)
+    assert report.refuted == refuted
+    assert report.exit_code == int(refuted)
+
+
+def test_what_cannot_be_audited_is_named(module):
+    with pytest.raises(ParameterError, match="must be one of"):
+        load_mechanism("no-such", {})
+    with pytest.raises(ParameterError, match="cannot be loaded"):
+        load_mechanism("no_such_module:X", {})
+    with pytest.raises(ParameterError, match="are not taken by santext"):
+        load_mechanism("santext", {"epsilon": 1.0, "clip_norm": 2.0})
+    with pytest.raises(ParameterError, match="'vectors' or 'text'"):
+        audit(f"{module}:wrong", dimensions=2)
+    with pytest.raises(WordveilError, match="guarantee"):
+        audit(f"{module}:broken_guarantee", dimensions=2)
+    with pytest.raises(ParameterError, match="word mechanism"):
+        audit_mechanism(SanText(epsilon=1.0))
+    with pytest.raises(ParameterError, match="samples"):
+        AuditOptions(samples=10)
+
+
+def test_nothing_claimed_is_nothing_refuted_but_bounds_are_given():
+    generator = np.random.default_rng(0)
+    report = audit_mechanism(
+        lambda text: text if generator.random() < 0.9 else "other", kind="text", texts=("a", "b"), options=QUICK
+    )
+    assert "nothing is claimed" in report.claim
+    assert not any(pair.refuted for pair in report.pairs)
+    assert report.pairs[0].epsilon_at_least > 2.0
