@@ -1,0 +1,133 @@
+"""Rank softmax: a near neighbour of the nearest word, with probability falling by its rank."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.decoding.base import DECODER_LANE, Decoder, FittedDecoder
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
+from wordveil.kernels.nearest import NearestWords
+from wordveil.mechanisms.base import Progress
+from wordveil.randomness import Draws, Stream
+
+__all__ = ["FittedRankSoftmax", "RankSoftmax", "truncated_geometric"]
+
+UNIFORM = 2.0**-60  # below this decay * v the law is uniform to float64
+NEAR = 256  # ranks up to here are found by the screened search, later ones by whole rows of distances
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankSoftmax(Decoder):
+    """Find the word x* nearest to the noisy vector; output its i-th nearest with probability ~ exp(-c epsilon i).
+
+    i = 0 is x* itself, and i runs over all candidates: a truncated geometric law. The true word plays no part.
+
+    Guarantee:
+        Post-processing: the guarantee of the vectors stands, whatever epsilon and c are here.
+
+    Attributes:
+        epsilon: The epsilon of the mechanism whose vectors are decoded, in (0, inf).
+        c: Public; how fast the law falls, in [0, inf). 0 is uniform over all candidates. The default is the paper's
+            for GloVe of 300 dimensions; tune it on public data with `tune_rank_softmax`.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+
+    Reference:
+        Asghar, Carpentier, Zhao, Kaafar (2025), d_X-Privacy for Text and the Curse of Dimensionality, section 7.
+    """
+
+    name: ClassVar[str] = "rank-softmax"
+    paper: ClassVar[str] = "Asghar et al. 2025, section 7"
+    epsilon: float
+    c: float = 0.04
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
+            raise ParameterError("epsilon", self.epsilon, "must be in (0, inf).")
+        if not (math.isfinite(self.c) and self.c >= 0):
+            raise ParameterError("c", self.c, "must be in [0, inf).")
+
+    def fit(self, embeddings: Embeddings) -> FittedRankSoftmax:
+        return FittedRankSoftmax(
+            decay=self.c * self.epsilon,
+            vectors=embeddings.vectors,
+            words=NearestWords(embeddings.vectors, embeddings.candidates),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedRankSoftmax(FittedDecoder):
+    """Rank-softmax decoding over one vocabulary's candidates.
+
+    Attributes:
+        decay: c * epsilon.
+        vectors: The vocabulary's table, shape (v, d).
+        words: The search for nearest candidates.
+    """
+
+    draw_width: ClassVar[int] = 1
+    draw_arrays: ClassVar[int] = 1
+    decay: float
+    vectors: NDArray[np.float32] = field(repr=False, compare=False)
+    words: NearestWords = field(repr=False, compare=False)
+
+    def sample(self, stream: Stream, n: int) -> Draws:
+        return (stream.lane(DECODER_LANE).random(n),)
+
+    def decode(
+        self, vectors: Float64Array, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
+    ) -> IdArray:
+        nearest = self.words.nearest(vectors, threads=threads, progress=progress)
+        ranks = truncated_geometric(draws[0], self.decay, len(self.words.outputs))
+        return self.neighbours(nearest, ranks, threads=threads)
+
+    def neighbours(self, nearest: IdArray, ranks: NDArray[np.int64], *, threads: int | None = None) -> IdArray:
+        """Return for each candidate x* its neighbour of the given rank, shape (n,); rank 0 is x* itself.
+
+        The neighbours of one x* are found once for all the rows that share it.
+        """
+        answer = np.array(nearest, dtype=np.int32)
+        near = (ranks > 0) & (ranks < NEAR)
+        if near.any():
+            centres, place = np.unique(nearest[near], return_inverse=True)
+            lists = self.words.top(self.vectors[centres], int(ranks[near].max()) + 1, threads=threads)[0]
+            answer[near] = lists[place, ranks[near]]
+        far = np.flatnonzero(ranks >= NEAR)
+        far = far[np.argsort(nearest[far], kind="stable")]
+        centres, starts = np.unique(nearest[far], return_index=True)
+        for centre, low, high in zip(centres, starts, [*starts[1:], len(far)], strict=False):
+            rows = far[low:high]
+            answer[rows] = self._ordered(int(centre))[ranks[rows]]
+        return answer
+
+    def _ordered(self, centre: int) -> IdArray:
+        """Return all candidates by distance from one word, lowest id on ties."""
+        difference = self.vectors[centre].astype(np.float64) - self.vectors[self.words.outputs]
+        squared = np.einsum("ij,ij->i", difference, difference)
+        return np.asarray(self.words.outputs[np.argsort(squared, kind="stable")])
+
+
+def truncated_geometric(uniforms: Float64Array, decay: float, v: int) -> NDArray[np.int64]:
+    """Turn uniforms into ranks in [0, v) with probability proportional to exp(-decay * rank), by inversion.
+
+    i = floor(log1p(-U (1 - q^v))/log q), q = exp(-decay); decay = 0 is uniform.
+
+    Args:
+        uniforms: In [0, 1), shape (n,).
+        decay: -ln q, in [0, inf).
+        v: Number of ranks, at least 1.
+
+    Returns:
+        Shape (n,), int64.
+    """
+    even = decay * v < UNIFORM
+    places = uniforms * v if even else -np.log1p(uniforms * math.expm1(-decay * v)) / decay
+    return np.asarray(np.minimum(np.floor(places), v - 1).astype(np.int64))

@@ -1,0 +1,88 @@
+"""Vickrey: the nearest or the second nearest word, at odds set by their distances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.decoding.base import DECODER_LANE, Decoder, FittedDecoder
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
+from wordveil.kernels.nearest import NearestWords
+from wordveil.mechanisms.base import Progress
+from wordveil.randomness import Draws, Stream
+
+__all__ = ["FittedVickrey", "Vickrey", "first_probability"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vickrey(Decoder):
+    """Output the nearest word with probability (1-t) dist2/(t dist1 + (1-t) dist2), else the second nearest.
+
+    dist1 <= dist2 are their Euclidean distances from the noisy vector. Where the fraction is 0/0 (both distances are
+    0, or t = 1 and dist1 = 0) the nearest word is output.
+
+    Guarantee:
+        Post-processing: the guarantee of the vectors stands.
+
+    Attributes:
+        t: Public; 0 is nearest decoding, 1 always gives the second nearest. In [0, 1].
+
+    Raises:
+        ParameterError: If t is outside [0, 1].
+
+    Edge cases:
+        With one candidate it is always output.
+
+    Reference:
+        Xu, Aggarwal, Feyisetan, Teissier (2021), On a Utilitarian Approach to Privacy Preserving Text Generation,
+        Algorithm 2.
+    """
+
+    name: ClassVar[str] = "vickrey"
+    paper: ClassVar[str] = "Xu et al. 2021, Algorithm 2"
+    t: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.t <= 1:
+            raise ParameterError("t", self.t, "must be in [0, 1].")
+
+    def fit(self, embeddings: Embeddings) -> FittedVickrey:
+        return FittedVickrey(t=self.t, words=NearestWords(embeddings.vectors, embeddings.candidates))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedVickrey(FittedDecoder):
+    """Vickrey decoding over one vocabulary's candidates."""
+
+    draw_width: ClassVar[int] = 1
+    draw_arrays: ClassVar[int] = 1
+    t: float
+    words: NearestWords = field(repr=False, compare=False)
+
+    def sample(self, stream: Stream, n: int) -> Draws:
+        return (stream.lane(DECODER_LANE).random(n),)
+
+    def decode(
+        self, vectors: Float64Array, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
+    ) -> IdArray:
+        if len(self.words.outputs) == 1:
+            return self.words.nearest(vectors, threads=threads, progress=progress)
+        ids, distances = self.words.top(vectors, 2, threads=threads, progress=progress)
+        first = draws[0] < first_probability(distances[:, 0], distances[:, 1], self.t)
+        return np.where(first, ids[:, 0], ids[:, 1]).astype(np.int32)
+
+
+def first_probability(nearer: Float64Array, farther: Float64Array, t: float) -> Float64Array:
+    """Return the probability of the nearest word, shape (n,); 1 where the formula is 0/0.
+
+    Args:
+        nearer: Distances of the nearest words, shape (n,).
+        farther: Distances of the second nearest, shape (n,).
+        t: In [0, 1].
+    """
+    whole = t * nearer + (1 - t) * farther
+    return np.where(whole > 0, (1 - t) * farther / np.where(whole > 0, whole, 1.0), 1.0)

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from wordveil.decoding import rank_softmax
+from wordveil.decoding.rank_softmax import RankSoftmax, truncated_geometric
+from wordveil.decoding.rank_tuning import tune_rank_softmax
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil.mechanisms.projection import Projection
+from wordveil.randomness import RandomSource
+
+ALPHA = 1e-9
+
+
+def table(v: int, d: int = 3, seed: int = 0, twins: int = 0) -> Embeddings:
+    rows = np.random.default_rng(seed).standard_normal((v, d))
+    rows[v - twins :] = rows[:twins]
+    return Embeddings.from_arrays([f"w{i}" for i in range(v)], rows, candidate_rule="all")
+
+
+def law(decay: float, v: int) -> np.ndarray:
+    weights = np.exp(-decay * np.arange(v))
+    return weights / weights.sum()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0.0, 5.0), st.integers(1, 400))
+def test_a_quantile_grid_reproduces_the_law_exactly(decay, v):
+    n = 20_000
+    ranks = truncated_geometric((np.arange(n) + 0.5) / n, decay, v)
+    assert np.all(np.diff(ranks) >= 0)
+    assert ranks.min() >= 0
+    assert ranks.max() < v
+    cumulative = np.searchsorted(ranks, np.arange(v), side="right") / n
+    assert np.allclose(cumulative, np.cumsum(law(decay, v)), atol=1 / n)
+
+
+def test_extreme_decays():
+    edge = np.array([0.0, 0.5, 1 - 2.0**-53])
+    assert truncated_geometric(edge, 0.0, 10).tolist() == [0, 5, 9]
+    assert truncated_geometric(edge, 1e-300, 10).tolist() == [0, 5, 9]
+    assert truncated_geometric(edge, 1e6, 10).tolist() == [0, 0, 0]
+    assert truncated_geometric(edge, 1.0, 1).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("twins", [0, 7])
+def test_every_rank_is_the_oracles_on_both_paths(monkeypatch, twins):
+    monkeypatch.setattr(rank_softmax, "NEAR", 20)
+    embeddings = table(60, twins=twins).without_outputs(["w5", "w6"])
+    fitted = RankSoftmax(epsilon=1.0).fit(embeddings)
+    candidates = embeddings.candidates
+    first = candidates[embeddings.canonical[candidates] == candidates]
+    centres = np.repeat(first, len(candidates))
+    ranks = np.tile(np.arange(len(candidates)), len(first))
+    rows = embeddings.vectors.astype(np.float64)
+    expected = []
+    for centre in first:
+        distance = ((rows[candidates] - rows[centre]) ** 2).sum(axis=1)
+        expected += [int(candidates[i]) for i in sorted(range(len(candidates)), key=lambda i: (distance[i], i))]
+    assert fitted.neighbours(centres, ranks).tolist() == expected
+
+
+def test_the_output_is_ranked_from_the_nearest_word_and_follows_the_law():
+    n, embeddings = 20_000, table(30)
+    fitted = RankSoftmax(epsilon=2.0, c=0.1).fit(embeddings)
+    noisy = np.repeat(embeddings.vectors[[4]].astype(np.float64) + 1e-3, n, axis=0)
+    ids = fitted.decode(noisy, fitted.sample(RandomSource.seeded_for_tests(0).stream("x"), n))
+    distance = np.linalg.norm(embeddings.vectors.astype(float) - embeddings.vectors[4], axis=1)
+    counts = np.bincount(ids, minlength=30)[np.argsort(distance)]
+    assert stats.chisquare(counts, n * law(0.2, 30)).pvalue >= ALPHA
+    for scale in (0.9, 1.1):
+        assert stats.chisquare(counts, n * law(0.2 * scale, 30)).pvalue < ALPHA
+
+
+def test_a_steep_law_is_nearest_decoding_and_nothing_decodes_to_nothing():
+    embeddings = table(30)
+    fitted = RankSoftmax(epsilon=1.0, c=1e4).fit(embeddings)
+    draws = fitted.sample(RandomSource.seeded_for_tests(0).stream("x"), 30)
+    assert fitted.decode(embeddings.vectors.astype(np.float64), draws).tolist() == list(range(30))
+    assert fitted.decode(np.empty((0, 3)), (np.empty(0),)).shape == (0,)
+
+
+@pytest.mark.parametrize("bad", [{"epsilon": 0.0}, {"epsilon": math.inf}, {"epsilon": 1.0, "c": -1.0}])
+def test_parameters_outside_their_domain_are_refused(bad):
+    with pytest.raises(ParameterError, match="must be in"):
+        RankSoftmax(**bad)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [lambda e: MultivariateLaplace(epsilon=e), lambda e: Projection(epsilon=e, dimensions=2, sensitivity="spectral")],
+)
+def test_tuned_shares_equal_what_decoding_draws(mechanism):
+    embeddings = table(40)
+    epsilons, c = (3.0, 8.0), 0.2
+    tuned = tune_rank_softmax(mechanism, embeddings, epsilons, grid=[c], sample=40, neighbours=5)
+    repeats = 400
+    for column, epsilon in enumerate(epsilons):
+        randomizer = mechanism(epsilon).fit(embeddings)
+        stream = RandomSource.seeded_for_tests(0).stream(f"{epsilon}")
+        noisy = randomizer.randomize(embeddings.vectors, randomizer.sample(stream, 40))
+        decoder = RankSoftmax(epsilon=epsilon, c=c).fit(randomizer.decoding_space(embeddings))
+        uniforms = np.repeat((np.arange(repeats) + 0.5) / repeats, 40)
+        ids = decoder.decode(np.tile(noisy, (repeats, 1)), (uniforms,)).reshape(repeats, 40)
+        distance = np.linalg.norm(embeddings.vectors[:, None].astype(float) - embeddings.vectors[None], axis=2)
+        near = np.argsort(distance, axis=1)[:, 1:6]
+        assert (ids == np.arange(40)).mean() == pytest.approx(tuned.original[0][column], abs=2 / repeats)
+        assert (ids[:, :, None] == near[None]).any(axis=2).mean() == pytest.approx(
+            tuned.near[0][column], abs=6 / repeats
+        )
+
+
+def test_tuning_picks_the_best_of_the_grid():
+    tuned = tune_rank_softmax(
+        lambda e: MultivariateLaplace(epsilon=e), table(200), [20.0], grid=[1e-4, 0.02, 5.0], neighbours=20
+    )
+    assert tuned.c == 0.02
+    assert tuned.near[1][0] == max(row[0] for row in tuned.near)
+    with pytest.raises(ParameterError, match="grid"):
+        tune_rank_softmax(lambda e: MultivariateLaplace(epsilon=e), table(9), [1.0], grid=[])
