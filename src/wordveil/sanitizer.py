@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from wordveil import __version__
 from wordveil.arrays import IdArray, PrivateText, ReleasedText
+from wordveil.calibration import public_sample
 from wordveil.decoding.decoded import Decoded
 from wordveil.embeddings.table import Embeddings
 from wordveil.kernels.selection import multiply_high
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["Sanitizer"]
 
 UNKNOWN_LANE = 255  # the last lane: mechanisms and decoders stay below it
+STAND_INS = 4096
+"""Public words an unknown token is replaced by: any public list keeps the promise, a long one only costs time."""
 DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
 
 
@@ -63,6 +66,7 @@ class Sanitizer:
     threads: int | None = None
     _randomizer: WordRandomizer = field(init=False, repr=False, compare=False)
     _encoder: Encoder = field(init=False, repr=False, compare=False)
+    _stand_ins: IdArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         mechanism = self.mechanism
@@ -76,6 +80,7 @@ class Sanitizer:
             public_words=self.options.public_words,
             keep_shapes=self.options.casing == "shape",
         )
+        object.__setattr__(self, "_stand_ins", public_sample(self.embeddings, STAND_INS))
         object.__setattr__(self, "_randomizer", word_mechanism.fit(self.embeddings))
         object.__setattr__(self, "_encoder", encoder)
 
@@ -156,7 +161,7 @@ class Sanitizer:
 
     def _place_unknown(self, tokens: IdArray, nonces: Sequence[int], counts: Sequence[int]) -> IdArray:
         """Put a uniform public word in the place of every unknown token; a word is drawn for each token alike."""
-        candidates = self.embeddings.candidates
+        candidates = self._stand_ins
 
         def sample(stream: Stream, n: int) -> Draws:
             return (words(stream.lane(UNKNOWN_LANE), (n,)),)
