@@ -66,6 +66,13 @@ def test_the_noise_is_normal(d, calibration):
     assert sign_p_value(noise_of(fitted, RandomSource.seeded_for_tests(7), d)) >= ALPHA
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0.01, 0.99), st.floats(-12, -0.35))
+def test_below_epsilon_1_the_classical_scale_is_a_theorem(epsilon, log_delta):
+    mechanism = ClippedGaussian(epsilon=epsilon, delta=10**log_delta, calibration="classical")
+    assert oracle_delta(epsilon, mechanism.unit_scale) <= 10**log_delta
+
+
 def test_the_classical_scale_holds_where_the_exact_delta_says_so_and_is_refuted_elsewhere():
     assert classical_scale(0.5, 1e-5) == pytest.approx(math.sqrt(2 * math.log(1.25e5)) / 0.5)
     assert isinstance(ClippedGaussian(epsilon=0.5, calibration="classical").for_dimensions(3).guarantee(), LocalDP)

@@ -60,6 +60,8 @@ def test_ties_everywhere_and_no_pair_at_all():
     assert exact_stretch(vectors, np.eye(5)) == pytest.approx(1.0, rel=1e-9)
     assert exact_stretch(vectors[:1], np.eye(5)) == 0.0
     assert exact_stretch(np.ones((4, 5)), np.eye(5)) == 0.0
+    zeros = np.array([[0.0], [-0.0], [1e-300], [2.0]])
+    assert exact_stretch(zeros, np.array([[3.0]])) == pytest.approx(3.0, rel=1e-9)
     with pytest.raises(ParameterError, match="matrix"):
         exact_stretch(vectors, np.eye(4))
 

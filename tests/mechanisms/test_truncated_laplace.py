@@ -73,6 +73,12 @@ def test_in_one_dimension_the_published_width_is_sound_and_says_so():
     assert claim.guarantee().standing is Standing.CERTIFIED
 
 
+def test_a_box_narrower_than_the_shift_is_never_certified():
+    fitted = TruncatedLaplace(epsilon=0.1, delta=0.9, calibration="published", allow_refuted=True).for_dimensions(1)
+    assert fitted.half_width < 2
+    assert isinstance(fitted.guarantee(), NoGuarantee)
+
+
 def test_escape_equals_the_integral_of_the_density():
     alpha, width = 0.7, 3.0
     grid = np.linspace(-width, width, 2_000_001)

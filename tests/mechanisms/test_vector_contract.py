@@ -14,6 +14,7 @@ from wordveil.decoding.nearest import Nearest
 from wordveil.decoding.rank_softmax import RankSoftmax
 from wordveil.decoding.vickrey import Vickrey
 from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
 from wordveil.guarantees import Guarantee, LocalDP, MetricDP, NeighbourDP, NoGuarantee, PrivacyUnit
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
@@ -147,6 +148,20 @@ def test_inputs_are_left_alone_and_each_row_has_its_own_noise(fitted, table, mec
     released = randomizer.release(rows, RandomSource.seeded_for_tests(0))
     assert np.array_equal(rows, before)
     assert len(np.unique(released, axis=0)) == 6
+
+
+@every_mechanism
+def test_unusable_vectors_are_refused_without_being_shown(fitted, table, mechanism, promise):
+    if isinstance(mechanism, MultivariateLaplace):
+        pytest.skip("takes any array")
+    randomizer, source = fitted[mechanism], RandomSource.seeded_for_tests(0)
+    for value in (np.nan, np.inf):
+        rows = table.vectors[:2].copy()
+        rows[1, 2] = value
+        with pytest.raises(ParameterError, match="<hidden>"):
+            randomizer.release(rows, source)
+    with pytest.raises(ParameterError, match="shape"):
+        randomizer.release(table.vectors[:2, :3], source)
 
 
 @every_mechanism

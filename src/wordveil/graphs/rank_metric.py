@@ -80,7 +80,9 @@ def rank_graph(
         raise ParameterError("k", k, f"must be in [1, {v - 1}], the number of other words.")
     starts = range(0, v, ROWS)
     near = np.empty((v, k), dtype=np.int64)
-    for start, part in zip(starts, map_chunks(lambda s: _ranked(rows, s)[:, 1 : k + 1], starts, threads), strict=True):
+    for start, part in zip(
+        starts, map_chunks(lambda s: _ranked(rows, s)[:, 1 : k + 1].copy(), starts, threads), strict=True
+    ):
         near[start : start + len(part)] = part
         if progress is not None:
             progress(len(part))

@@ -61,7 +61,7 @@ def exact_stretch(
     Raises:
         ParameterError: If shapes do not agree.
     """
-    rows = np.unique(np.asarray(vectors, dtype=np.float64), axis=0)
+    rows = np.unique(np.asarray(vectors, dtype=np.float64) + 0.0, axis=0)  # -0.0 is 0.0
     if rows.ndim != 2 or rows.shape[1] != matrix.shape[1]:
         raise ParameterError("matrix", f"shape {matrix.shape}", f"must have shape (m, {rows.shape[-1]}).")
     pairs = _Pairs(rows, matrix)
@@ -104,7 +104,8 @@ class _Pairs:
             image = difference @ self.matrix.T
             below = np.einsum("ij,ij->i", difference, difference)
             above = np.einsum("ij,ij->i", image, image)
-            best = max(best, float(np.max(above / below, initial=0.0, where=below > 0)))
+            ratios = np.divide(above, below, out=np.zeros(len(below)), where=below > 0)
+            best = max(best, float(ratios.max(initial=0.0)))
         return best
 
     def margin(self, best: float) -> float:

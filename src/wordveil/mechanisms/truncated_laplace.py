@@ -119,7 +119,8 @@ class TruncatedLaplace(VectorMechanism):
         if self.calibration == "published":
             # Coordinates beyond the d real ones are zero in every input and are thrown away: alpha alone feels them.
             exact = largest_delta(dimensions, self.epsilon * math.sqrt(dimensions / calibrated), half_width)
-            if exact > self.delta:
+            # Below 2C the search has no proof, and a shift of 2C leaves the box with probability 1/2 or more.
+            if exact > self.delta or half_width < 2:
                 return NoGuarantee(
                     reason=(
                         f"the published calibration claims delta {round_up(self.delta)} at epsilon "
