@@ -38,12 +38,11 @@ class Vickrey(Decoder):
         With one candidate it is always output.
 
     Reference:
-        Xu, Aggarwal, Feyisetan, Teissier (2021), On a Utilitarian Approach to Privacy Preserving Text Generation,
-        Algorithm 2.
+        Xu, Aggarwal, Feyisetan, Teissier (2021), On a Utilitarian Approach to Privacy Preserving Text Generation.
     """
 
     name: ClassVar[str] = "vickrey"
-    paper: ClassVar[str] = "Xu et al. 2021, Algorithm 2"
+    paper: ClassVar[str] = "Xu et al. 2021, Vickrey mechanism"
     t: float = 0.5
 
     def __post_init__(self) -> None:

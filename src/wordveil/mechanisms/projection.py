@@ -61,11 +61,12 @@ class Projection(VectorMechanism):
         ParameterError: If a parameter is outside its domain or two of them do not fit.
 
     Reference:
-        Feyisetan, Kasiviswanathan (2021), Private Release of Text Embedding Vectors, Algorithm PrivEmb (M2).
+        Feyisetan, Kasiviswanathan (2021), Private Release of Text Embedding Vectors, Algorithm 1 (PrivEmb,
+        M2 in its experiments) and Proposition 5.
     """
 
     name: ClassVar[str] = "projection"
-    paper: ClassVar[str] = "Feyisetan & Kasiviswanathan 2021, PrivEmb"
+    paper: ClassVar[str] = "Feyisetan & Kasiviswanathan 2021, Algorithm 1"
     epsilon: float
     dimensions: int | None = None
     directions: str = "gaussian"

@@ -91,7 +91,7 @@ def published_dimensions(dimensions: int, beta: float, delta: float) -> int:
         delta: Chance of an unlucky matrix, in (0, 1).
 
     Reference:
-        Feyisetan, Kasiviswanathan (2021), Private Release of Text Embedding Vectors, Theorem 1 and section 4.
+        Feyisetan, Kasiviswanathan (2021), Private Release of Text Embedding Vectors, Algorithm 1 and Theorem 1.
     """
     check_delta(delta)
     check_positive("beta", beta)
