@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_vocabularies import small_embeddings
 
+from certification.small_vocabularies import small_embeddings
 from wordveil.certificates import Certificate, compare, identity
 from wordveil.certification import certify, verify
 from wordveil.certification.certified_rate import SEARCH_TOLERANCE, largest_rate

@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 import pytest
-from small_vocabularies import SMALL, small_embeddings
 
+from certification.small_vocabularies import SMALL, small_embeddings
 from wordveil.certification.normaliser_lipschitz import TOLERANCE, LossComputation, pair_visits
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import ParameterError, ResumeError

@@ -201,6 +201,25 @@ def test_the_slack_covers_the_realised_law(monkeypatch, rate, cap, based, hair):
     assert worst > 0
 
 
+@pytest.mark.parametrize("rate", [5.1, 7.3, 9.7])
+def test_the_slack_covers_rounding_where_distances_themselves_are_exact(monkeypatch, rate):
+    mpmath = pytest.importorskip("mpmath")
+    monkeypatch.setattr(selection, "COLUMNS", 4)
+    # On a line of short binary fractions products are exact; what remains is exponent, exponential and integers.
+    rows = np.linspace(-1.5, 1.5, 13, dtype=np.float32)[:, None]
+    ids = np.arange(13, dtype=np.int32)
+    kernel = SelectionRows(rows, Euclidean(), ids, ids, rate=rate, cap=2.9)
+    with mpmath.workdps(60):
+        worst = max(
+            abs(float(mpmath.log(mpmath.mpf(p.numerator) / p.denominator / q)))
+            for word in (0, 6)
+            for p, q in zip(
+                realised_law(kernel, word), ideal_law(mpmath, rows, word, rate, 2.9, np.ones(13)), strict=True
+            )
+        )
+    assert 0 < worst <= kernel.arithmetic_slack() / 2
+
+
 def test_the_slack_grows_with_the_reach_and_ends_in_infinity():
     slacks = [make(rate=rate, cap=3.0)[0].arithmetic_slack() for rate in (1.0, 8.0, 11.0, 12.5, 40.0, 300.0)]
     assert slacks == sorted(slacks)

@@ -320,14 +320,16 @@ class SelectionRows:
         A draw has probability (M_b / sum M) * (I_y / sum I): integer masses M of the blocks, integer weights I inside
         the block, computed from another tile. Each of these four factors is off by e^(+-weight error), where a weight
         errs by float64 rounding of its squared distance (the standard bound on a dot product, turned into a distance
-        by |sqrt(a) - sqrt(b)| <= sqrt(|a - b|)) and by a few units in the last place of exponent and exponential; by
-        the summing of a block; by rounding to integers; and the two picks by the 2**-64 grid of the random words.
+        by |sqrt(a) - sqrt(b)| <= sqrt(|a - b|)) and, in float32 where the metric is a norm, by 3.5 roundings of the
+        exponent (square, root, rate, product) and six units of the exponential; by the summing of a block and the
+        rounding of its mass; by rounding to integers; and the two picks by the 2**-64 grid of the random words.
         Both inputs count. Finite only where the cap and the base measure keep every weight away from 0.
         """
         k = self._right.shape[1]
         squared_error = 2 * (k + 2) * UNIT * (2 * self._norm_bound()) ** 2
         reach = self.rate * self.cap
-        weight = self.rate * self.metric.distance_error(squared_error) + (8 + 8 * reach) * UNIT
+        unit = UNIT32 if self._weight_type is np.float32 else UNIT
+        weight = self.rate * self.metric.distance_error(squared_error) + (8 + 4 * reach) * unit
         smallest, widths = math.exp(-reach), np.diff(self._edges)
         if self._base is not None:
             smallest *= float(self._base[self._base > 0].min())
@@ -341,7 +343,8 @@ class SelectionRows:
         relative = (1 + 0.25) / block + (1 + 0.25) / inner
         if relative >= 0.5:
             return math.inf
-        return 2 * (4 * weight + relative / (1 - relative) + 2 * (self.width + self.blocks) * UNIT)
+        sums = 2 * (self.width + self.blocks) * UNIT + 2 * unit
+        return 2 * (4 * weight + relative / (1 - relative) + sums)
 
     def _norm_bound(self) -> float:
         if not hasattr(self, "_all_norms"):
