@@ -15,6 +15,7 @@ import pytest
 from wordveil.auditing.black_box import audit_pair
 from wordveil.auditing.scorers import Classifier, Frequencies, Gaussians, KnownDensity, NearerInput, Support
 from wordveil.auditing.subjects import OnGrid, Pair, Subject, VectorFunctionSubject, VectorSubject
+from wordveil.certification.privacy_profile import laplace_delta
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
@@ -67,6 +68,17 @@ def test_the_exact_profile_lies_inside_the_band(d, loss, epsilon, delta, seed):
     assert audit.curve.lower[place] <= delta <= audit.curve.upper[place]
     assert np.all(audit.curve.lower <= audit.curve.upper)
     assert audit.curve.upper[place] - audit.curve.lower[place] < 0.2  # and the band says something
+
+
+def test_in_300_dimensions_the_whole_exact_profile_lies_inside_the_band():
+    audit = audit_pair(
+        laplace_subject(300, seed=8), line(300, 60.0, 60.0), samples=20_000, alpha=ALPHA, curve_points=26
+    )
+    exact = np.array([laplace_delta(float(e), dimensions=300, loss=60.0) for e in audit.curve.epsilons])
+    assert np.all(audit.curve.lower <= exact)
+    assert np.all(exact <= audit.curve.upper)
+    other = np.array([laplace_delta(float(e), dimensions=300, loss=66.0) for e in audit.curve.epsilons])
+    assert not np.all((audit.curve.lower <= other) & (other <= audit.curve.upper))
 
 
 def test_the_whole_one_dimensional_curve_lies_inside_the_band():

@@ -144,7 +144,7 @@ class Coin:
     epsilon, delta = 1.0, 0.0
     def text(self, text):
         keep = np.random.default_rng().random() < self.keep
-        return text if keep else {"yes": "no", "no": "yes"}[text]
+        return text if keep else {"yes": "no"}.get(text, "yes")
 
 class Honest(Coin):
     keep = 1 / (1 + np.exp(-1.0))
@@ -186,6 +186,31 @@ def test_a_python_path_to_a_text_mechanism(module, name, refuted):
     report = audit(f"{module}:{name}", texts=("yes", "no"), options=options)
     assert report.refuted == refuted
     assert report.exit_code == int(refuted)
+
+
+def test_a_text_mechanism_of_another_package_is_checked_for_leaks_too():
+    words = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me") for b in ("ra", "sto", "ti", "vel")]
+    vocabulary = Embeddings.from_arrays(words, np.random.default_rng(0).normal(size=(20, 3)), candidate_rule="all")
+
+    def leaky(text: str) -> str:
+        return " ".join(words[int(np.random.default_rng().integers(20))] if t in words else t for t in text.split())
+
+    options = AuditOptions(samples=400, pairs=2, curve_points=0)
+    report = audit_mechanism(leaky, kind="text", embeddings=vocabulary, claim={"epsilon": 0.5}, options=options)
+    # It does not know words in capitals either, and passes them through.
+    assert {f.check for f in report.findings if f.refuted} == {"unknown words", "digits", "casing"}
+    assert not any(pair.refuted for pair in report.pairs)
+    assert report.exit_code == 1
+
+
+def test_time_is_checked_when_asked():
+    def slow(text: str) -> str:
+        sum(range(200 if text == "a" else 40_000))
+        return "x"
+
+    options = AuditOptions(samples=400, curve_points=0, timing=True)
+    report = audit_mechanism(slow, kind="text", texts=("a", "b"), claim={"epsilon": 1.0}, options=options)
+    assert [f.check for f in report.findings if f.refuted] == ["time per word"]
 
 
 def test_what_cannot_be_audited_is_named(module):

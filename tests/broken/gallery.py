@@ -255,7 +255,7 @@ def text_mechanism(mistake: str | None, seed: int) -> Callable[[str], str]:
                 word = token
             out.append(word)
         if mistake != "length leaked":
-            out = (out * 12)[:12]
+            out = (out * 100)[:200]
         return " ".join(out)
 
     call.words = words  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ from wordveil.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, Stand
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, WordMechanism, WordRandomizer
 from wordveil.names import EXPORTS, MECHANISMS
 
-__all__ = ["Foreign", "adapt", "load_mechanism"]
+__all__ = ["Adapted", "Foreign", "adapt", "load_mechanism"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +39,7 @@ class Foreign:
 
 
 Adapted = VectorMechanism | WordMechanism | VectorRandomizer | WordRandomizer | Foreign
+"""What the audit can run."""
 
 
 def load_mechanism(name: str, parameters: Mapping[str, Any]) -> Any:

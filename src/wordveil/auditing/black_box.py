@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
 from wordveil.auditing.intervals import EventCounts, check_alpha, lower_bound, upper_bound
@@ -26,6 +27,7 @@ __all__ = ["Event", "PairAudit", "audit_pair", "choose_event"]
 CHUNK_VALUES = 1 << 22  # output values held at a time: 32 MiB
 FIT_VALUES = 1 << 23  # output values kept for fitting scores
 SMALLEST = 200
+COARSE, FINE = 400, 200  # thresholds tried: over all scores, then around the best of those
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,27 +233,29 @@ def choose_event(
 ) -> tuple[float, Event]:
     """Choose the threshold and order that promise the best bound from n counted samples; return (promise, event)."""
     ordered = [np.sort(first), np.sort(second)]
-    thresholds = _thresholds(np.sort(np.concatenate(ordered)))
-    best: tuple[float, Event] | None = None
-    scale = n / len(first)
-    at_least = [len(part) - np.searchsorted(part, thresholds, side="left") for part in ordered]
+    pooled = np.sort(np.concatenate(ordered))
+    found = []
     for swapped in (False, True):
-        favoured, other = (
-            (len(second) - at_least[1], len(first) - at_least[0]) if swapped else (at_least[0], at_least[1])
-        )
-        low = lower_bound(favoured * scale, n, alpha / 2)
-        high = upper_bound(other * scale, n, alpha / 2)
-        value = objective(low, high)
-        i = int(value.argmax())
-        if best is None or value[i] > best[0]:
-            best = (float(value[i]), Event(scorer=scorer, threshold=float(thresholds[i]), swapped=swapped))
-    assert best is not None
-    return best
+
+        def promise(places: NDArray[np.int64], swapped: bool = swapped) -> Float64Array:
+            at_least = [len(part) - np.searchsorted(part, pooled[places], side="left") for part in ordered]
+            hits = (len(second) - at_least[1], len(first) - at_least[0]) if swapped else (at_least[0], at_least[1])
+            scale = n / len(first)
+            return objective(lower_bound(hits[0] * scale, n, alpha / 2), upper_bound(hits[1] * scale, n, alpha / 2))
+
+        coarse = _places(len(pooled))
+        i = int(promise(coarse).argmax())
+        low, high = coarse[max(i - 1, 0)], coarse[min(i + 1, len(coarse) - 1)]
+        fine = np.unique(np.linspace(low, high, FINE).astype(np.int64))
+        values = promise(fine)
+        j = int(values.argmax())
+        threshold = float(pooled[fine[j]])
+        found.append((float(values[j]), Event(scorer=scorer, threshold=threshold, swapped=swapped)))
+    return max(found, key=lambda item: item[0])
 
 
-def _thresholds(pooled: Float64Array) -> Float64Array:
-    """Return candidate thresholds: an even grid of quantiles, and finer and finer ones towards both tails."""
-    last = len(pooled) - 1
-    tails = np.unique(np.geomspace(1, last + 1, 80).astype(np.int64)) - 1
-    places = np.unique(np.concatenate([np.linspace(0, last, 400).astype(np.int64), tails, last - tails]))
-    return np.unique(pooled[places])
+def _places(size: int) -> NDArray[np.int64]:
+    """Return places in the sorted scores to try first: an even grid, and a finer and finer one towards both ends."""
+    last = size - 1
+    tails = np.unique(np.geomspace(1, size, 80).astype(np.int64)) - 1
+    return np.unique(np.concatenate([np.linspace(0, last, COARSE).astype(np.int64), tails, last - tails]))

@@ -172,12 +172,14 @@ class _Job:
         self.epsilon, self.delta, self.slack = epsilon, delta, slack
         self.v, self.outputs = channel.shape
         self.logs = np.empty(channel.shape)
+        smallest = 0.0
         for start in range(0, self.v, 1024):
+            part = self.logs[start : start + 1024]
             with np.errstate(divide="ignore"):
-                np.log(channel[start : start + 1024], out=self.logs[start : start + 1024])
-        np.maximum(self.logs, IMPOSSIBLE, out=self.logs)
-        finite = self.logs[self.logs > IMPOSSIBLE]
-        self.tolerance = 8 * 2.0**-53 * (1 + float(-finite.min()))
+                np.log(channel[start : start + 1024], out=part)
+            smallest = min(smallest, float(part.min(where=np.isfinite(part), initial=0.0)))
+            np.maximum(part, IMPOSSIBLE, out=part)
+        self.tolerance = 8 * 2.0**-53 * (1 - smallest)
 
     def identity(self) -> dict[str, Any]:
         digest = hashlib.sha256()

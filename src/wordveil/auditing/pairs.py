@@ -91,15 +91,22 @@ def _make(
 
 
 def edge_pairs(
-    embeddings: Embeddings, guarantee: NeighbourDP, edges: NDArray[Any], *, count: int, seed: int = 0
+    embeddings: Embeddings,
+    guarantee: NeighbourDP,
+    edges: NDArray[Any],
+    *,
+    count: int,
+    vectors: bool = True,
+    seed: int = 0,
 ) -> list[Pair]:
-    """Return pairs adjacent in a public graph, as vectors: the longest edge, the shortest, and random ones.
+    """Return pairs adjacent in a public graph: the longest edge, the shortest, and random ones.
 
     Args:
         embeddings: The public vocabulary.
         guarantee: The neighbour-DP claim, which speaks of these pairs only.
         edges: Shape (e, 2); edges between equal vectors are left out.
         count: Pairs wanted.
+        vectors: Whether inputs are vectors rather than ids.
         seed: For the random choices.
 
     Raises:
@@ -115,7 +122,7 @@ def edge_pairs(
     chosen += [("random edge", int(i)) for i in order]
     local = LocalDP(epsilon=guarantee.epsilon, delta=guarantee.delta, slack=None, standing=guarantee.standing)
     return [
-        _make(embeddings, label, int(edges[i, 0]), int(edges[i, 1]), float(lengths[i]), local, True)
+        _make(embeddings, label, int(edges[i, 0]), int(edges[i, 1]), float(lengths[i]), local, vectors)
         for label, i in chosen[:count]
     ]
 

@@ -2,8 +2,8 @@
 
 Canaries are planted: made-up words, numbers and mixed case inside carrier words, then looked for in what comes back.
 Some disclosures are by design (length, order, casing shape); name them in `declared` and they are reported, not
-refuted. A canary counts as found by its first ten letters or digits: in a release of a hundred characters that
-happens by chance with probability below 1e-8.
+refuted. A canary counts as found by its first fourteen letters or digits: in a release of a hundred characters
+that happens by chance with probability below 1e-12.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ __all__ = ["DISCLOSURES", "TextChecks", "check_text"]
 DISCLOSURES = ("unknown words", "digits", "casing", "length", "order")
 """What a text mechanism may disclose by declaring it."""
 
-BY_CHANCE = 1e-8
-LETTERS = 12
-ENOUGH = 10
+BY_CHANCE = 1e-12
+LETTERS = 16
+ENOUGH = 14
+CYCLE = 4  # words of the text that is released again and again
+REPEATS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,19 +172,21 @@ class _Run:
         return self.finding("order", low > high, observed, "equally often", self.checks.alpha)
 
     def repeats(self) -> Finding:
-        """Two releases of one text: are they the same word for word, though its words come out at random?"""
-        words = self.carriers(60)
-        text = " ".join(words)
-        first, again = self.release(text).split(), self.release(text).split()
-        apart = self.release(text).split()
-        identical = first == again == apart and len(first) >= 2
-        changed = sum(a.casefold() != b.casefold() for a, b in zip(first, words, strict=False))
-        bad = identical and changed > 0
-        return self.finding(
-            "noise repeated for the same text",
-            bad,
-            f"three releases of a text of 60 words, {changed} of them replaced, are "
-            + ("the same" if identical else "different"),
-            "different: each release draws afresh",
-            self.checks.alpha,
+        """Do two releases of one text agree at the same places more often than at places that merely share a word?"""
+        words = self.carriers(CYCLE)
+        text = " ".join(words * REPEATS)
+        releases = [self.release(text).casefold().split() for _ in range(4)]
+        same = [a == b for a, b in zip(releases[0], releases[1], strict=False)]
+        # One cycle later stands the same word; each released word is used in one comparison only.
+        apart = [a == b for a, b in zip(releases[2], releases[3][CYCLE:], strict=False)]
+        name = "noise repeated for the same text"
+        if not same or not apart:
+            return self.finding(name, False, "too little was released to compare", "fresh noise", 0.0)
+        share = self.checks.alpha / 2
+        low = float(lower_bound(sum(same), len(same), share))
+        high = float(upper_bound(sum(apart), len(apart), share))
+        observed = (
+            f"two releases of one text agree at {sum(same)} of {len(same)} places, and at {sum(apart)} of "
+            f"{len(apart)} other places with the same word"
         )
+        return self.finding(name, low > high, observed, "equally often: each release draws afresh", self.checks.alpha)

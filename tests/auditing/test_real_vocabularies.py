@@ -1,0 +1,71 @@
+"""The auditor on real word vectors: known exact numbers, and the float attack as first found."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wordveil.auditing.float_attack import possible_words
+from wordveil.auditing.runner import AuditOptions, audit_mechanism
+from wordveil.auditing.score_channels import verify_scores
+from wordveil.embeddings.table import Embeddings
+from wordveil.mechanisms.jaccard import Jaccard
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil.mechanisms.santext import SanText
+from wordveil.randomness import RandomSource
+
+pytestmark = pytest.mark.data
+
+
+def folder() -> Path:
+    default = Path(__file__).parents[3] / "shared" / "data"
+    found = Path(os.environ.get("WORDVEIL_DATA", default)) / "embeddings"
+    if not found.is_dir():
+        pytest.skip("the shared data are not here: set WORDVEIL_DATA")
+    return found
+
+
+def glove(v: int) -> Embeddings:
+    with np.load(folder() / "glove.6B.50d.top100k.npz") as data:
+        words = str(data["words"]).split("\n")[:v]
+        return Embeddings.from_arrays(words, data["vectors"][:v], candidate_rule="all")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "exact"), [(1.0, 0.861177), (4.0, 2.766642)])
+def test_twenty_thousand_glove_words_have_the_known_exact_epsilon(epsilon, exact):
+    verdict = verify_scores(SanText(epsilon=epsilon).fit(glove(20_000)), slack=0.0)
+    assert verdict.tight_epsilon == pytest.approx(exact, abs=6e-7)
+    assert verdict.holds
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_float_bits_single_out_one_glove_word_of_a_hundred_thousand(seed):
+    words = glove(100_000).vectors
+    fitted = MultivariateLaplace(epsilon=10.0).for_dimensions(50)
+    true = 1234 + seed
+    noisy = fitted.release(np.zeros((1, 50)), RandomSource.seeded_for_tests(seed))[0].astype(np.float32)
+    released = words[true] + noisy
+    left = possible_words(released, words)
+    assert true in left
+    assert len(left) <= 3
+    for bits in (8, 16):
+        step = 2.0**-bits
+        rounded = (np.rint(released.astype(np.float64) / step) * step).astype(np.float32)
+        assert len(possible_words(rounded, words, grid=step)) == len(words)
+
+
+def test_jaccard_on_300_dimensional_glove_is_refuted_with_delta_above_99_percent():
+    lines = (folder() / "glove.6B.300d.subset.txt").read_text(encoding="utf-8").splitlines()[:1500]
+    rows = np.array([line.rsplit(" ", 300)[1:] for line in lines], dtype=np.float32)
+    words = Embeddings.from_arrays([line.rsplit(" ", 300)[0] for line in lines], rows, candidate_rule="all")
+    report = audit_mechanism(
+        Jaccard(epsilon=1.0, allow_refuted=True),
+        embeddings=words,
+        options=AuditOptions(samples=20_000, pairs=2, curve_points=0),
+    )
+    assert report.refuted
+    assert report.pairs[0].delta_at_least > 0.99
