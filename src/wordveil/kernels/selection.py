@@ -330,14 +330,16 @@ class SelectionRows:
         reach = self.rate * self.cap
         unit = UNIT32 if self._weight_type is np.float32 else UNIT
         weight = self.rate * self.metric.distance_error(squared_error) + (8 + 4 * reach) * unit
-        smallest, widths = math.exp(-reach), np.diff(self._edges)
-        if self._base is not None:
-            smallest *= float(self._base[self._base > 0].min())
-            widths = np.ones(1)
-        if smallest == 0.0:
+        farthest = math.exp(-reach)
+        if farthest == 0.0:
             return math.inf
-        block = smallest * float(widths.min()) * self._mass_unit
-        inner = smallest * min(self._inner_unit(b) for b in range(self.blocks))
+        smallest, lightest = 1.0, float(np.diff(self._edges).min())
+        if self._base is not None:
+            smallest = float(self._base[self._base > 0].min())
+            totals = self._base.sum(axis=1)
+            lightest = float(totals[totals > 0].min())
+        block = farthest * lightest * self._mass_unit
+        inner = farthest * smallest * min(self._inner_unit(b) for b in range(self.blocks))
         # Numerator and denominator of each pick round by at most half a unit a term; the grid moves a pick by 2**-64
         # of the total, which is at most 2**62 units.
         relative = (1 + 0.25) / block + (1 + 0.25) / inner
