@@ -39,6 +39,9 @@ __all__ = [
 ]
 
 
+TINY = 1e-290
+
+
 class Standing(StrEnum):
     """On what grounds a guarantee is claimed."""
 
@@ -61,6 +64,8 @@ def round_up(value: float, digits: int = 4) -> str:
     """Return `value` printed with `digits` significant digits, never below it (beyond 1e-12 of it)."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
+    if 0 < value < TINY:
+        value = TINY  # powers of ten below it are not normal numbers
     step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
     scaled = value / step
     nearest = round(scaled)
@@ -288,8 +293,12 @@ def _sum(first: Any, guarantees: Sequence[Any]) -> Guarantee:
     delta = math.fsum(g.delta for g in guarantees)
     if delta >= 1:
         return NoGuarantee(reason=f"the deltas add up to {round_up(delta)}, which is 1 or more", unit=first.unit)
+    caps: list[Any] = [getattr(g, "largest_distance", None) for g in guarantees]
+    # Losses stop growing at the largest of the caps only, and never where one of them does not stop.
+    cap = {"largest_distance": None if None in caps else max(caps)} if isinstance(first, MetricDP) else {}
     total: Guarantee = replace(
         first,
+        **cap,
         epsilon=math.fsum(g.epsilon for g in guarantees),
         delta=delta,
         slack=_add_slacks([g.slack for g in guarantees]),

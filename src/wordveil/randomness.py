@@ -127,7 +127,10 @@ class _ShakeGenerator:
         return self._words(int(np.prod(shape))).reshape(shape)
 
     def _open_uniform(self, size: Any) -> Float64Array:
-        return np.asarray(self.random(size) + 2.0**-54)
+        shape = () if size is None else size
+        words = self._words(int(np.prod(shape)))
+        # 52 bits and a half: the middle of a 53-bit cell above 1/2 would round, the topmost to 1.
+        return np.asarray(((words >> np.uint64(12)) * 2.0**-52 + 2.0**-53).reshape(shape))
 
     def standard_normal(self, size: Any = None) -> Any:
         from scipy.special import ndtri
@@ -152,6 +155,12 @@ class Stream:
         self._nonce = 0
         self._lanes: dict[int, _AesLane] = {}
         self._seated: dict[int, NoiseGenerator] = {}
+        _KEY_HOLDERS.add(self)
+
+    def _rekey(self) -> None:
+        self._key = os.urandom(KEY_BYTES)
+        self._lanes = {}
+        self._seated = {}
 
     def seat(self, nonce: int) -> Stream:
         """Move to the start of the document with this nonce."""
@@ -206,7 +215,7 @@ class RandomSource:
         self._key = os.urandom(KEY_BYTES) if key is None else bytes(key)
         self.engine = chosen
         self.is_test_source = False
-        _LIVE_SOURCES.add(self)
+        _KEY_HOLDERS.add(self)
 
     @classmethod
     def seeded_for_tests(cls, seed: int, *, engine: str | None = None) -> RandomSource:
@@ -296,12 +305,12 @@ def _join(parts: list[Draws]) -> Draws:
     return parts[0] if len(parts) == 1 else tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
-_LIVE_SOURCES: weakref.WeakSet[RandomSource] = weakref.WeakSet()
+_KEY_HOLDERS: weakref.WeakSet[RandomSource | Stream] = weakref.WeakSet()
 
 
 def _rekey_after_fork() -> None:
-    for source in list(_LIVE_SOURCES):
-        source._rekey()
+    for holder in list(_KEY_HOLDERS):
+        holder._rekey()
 
 
 if hasattr(os, "register_at_fork"):

@@ -7,6 +7,7 @@ resumed run draws the noise it would have drawn.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -25,6 +26,7 @@ from wordveil.documents import (
     run_key_path,
     save_run_key,
 )
+from wordveil.documents.checkpoints import is_regular_or_tree
 from wordveil.guarantees import Guarantee
 from wordveil.randomness import RandomSource
 from wordveil.release import Provenance, disclosures
@@ -125,9 +127,7 @@ def sanitize_documents(
     """
     settings = settings or DocumentSettings()
     counts = _Counts()
-    key_path = run_key_path(Path(destination)) if os.fspath(destination) != "-" else None
-    if key_path is not None:
-        save_run_key(key_path, sanitizer.source.export_key())
+    key_path = _keep_key(source, Path(destination), sanitizer.source, resume=resume)
     started = time.perf_counter()
     job = sanitizer.for_batch_job()
     try:
@@ -161,6 +161,19 @@ def sanitize_documents(
     )
 
 
+def _keep_key(
+    source: str | os.PathLike[str], destination: Path, randomness: RandomSource, *, resume: bool
+) -> Path | None:
+    """Save the run key where the run can be resumed, and return where; None where no key must lie about."""
+    resumable = os.fspath(source) != "-" and Path(source).exists() and is_regular_or_tree(os.fspath(destination))
+    if not resumable or not destination.resolve().parent.is_dir():
+        return None
+    path = run_key_path(destination)
+    if not (resume and is_resumable(destination)):
+        save_run_key(path, randomness.export_key())
+    return path
+
+
 def _release(sanitizer: Sanitizer, records: list[Record], counts: _Counts) -> list[list[ReleasedText | None]]:
     """Sanitize every text of a block of records and put them back by record."""
     texts: list[PrivateText] = []
@@ -181,7 +194,9 @@ def _release(sanitizer: Sanitizer, records: list[Record], counts: _Counts) -> li
 def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
     options = asdict(sanitizer.options)
     options["public_words"] = sorted(sanitizer.options.public_words)
-    return {"options": options, **asdict(sanitizer.provenance)}
+    # A digest of 128 random bits says nothing of them; it keeps a run from going on under another key.
+    key = hashlib.blake2b(sanitizer.source.export_key(), digest_size=16).hexdigest()
+    return {"options": options, "run key": key, **asdict(sanitizer.provenance)}
 
 
 def _run_disclosures(sanitizer: Sanitizer, copied_columns: list[str], *, tree: bool) -> tuple[str, ...]:

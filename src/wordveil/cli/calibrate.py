@@ -15,6 +15,7 @@ from wordveil.cli.common import (
     VocabularyOption,
     build_mechanism,
     open_vocabulary,
+    read_lines,
 )
 
 __all__ = ["calibrate"]
@@ -58,7 +59,7 @@ def _read_frequencies(path: Path) -> dict[str, float]:
     from wordveil.errors import DataFormatError
 
     frequencies: dict[str, float] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if not line:
             continue
         word, _, count = line.rpartition("\t")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordveil.errors import ParameterError
+from wordveil.errors import DataFormatError, ParameterError
 from wordveil.names import EXPORTS, MECHANISMS
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = [
     "default_epsilon",
     "mechanism_class",
     "open_vocabulary",
+    "read_lines",
     "read_word_list",
     "say",
 ]
@@ -89,13 +90,23 @@ def build_mechanism(name: str, epsilon: float, settings: Sequence[str] = ()) -> 
         key = key.strip().replace("-", "_")
         if not separator or key not in allowed:
             raise ParameterError("--set", setting, f"must be NAME=VALUE with NAME one of {', '.join(allowed)}.")
-        values[key] = _parse_value(text)
-    mechanism: WordMechanism | VectorMechanism = chosen(**values)
+        values[key] = _parse_value(key, text)
+    try:
+        mechanism: WordMechanism | VectorMechanism = chosen(**values)
+    except TypeError as error:
+        raise ParameterError("--set", list(settings), f"holds a value of the wrong type ({error}).") from None
     return mechanism
 
 
-def _parse_value(text: str) -> Any:
-    """Read a number, True, False, None or a plain word."""
+def _parse_value(key: str, text: str) -> Any:
+    """Read a metric's name, or a number, True, False, None or a plain word."""
+    if key == "metric":
+        from wordveil.metrics import Angular, Euclidean
+
+        metrics = {metric.name: metric for metric in (Euclidean(), Angular())}
+        if text not in metrics:
+            raise ParameterError("metric", text, f"must be one of {', '.join(metrics)}.")
+        return metrics[text]
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
@@ -106,8 +117,9 @@ def default_epsilon(embeddings: Embeddings, mechanism: str, epsilon: float | Non
     """Return the epsilon given, or the vocabulary's default for this mechanism, which is then printed.
 
     Raises:
-        ParameterError: If none was given and the vocabulary records none for this mechanism.
+        ParameterError: If there is no such mechanism, or the vocabulary records no default for it.
     """
+    mechanism_class(mechanism)  # a wrong name is the first thing to report
     if epsilon is not None:
         return epsilon
     recorded = embeddings.header.default_epsilon.get(mechanism)
@@ -126,5 +138,17 @@ def read_word_list(path: Path | None) -> frozenset[str]:
     """Return the words of a file, one per line; empty lines and lines starting with # are skipped."""
     if path is None:
         return frozenset()
-    lines = path.read_text(encoding="utf-8").split("\n")
+    lines = read_lines(path)
     return frozenset(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a UTF-8 file, without their ends.
+
+    Raises:
+        DataFormatError: If the file is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataFormatError(path, "is not UTF-8.", offset=error.start) from None

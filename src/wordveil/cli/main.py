@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import typer
 
@@ -22,6 +24,9 @@ COMMANDS: dict[str, str] = {
     "bench": "Measure tokens per second against this machine's own product rate.",
 }
 """Command -> its line in the overview; `wordveil.cli.NAME` holds a function NAME, or `app` for a group."""
+
+
+_USAGE_ERROR: Any = typer.BadParameter.__mro__[1]  # typer names only this one of the errors it raises
 
 
 def build_app(wanted: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
@@ -62,7 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     app = build_app([word for word in given if word in COMMANDS])
     try:
-        app(args=given, prog_name="wordveil")
+        _run(app, given)
     except (WordveilError, OSError) as error:
         if "--debug" in given:
             raise
@@ -71,3 +76,21 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         typer.echo("wordveil: interrupted; where the output is a file, --resume continues the run.", err=True)
         sys.exit(130)
+
+
+def _run(app: typer.Typer, given: list[str]) -> None:
+    """Run the commands; a wrong use of the command line is told in one line, like any other error."""
+    try:
+        status = app(args=given, prog_name="wordveil", standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except BrokenPipeError:
+        # The reader has seen enough. What is left in the buffer must not be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except _USAGE_ERROR as error:
+        message = error.format_message().rstrip(".") + "."
+        asked_for_help = "\n" in message  # a group without a command answers with its help
+        typer.echo(message if asked_for_help else f"wordveil: {message} See: wordveil --help", err=True)
+        sys.exit(2)
+    sys.exit(status if isinstance(status, int) else 0)

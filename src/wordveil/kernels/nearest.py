@@ -27,7 +27,7 @@ COLUMNS = 2048
 FINE_GROUP = 64  # columns per kept maximum when more than one neighbour is asked for
 REDO_ROWS = 16
 UNIT32 = 2.0**-24
-LARGEST_QUERY = 1e15  # beyond this norm float32 scores could overflow; such rows take the float64 path
+LARGEST_NORM = 1e15  # of queries and words: beyond it float32 scores could overflow, and the float64 path answers
 
 
 class NearestWords:
@@ -55,7 +55,8 @@ class NearestWords:
             rows = vectors[outputs[low : low + COLUMNS]]
             words[:-1, low : low + len(rows)] = rows.T
             exact = rows.astype(np.float64)
-            words[-1, low : low + len(rows)] = 0.5 * np.einsum("ij,ij->i", exact, exact)
+            with np.errstate(over="ignore"):  # an infinite half norm sends every query to the float64 path
+                words[-1, low : low + len(rows)] = 0.5 * np.einsum("ij,ij->i", exact, exact)
         return tiles, words
 
     def nearest(
@@ -113,7 +114,7 @@ class NearestWords:
 
     def _chunk(self, rows: Float64Array, k: int) -> tuple[IdArray, Float64Array]:
         norms = np.linalg.norm(rows, axis=1)
-        if norms.max() > LARGEST_QUERY:
+        if max(norms.max(), self._largest) > LARGEST_NORM:
             return self._direct(rows, k)
         left = np.zeros((ROWS, rows.shape[1] + 1), dtype=np.float32)
         left[: len(rows), :-1] = rows
@@ -121,7 +122,7 @@ class NearestWords:
         width = COLUMNS if k == 1 else FINE_GROUP
         maxima = self._screen(left, width)[: len(rows)]
         bound = self._bound(norms, rows.shape[1])
-        if k < maxima.shape[1]:
+        if k <= maxima.shape[1]:
             best = np.partition(maxima, maxima.shape[1] - k, axis=1)[:, -k].astype(np.float64)
         else:
             best = np.full(len(rows), -np.inf)
@@ -191,7 +192,7 @@ class NearestWords:
         return self.outputs[pair_columns[chosen]], squared[chosen]
 
     def _direct(self, rows: Float64Array, k: int) -> tuple[IdArray, Float64Array]:
-        """Answer by direct differences alone, one query at a time: huge queries only."""
+        """Answer by direct differences alone, one query at a time: huge queries or words only."""
         ids = np.empty((len(rows), k), dtype=np.int32)
         squared = np.empty((len(rows), k))
         words = self._vectors[self.outputs].astype(np.float64)

@@ -1,0 +1,40 @@
+"""Every example in a docstring runs and shows what it says."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import wordveil
+from wordveil.errors import MissingExtraError
+
+MODULES = ["wordveil", *(module.name for module in pkgutil.walk_packages(wordveil.__path__, "wordveil."))]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    module = importlib.import_module(name)
+    try:
+        failed = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed
+    except MissingExtraError as missing:
+        pytest.skip(str(missing))
+    assert failed == 0
+
+
+def test_the_main_examples_are_there():
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    having = {
+        name
+        for name in MODULES
+        if any(test.examples for test in finder.find(importlib.import_module(name), module=None))
+    }
+    assert {"wordveil.sanitizer", "wordveil.embeddings.table"} <= having
+
+
+def test_a_wrong_example_is_noticed():
+    example = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "wrong", None, 0)
+    runner = doctest.DocTestRunner(verbose=False)
+    assert runner.run(example, out=lambda _: None).failed == 1

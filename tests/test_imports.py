@@ -1,0 +1,243 @@
+"""The shape of the package: which module may import which, what importing costs, what is public."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wordveil
+from wordveil import names
+
+ROOT = Path(wordveil.__file__).parent
+LAYERS = [
+    {"names", "errors", "arrays", "randomness", "metrics", "kernels", "guarantees", "certificates"},
+    {"tokenization", "documents", "embeddings", "neighbors", "graphs"},
+    {"mechanisms"},
+    {"decoding"},
+    {"certification", "calibration", "explanations"},
+    {"sanitizer", "release", "runs"},
+    {"auditing", "evaluation", "reproductions", "reporting", "benchmarking", "ledger"},
+    {"cli", "service", "spark", "integrations"},
+]
+LEVEL = {part: level for level, layer in enumerate(LAYERS) for part in layer}
+OPTIONAL = {
+    "pyarrow",
+    "zstandard",
+    "safetensors",
+    "matplotlib",
+    "dp_accounting",
+    "sklearn",
+    "faiss",
+    "gensim",
+    "numkong",
+    "cryptography",
+    "mpmath",
+    "pandas",
+    "torch",
+    "pyspark",
+}
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
+
+
+def imported(tree: ast.AST, module: str, *, package: bool) -> set[str]:
+    """Every module named by an import statement, relative ones resolved, submodules of `from` included."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                home = module.split(".")
+                home = home[: len(home) - node.level + package]
+                base = ".".join([*home, *([base] if base else [])])
+            found |= {base, *(f"{base}.{alias.name}" for alias in node.names if f"{base}.{alias.name}" in FILES)}
+    return found
+
+
+def edges(module: str) -> set[str]:
+    path = FILES[module]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = imported(tree, module, package=path.name == "__init__.py")
+    return {name for name in found if name in FILES and name != module}
+
+
+def part(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def test_every_module_has_a_layer():
+    assert {part(module) for module in FILES} - {""} <= set(LEVEL)
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_imports_point_one_way(module):
+    if not part(module):
+        assert edges(module) == {"wordveil.names"}
+        return
+    turned_back = {to for to in edges(module) if part(to) and LEVEL[part(to)] > LEVEL[part(module)]}
+    assert not turned_back
+
+
+def test_the_rule_notices_an_arrow_that_turns_back():
+    tree = ast.parse("from ..sanitizer import Sanitizer\nfrom wordveil import runs\n")
+    found = imported(tree, "wordveil.kernels.nearest", package=False)
+    assert {"wordveil.sanitizer", "wordveil.runs"} <= found
+    assert all(LEVEL[part(name)] > LEVEL["kernels"] for name in found if part(name))
+
+
+def test_no_cycles():
+    graph = {module: edges(module) - {"wordveil"} for module in FILES}
+    done: set[str] = set()
+
+    def visit(module: str, trail: tuple[str, ...]) -> None:
+        assert module not in trail, " -> ".join([*trail[trail.index(module) :], module])
+        if module in done:
+            return
+        for other in graph[module]:
+            # A package's __init__ naming its own parts, and a part importing its package, is Python's layout.
+            if not other.startswith(f"{module}.") and not module.startswith(f"{other}."):
+                visit(other, (*trail, module))
+        done.add(module)
+
+    for module in graph:
+        visit(module, ())
+    assert done >= set(FILES)
+
+
+def global_randomness(source: str) -> list[int]:
+    """Lines that import `random` or use numpy.random beyond a generator of one's own with a stated seed."""
+    lines = []
+    tree = ast.parse(source)
+    seeded = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "random" for alias in node.names):
+            lines.append(node.lineno)
+        if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "") in ("random", "numpy.random"):
+            lines.append(node.lineno)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
+            owner = node.value
+            if owner.attr == "random" and isinstance(owner.value, ast.Name) and owner.value.id in ("np", "numpy"):
+                own = node.attr == "default_rng" and id(node) in seeded
+                if not own and node.attr not in ("Generator", "PCG64", "BitGenerator"):
+                    lines.append(node.lineno)
+    return lines
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_no_module_uses_global_randomness(module):
+    assert global_randomness(FILES[module].read_text(encoding="utf-8")) == []
+
+
+def test_the_randomness_rule_notices_each_way_in():
+    ways = ["import random", "from random import choice", "from numpy.random import rand", "np.random.seed(1)"]
+    for line in [*ways, "np.random.default_rng()"]:
+        assert global_randomness(f"import numpy as np\n{line}\n") == [2]
+
+
+def fresh(program: str) -> str:
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout.strip()
+
+
+def test_importing_wordveil_loads_nothing_heavy():
+    program = (
+        "import sys, wordveil; wordveil.names; print(sorted({m.split('.')[0] for m in sys.modules} & {'numpy', 'scipy',"
+        " 'randomgen', 'regex', 'rich', 'typer', 'threadpoolctl', 'pyarrow'}))"
+    )
+    assert fresh(program) == "[]"
+
+
+def test_first_import_of_names_loads_nothing_heavy():
+    assert fresh("import sys, wordveil.names; print('numpy' in sys.modules)") == "False"
+
+
+@pytest.mark.slow
+def test_the_package_imports_and_works_without_extras(tmp_path):
+    (tmp_path / "x.parquet").write_bytes(b"PAR1")
+    program = f"""
+import importlib, sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split('.')[0] in {sorted(OPTIONAL)!r}:
+            raise ModuleNotFoundError(f'No module named {{name!r}}', name=name)
+sys.meta_path.insert(0, Absent())
+for name in {sorted(FILES)!r}:
+    importlib.import_module(name)
+import wordveil as wv
+from wordveil.errors import MissingExtraError
+from wordveil.documents import DocumentSettings
+table = wv.Embeddings.from_arrays(['a', 'b'], [[0.0], [1.0]])
+assert wv.Sanitizer(table, wv.SanText(epsilon=1.0))('a b').tokens == 2
+try:
+    list(DocumentSettings(columns=('t',)).open({str(tmp_path / "x.parquet")!r}))
+except MissingExtraError as error:
+    print(error.extra)
+"""
+    assert fresh(program) == "parquet"
+
+
+@pytest.mark.parametrize("name", names.EXPORTS)
+def test_exports_are_defined_where_names_says(name):
+    home = importlib.import_module(names.EXPORTS[name])
+    value = getattr(home, name)
+    assert getattr(wordveil, name) is value
+    assert value.__module__ == names.EXPORTS[name]
+    assert name in home.__all__
+
+
+def test_all_is_sorted_and_complete():
+    assert sorted(wordveil.__all__) == wordveil.__all__ == dir(wordveil)
+    assert set(wordveil.__all__) == {*names.EXPORTS, "__version__"}
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_public_names_exist_once(module):
+    loaded = importlib.import_module(module)
+    public = getattr(loaded, "__all__", [])
+    assert all(hasattr(loaded, name) for name in public)
+    assert len(set(public)) == len(public)
+
+
+@pytest.mark.parametrize("key", names.MECHANISMS)
+def test_mechanism_names_are_those_of_the_classes(key):
+    mechanism = getattr(wordveil, names.MECHANISMS[key])
+    assert mechanism.name == key
+    assert mechanism.paper
+
+
+@pytest.mark.parametrize("key", names.DECODERS)
+def test_decoder_names_are_those_of_the_classes(key):
+    assert getattr(wordveil, names.DECODERS[key]).name == key
+
+
+def test_every_exported_mechanism_has_a_name_on_the_command_line():
+    from wordveil.mechanisms.base import VectorMechanism, WordMechanism
+
+    classes = [getattr(wordveil, name) for name in names.EXPORTS]
+    mechanisms = {c.__name__ for c in classes if isinstance(c, type) and issubclass(c, VectorMechanism | WordMechanism)}
+    assert mechanisms - {"Decoded"} == set(names.MECHANISMS.values())
+
+
+def test_format_names_are_those_of_the_readers():
+    from wordveil.documents import FORMATS
+
+    assert sorted(names.FORMATS) == sorted(FORMATS)
+
+
+def test_an_unknown_name_says_what_exists():
+    with pytest.raises(AttributeError, match=r"no attribute 'Tem'.*SanText.*TEM"):
+        _ = wordveil.Tem
