@@ -1,0 +1,45 @@
+"""Growth curves: one size grows, the others stay, and the rates are measured at every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wordveil.benchmarking.machine import Machine
+from wordveil.benchmarking.measuring import Measurement, measure_task
+from wordveil.benchmarking.workload import Workload
+from wordveil.errors import ParameterError
+from wordveil.kernels.threads import resolve_threads
+
+__all__ = ["AXES", "growth_curve"]
+
+AXES: dict[str, tuple[int, ...]] = {
+    "tokens": (10_000, 100_000, 1_000_000, 10_000_000),
+    "vocabulary": (10_000, 50_000, 100_000, 200_000, 400_000),
+    "dimensions": (50, 100, 200, 300, 384),
+    "threads": (1, 2, 4, 8, 16),
+}
+"""Size that grows -> its steps; steps beyond `most` are left out, and thread counts beyond the processors."""
+
+
+def growth_curve(
+    axis: str, workload: Workload, machine: Machine, *, tasks: tuple[str, ...] = ("decode", "select"), most: int = 0
+) -> Iterator[list[Measurement]]:
+    """Yield the measurements of each step along one axis.
+
+    Args:
+        axis: One of `AXES`.
+        workload: The sizes that stay.
+        machine: Product rates measured in the same process.
+        tasks: What to measure.
+        most: Largest step taken, 0 for all.
+
+    Raises:
+        ParameterError: If the axis is unknown.
+    """
+    if axis not in AXES:
+        raise ParameterError("axis", axis, f"must be one of {', '.join(AXES)}.")
+    for step in AXES[axis]:
+        if (most and step > most) or (axis == "threads" and step > resolve_threads(None)):
+            continue
+        sized = workload.resized(**{axis: step})
+        yield [line for task in tasks for line in measure_task(task, sized, machine, with_peers=False)]

@@ -1,0 +1,55 @@
+"""`wordveil bench`: tokens per second on this machine, against its own product rate and against plain peers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wordveil.cli.common import say
+
+__all__ = ["bench"]
+
+
+def bench(  # noqa: PLR0913 - the options of one command
+    vocabulary: Annotated[int, typer.Option("--vocabulary", help="Words in the generated vocabulary.")] = 70_000,
+    dimensions: Annotated[int, typer.Option("--dimensions", help="Dimensions of the vectors.")] = 300,
+    tokens: Annotated[int, typer.Option("--tokens", help="Tokens decoded, selected and sanitized.")] = 4096,
+    threads: Annotated[int, typer.Option("--threads", help="Threads; 0 for one per processor.")] = 1,
+    repeats: Annotated[int, typer.Option("--repeats", help="Runs of each measurement; the best counts.")] = 2,
+    peers: Annotated[bool, typer.Option("--peers/--no-peers", help="Time NumPy, faiss and gensim too.")] = True,
+    growth: Annotated[
+        str | None, typer.Option("--growth", help="Grow one of tokens, vocabulary, dimensions, threads.")
+    ] = None,
+    most: Annotated[int, typer.Option("--most", help="Largest step of --growth; 0 for all.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Save a plot; the suffix gives the format.")] = None,
+) -> None:
+    """Measure decoding, selection and whole sanitizing, side by side with peers where they are installed.
+
+    Rates are per second of processor time, so that other programs on the machine disturb them little; "of limit"
+    compares with what the machine's largest matrix product would allow, measured in the same run.
+    """
+    from wordveil.benchmarking.growth import growth_curve
+    from wordveil.benchmarking.machine import measure_machine
+    from wordveil.benchmarking.measuring import measure
+    from wordveil.benchmarking.report import as_json as to_json
+    from wordveil.benchmarking.report import save_plot, table
+    from wordveil.benchmarking.workload import Workload
+
+    workload = Workload(
+        vocabulary=vocabulary, dimensions=dimensions, tokens=tokens, threads=threads or None, repeats=repeats
+    )
+    machine = measure_machine()
+    if growth is None:
+        lines = measure(workload, machine, with_peers=peers)
+    else:
+        lines = []
+        for step in growth_curve(growth, workload, machine, most=most):
+            lines += step
+            say(f"{growth} {getattr(step[0], growth)}: " + ", ".join(f"{m.task} {m.wall_rate:,.0f}/s" for m in step))
+    typer.echo(json.dumps(to_json(machine, lines), indent=2) if as_json else table(machine, lines))
+    if plot is not None:
+        save_plot(plot, lines, axis=growth)
