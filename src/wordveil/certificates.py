@@ -28,6 +28,7 @@ CLAIM_MARGIN = 1e-9
 """Claimed epsilons are the computed ones times (1 + 1e-9), rounded up, so that a repetition on another kind of
 processor, whose last bits differ, stays below the claim."""
 _AGREEMENT = 1e-6
+_SAFE_ABOVE = ("epsilon", "delta", "error", "stretch", "scale", "sigma", "half_width")
 
 Scalar = str | int | float | None
 """What a certificate's parameters may be."""
@@ -137,8 +138,8 @@ class Certificate:
 def compare(claimed: Certificate, repeated: Certificate) -> None:
     """Hold a certificate against its repetition on the same inputs.
 
-    Inputs must be equal; numbers must agree to a relative 1e-6; and no claimed epsilon, delta or error may be below
-    what the repetition found before its own rounding up.
+    Inputs must be equal; numbers must agree to a relative 1e-6; and nothing that is safe only from above (an epsilon,
+    a delta, an error, a noise scale) may be below what the repetition found before its own rounding up.
 
     Raises:
         CertificateError: Naming what differs, with both values.
@@ -154,7 +155,7 @@ def compare(claimed: Certificate, repeated: Certificate) -> None:
         a, b = ours.get(name), theirs.get(name)
         if a is None or b is None or not math.isclose(a, b, rel_tol=_AGREEMENT):
             raise CertificateError(f"The certificate says {name}={a!r}, the repetition found {b!r}.")
-        if name.startswith(("epsilon", "delta", "error")) and a < b * (1 - CLAIM_MARGIN):
+        if name.startswith(_SAFE_ABOVE) and a < b * (1 - CLAIM_MARGIN):
             raise CertificateError(f"The certificate claims {name}={a!r}, below the {b!r} that the repetition found.")
 
 

@@ -93,7 +93,7 @@ def test_verify_rebuilds_mechanisms_with_plain_metrics():
         ({"parameters": {"metric": "Angular()"}}, "the repetition found|above"),
         ({"vocabulary": "0" * 64}, "vocabulary="),
         ({"candidates": "0" * 64}, "candidates="),
-        ({"method": "guess"}, "Unknown method 'guess'"),
+        ({"method": "guess"}, "certified by the method 'guess'"),
     ],
 )
 def test_verify_names_what_was_altered(change, match):

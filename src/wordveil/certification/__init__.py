@@ -7,12 +7,20 @@ from __future__ import annotations
 
 from wordveil.certificates import Certificate, compare
 from wordveil.certification.certified_rate import certify_selection, rebuild_mechanism, repeat_selection
+from wordveil.certification.fitted_constants import (
+    PROFILE,
+    certify_constants,
+    certify_profile,
+    rebuild_constants,
+    repeat_profile,
+)
 from wordveil.certification.normaliser_lipschitz import Progress
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError
+from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.exponential import LIPSCHITZ, SelectionMechanism
 
-__all__ = ["certify", "verify"]
+__all__ = ["certify", "certify_profile", "verify"]
 
 
 def certify(
@@ -26,7 +34,8 @@ def certify(
     """Make the certificate of a mechanism on a public vocabulary.
 
     Args:
-        mechanism: A selection mechanism (TEM, SanText): its largest certified rate.
+        mechanism: A selection mechanism (TEM, SanText): its largest certified rate. A vector mechanism that computes
+            a constant when fitted (Projection, TruncatedLaplace, ClippedGaussian, NADP): that constant.
         embeddings: The public vocabulary.
         threads: Threads; the answer does not depend on it.
         progress: Called with the number of pair visits done since the last call; `pair_visits` gives those of one
@@ -41,7 +50,9 @@ def certify(
     """
     if isinstance(mechanism, SelectionMechanism):
         return certify_selection(mechanism, embeddings, threads=threads, progress=progress, checkpoint=checkpoint)
-    raise CertificateError(f"No method certifies {type(mechanism).__name__}; selection mechanisms have one.")
+    if isinstance(mechanism, VectorMechanism):
+        return certify_constants(mechanism, embeddings)
+    raise CertificateError(f"No method certifies {type(mechanism).__name__}; pass a mechanism, not its fitted form.")
 
 
 def verify(
@@ -67,8 +78,24 @@ def verify(
     Raises:
         CertificateError: Naming what differs: an input, a number, or a claim below what was found.
     """
-    if certificate.method != LIPSCHITZ:
-        raise CertificateError(f"Unknown method {certificate.method!r}; it must be one of {LIPSCHITZ}.")
+    if certificate.method == LIPSCHITZ:
+        repeated = _repeat_selection(certificate, embeddings, mechanism, threads, progress)
+    elif certificate.method == PROFILE:
+        repeated = repeat_profile(certificate)
+    else:
+        repeated = certify_constants(rebuild_constants(certificate), embeddings)
+    compare(certificate, repeated)
+    return repeated
+
+
+def _repeat_selection(
+    certificate: Certificate,
+    embeddings: Embeddings,
+    mechanism: SelectionMechanism | None,
+    threads: int | None,
+    progress: Progress | None,
+) -> Certificate:
+    """Check that the certificate speaks of these inputs before spending time on them; then repeat it."""
     chosen = rebuild_mechanism(certificate) if mechanism is None else mechanism
     certificate.require(
         method=LIPSCHITZ,
@@ -76,6 +103,4 @@ def verify(
         candidates=embeddings.candidates_checksum,
         parameters=chosen.certified_parameters(),
     )
-    repeated = repeat_selection(certificate, chosen, embeddings, threads=threads, progress=progress)
-    compare(certificate, repeated)
-    return repeated
+    return repeat_selection(certificate, chosen, embeddings, threads=threads, progress=progress)

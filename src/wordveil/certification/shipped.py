@@ -1,0 +1,44 @@
+"""Certificates that come with wordveil: the embedded vocabulary at a grid of epsilons.
+
+They make `calibration="certified"` instant there. `tools/certify_default_vocabulary.py` computes them; `verify`
+repeats any of them. A shipped certificate is used only where it names exactly these inputs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wordveil.certificates import Certificate
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import CertificateError
+from wordveil.mechanisms.exponential import SelectionMechanism
+
+__all__ = ["FOLDER", "file_name", "shipped_certificate"]
+
+FOLDER = Path(__file__).parent / "packaged"
+
+
+def file_name(mechanism: SelectionMechanism) -> str:
+    """Return the name under which the certificate of a mechanism is shipped."""
+    return f"{mechanism.name}-{mechanism.epsilon:g}.json"
+
+
+def shipped_certificate(mechanism: SelectionMechanism, embeddings: Embeddings) -> Certificate | None:
+    """Return the shipped certificate for exactly this mechanism, vocabulary and candidate set, or None.
+
+    A vocabulary whose outputs were narrowed is another one: certify it with `certify`.
+    """
+    path = FOLDER / file_name(mechanism)
+    if not path.is_file():
+        return None
+    certificate = Certificate.load(path)
+    try:
+        certificate.require(
+            method=certificate.method,
+            vocabulary=embeddings.header.checksum,
+            candidates=embeddings.candidates_checksum,
+            parameters=mechanism.certified_parameters(),
+        )
+    except CertificateError:
+        return None
+    return certificate
