@@ -25,6 +25,7 @@ from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
+from wordveil.sanitizer import Sanitizer
 
 QUICK = AuditOptions(samples=4000, pairs=4, alpha=1e-9, curve_points=8)
 
@@ -197,6 +198,17 @@ def test_a_text_mechanism_of_another_package_is_checked_for_leaks_too():
     assert {f.check for f in report.findings if f.refuted} == {"unknown words", "digits", "casing"}
     assert not any(pair.refuted for pair in report.pairs)
     assert report.exit_code == 1
+
+
+def test_a_sanitizer_is_audited_as_it_is():
+    words = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me") for b in ("ra", "sto", "ti", "vel")]
+    vocabulary = Embeddings.from_arrays(words, np.random.default_rng(0).normal(size=(20, 3)), candidate_rule="all")
+    sanitizer = Sanitizer(vocabulary, SanText(epsilon=1.0))
+    options = AuditOptions(samples=400, pairs=2, curve_points=0)
+    report = audit_mechanism(sanitizer, kind="text", embeddings=vocabulary, options=options)
+    assert not report.refuted, report.summary_lines()
+    assert "metric DP (proved)" in report.claim
+    assert {f.check for f in report.findings if f.status.value == "disclosed"} <= {"length", "order"}
 
 
 def test_time_is_checked_when_asked():

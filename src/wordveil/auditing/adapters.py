@@ -1,8 +1,9 @@
 """From what a user names to what can be audited: mechanism names, Python paths, callables, duck-typed objects.
 
-A user's own mechanism is one of: a wordveil mechanism (or its class); an object with a method `vectors(rows)` or
-`text(text)`; a plain callable, with `kind` "vectors" or "text". Its claim is read from `guarantee()`, or from the
-attributes `epsilon`, `delta` and `metric` ("euclidean" for a loss per unit of distance, else local DP).
+A user's own mechanism is one of: a wordveil mechanism (or its class); a `Sanitizer` (kind "text"); an object with a
+method `vectors(rows)` or `text(text)`; a plain callable, with `kind` "vectors" or "text". Its claim is read from
+`guarantee` (a value or a method), or from the attributes `epsilon`, `delta` and `metric` ("euclidean" for a loss per
+unit of distance, else local DP).
 """
 
 from __future__ import annotations
@@ -118,8 +119,8 @@ def adapt(
 
 def _claim(thing: Any, kind: str, epsilon: float | None, delta: float | None, local: bool) -> Guarantee:
     stated = getattr(thing, "guarantee", None)
-    if epsilon is None and callable(stated):
-        claim = stated()
+    if epsilon is None and stated is not None:
+        claim = stated() if callable(stated) else stated
         if not isinstance(claim, Guarantee):
             raise WordveilError("guarantee() must return a wordveil guarantee; or state epsilon, delta and metric.")
         return claim

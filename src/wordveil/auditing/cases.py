@@ -81,6 +81,11 @@ class Case:
 def make_case(thing: Adapted, inputs: Inputs, source: RandomSource) -> Case:
     """Return what there is to audit of a mechanism.
 
+    Args:
+        thing: The mechanism.
+        inputs: Where its inputs come from.
+        source: Randomness for wordveil's own mechanisms.
+
     Raises:
         ParameterError: If something that this kind of mechanism needs is missing.
     """

@@ -142,7 +142,6 @@ def vector_pairs(
     *,
     clip_norm: float | None = None,
     epsilon: float = 1.0,
-    scale: Float64Array | None = None,
 ) -> list[Pair]:
     """Return pairs of vectors for a mechanism that needs no vocabulary.
 
@@ -152,7 +151,6 @@ def vector_pairs(
         clip_norm: Radius of the ball inputs are clipped to: pairs are then its diameters, spread over all coordinates
             or along one; None makes pairs at distances 1/epsilon and sqrt(d)/epsilon from the origin.
         epsilon: Loss per unit of distance, for those.
-        scale: Not used with clip_norm; direction of the pairs otherwise, shape (d,), the first axis by default.
     """
     axis = np.zeros(dimensions)
     axis[0] = 1.0
@@ -162,9 +160,8 @@ def vector_pairs(
         for label, unit in (("a diameter spread over all coordinates", spread), ("a diameter along one axis", axis)):
             ends.append((label, clip_norm * unit, -clip_norm * unit))
     else:
-        unit = axis if scale is None else scale / np.linalg.norm(scale)
         for loss in sorted({1.0, math.sqrt(dimensions)}):
-            ends.append((f"distance {loss / epsilon:.4g}", np.zeros(dimensions), loss / epsilon * unit))
+            ends.append((f"distance {loss / epsilon:.4g}", np.zeros(dimensions), loss / epsilon * axis))
     pairs = []
     for label, a, b in ends if dimensions > 1 else ends[:1]:
         distance = float(np.linalg.norm(a - b))

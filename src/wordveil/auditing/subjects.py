@@ -33,6 +33,7 @@ __all__ = [
     "VectorFunctionSubject",
     "VectorSubject",
     "WordSubject",
+    "released_text",
 ]
 
 Outputs = NDArray[Any]
@@ -42,7 +43,12 @@ VectorFunction = Callable[[Float64Array], Any]
 """Rows, shape (n, d), to noisy rows, shape (n, m)."""
 
 TextFunction = Callable[[str], Any]
-"""One text to one released text (anything whose `str` is what leaves)."""
+"""One text to one released text: a string, or an object with the string as `text`, as a `Release` has."""
+
+
+def released_text(value: Any) -> str:
+    """Return the text that leaves: the value itself, or its `text`."""
+    return value if isinstance(value, str) else str(getattr(value, "text", value))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +185,7 @@ class TextSubject(Subject):
         self.function, self.name = function, name
 
     def sample(self, private: Any, n: int) -> Outputs:
-        released: Sequence[str] = [str(self.function(str(private))) for _ in range(n)]
+        released: Sequence[str] = [released_text(self.function(str(private))) for _ in range(n)]
         return np.asarray(released, dtype=np.str_)
 
 

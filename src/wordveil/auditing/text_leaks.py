@@ -16,7 +16,7 @@ import numpy as np
 
 from wordveil.auditing.findings import Finding, Status
 from wordveil.auditing.intervals import lower_bound, upper_bound
-from wordveil.auditing.subjects import TextFunction
+from wordveil.auditing.subjects import TextFunction, released_text
 from wordveil.errors import ParameterError
 
 __all__ = ["DISCLOSURES", "TextChecks", "check_text"]
@@ -88,7 +88,7 @@ class _Run:
         self.generator = np.random.default_rng(checks.seed)
 
     def release(self, text: str) -> str:
-        return str(self.function(text))
+        return released_text(self.function(text))
 
     def carriers(self, n: int) -> list[str]:
         return [str(word) for word in self.generator.choice(list(self.checks.words), size=n)]
