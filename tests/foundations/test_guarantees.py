@@ -1,0 +1,277 @@
+"""Guarantees as values: arithmetic that never understates, refusals, and sentences with numbers rounded up."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.guarantees import (
+    LocalDP,
+    MetricDP,
+    NeighbourDP,
+    NoGuarantee,
+    PrivacyUnit,
+    Standing,
+    compose_releases,
+    compose_tokens,
+    require_same_promise,
+    round_up,
+    to_local,
+    weakest,
+)
+
+METRIC = MetricDP(epsilon=2.0, metric="euclidean", standing=Standing.PROVED)
+LOCAL = LocalDP(epsilon=2.0, standing=Standing.PROVED)
+NEIGHBOUR = NeighbourDP(epsilon=2.0, graph="the graph", standing=Standing.PROVED)
+NOTHING = NoGuarantee(reason="it leaks")
+KINDS = [METRIC, LOCAL, NEIGHBOUR]
+
+positive = st.floats(1e-6, 1e6)
+slacks = st.none() | st.floats(0, 10)
+metric_dp = st.builds(
+    MetricDP,
+    epsilon=positive,
+    metric=st.just("euclidean"),
+    delta=st.floats(0, 0.3),
+    slack=slacks,
+    largest_distance=st.none() | positive,
+    standing=st.sampled_from(Standing),
+    assumptions=st.lists(st.sampled_from(["a", "b", "c"]), max_size=2).map(tuple),
+)
+
+
+@given(st.floats(0, exclude_min=True, allow_infinity=False), st.integers(1, 6))
+def test_numbers_are_rounded_up_to_the_digits_asked_for(value, digits):
+    shown = round_up(value, digits)
+    assert float(shown) >= value * (1 - 1e-12)
+    if 1e-280 < value < 1e300:
+        assert float(shown) <= value * (1 + 10.0 ** (1 - digits)) * (1 + 1e-9)
+        assert len(re.sub(r"e.*|\.|^0\.0*", "", shown).lstrip("0").rstrip("0")) <= digits
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [
+        (0.0, 4, "0"),
+        (4.0, 4, "4"),
+        (0.1 + 0.2, 4, "0.3"),  # a rounding of 2e-17 is no reason to claim 0.3001
+        (1.00001, 4, "1.001"),
+        (9.9999, 4, "10"),
+        (34.5661, 4, "34.57"),
+        (123456.0, 4, "1.235e+05"),
+        (6.0143e-05, 2, "6.1e-05"),
+        (5e-324, 4, "1e-290"),
+        (math.inf, 4, "inf"),
+    ],
+)
+def test_rounding_up_known_values(value, digits, shown):
+    assert round_up(value, digits) == shown
+
+
+@given(st.lists(metric_dp, min_size=1, max_size=4), st.floats(0, 1e6))
+def test_composition_is_never_below_the_sum_of_the_parts(parts, distance):
+    whole = compose_releases(parts)
+    if isinstance(whole, NoGuarantee):
+        assert math.fsum(part.delta for part in parts) >= 1
+        return
+    assert (whole.slack is None) == any(part.slack is None for part in parts)
+    if whole.slack is None:
+        whole, parts = replace(whole, slack=0.0), [replace(part, slack=0.0) for part in parts]
+    assert whole.loss(distance) >= math.fsum(part.loss(distance) for part in parts) * (1 - 1e-12)
+    assert whole.delta == math.fsum(part.delta for part in parts)
+    assert whole.standing == weakest([part.standing for part in parts])
+    assert set(whole.assumptions) == {assumption for part in parts for assumption in part.assumptions}
+    assert len(set(whole.assumptions)) == len(whole.assumptions)
+
+
+@given(st.lists(metric_dp, min_size=2, max_size=4), st.randoms(use_true_random=False))
+def test_composition_does_not_depend_on_order(parts, shuffler):
+    other = list(parts)
+    shuffler.shuffle(other)
+    one, two = compose_releases(parts), compose_releases(other)
+    assert type(one) is type(two)
+    if isinstance(one, MetricDP):
+        assert (one.epsilon, one.delta, one.slack, one.largest_distance, one.standing) == (
+            two.epsilon,
+            two.delta,
+            two.slack,
+            two.largest_distance,
+            two.standing,
+        )
+
+
+def test_the_cap_of_a_sum_covers_the_part_that_goes_on_growing():
+    near = replace(METRIC, epsilon=1.0, largest_distance=2.0)
+    far = replace(METRIC, epsilon=1.0, largest_distance=5.0)
+    assert compose_releases([near, far]).loss(10.0) == 10.0 >= near.loss(10.0) + far.loss(10.0)
+    assert compose_releases([near, METRIC]).largest_distance is None
+    assert compose_releases([near]) == near
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda g: g.promise)
+def test_composing_adds_epsilon_delta_and_slack(kind):
+    whole = compose_releases([replace(kind, delta=1e-6, slack=0.5), replace(kind, epsilon=3.0, delta=2e-6, slack=1.0)])
+    assert (whole.epsilon, whole.delta, whole.slack) == (5.0, 3e-6, 1.5)
+    assert type(whole) is type(kind)
+
+
+def test_no_guarantee_swallows_a_composition():
+    assert compose_releases([METRIC, NOTHING, LOCAL]) is NOTHING
+
+
+def test_deltas_of_one_or_more_leave_no_guarantee():
+    whole = compose_releases([replace(LOCAL, delta=0.5)] * 2)
+    assert isinstance(whole, NoGuarantee)
+    assert "add up to 1" in whole.reason
+
+
+def test_composing_nothing_is_refused():
+    with pytest.raises(GuaranteeError, match="nothing to compose"):
+        compose_releases([])
+
+
+DIFFERENT = [
+    *itertools.permutations(KINDS, 2),
+    (METRIC, replace(METRIC, metric="angular")),
+    (NEIGHBOUR, replace(NEIGHBOUR, graph="another graph")),
+    *((kind, replace(kind, unit=PrivacyUnit.DOCUMENT_WORD)) for kind in KINDS),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_promises_that_mean_different_things_are_not_compared(one, other):
+    for call in (lambda: require_same_promise(one, other), lambda: compose_releases([one, other])):
+        with pytest.raises(GuaranteeError, match=r"differ in their (promise|metric|graph|unit)"):
+            call()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_promises_are_comparable_whatever_their_numbers(kind):
+    require_same_promise(kind, replace(kind, epsilon=9.0, delta=0.1, slack=None))
+
+
+def test_standings_are_ordered_and_the_weakest_wins():
+    order = [Standing.PROVED, Standing.CERTIFIED, Standing.PUBLISHED, Standing.REFUTED]
+    for i, j in itertools.product(range(4), repeat=2):
+        assert weakest([order[i], order[j]]) is order[max(i, j)]
+
+
+@given(metric_dp, st.lists(st.floats(0, 1e3), min_size=1, max_size=6))
+def test_tokens_sum_to_at_least_their_losses(guarantee, distances):
+    if math.fsum(distances) == 0:
+        with pytest.raises(GuaranteeError, match="at distance 0"):
+            compose_tokens(guarantee, distances)
+        return
+    whole = compose_tokens(guarantee, distances)
+    if isinstance(whole, NoGuarantee):
+        assert guarantee.delta * len(distances) >= 1
+        return
+    assert isinstance(whole, LocalDP)
+    assert whole.unit is PrivacyUnit.TEXT
+    total = math.fsum(guarantee.loss(t) for t in distances)
+    assert whole.epsilon + (whole.slack or 0.0) == pytest.approx(total, rel=1e-12)
+    assert (whole.slack is None) == (guarantee.slack is None)
+    assert whole.delta == guarantee.delta * len(distances)
+
+
+def test_tokens_of_local_dp_count_and_do_not_measure():
+    assert compose_tokens(LOCAL, [0.1, 0.2, 0.0]).epsilon == 6.0
+
+
+def test_token_sums_that_mean_nothing_are_refused():
+    assert compose_tokens(NOTHING, [1.0]) is NOTHING
+    for guarantee in (
+        NEIGHBOUR,
+        replace(METRIC, unit=PrivacyUnit.DOCUMENT_WORD),
+        replace(LOCAL, unit=PrivacyUnit.TEXT),
+    ):
+        with pytest.raises(GuaranteeError, match="does not sum over tokens"):
+            compose_tokens(guarantee, [1.0])
+    with pytest.raises(GuaranteeError, match="do not differ"):
+        compose_tokens(METRIC, [])
+
+
+@given(metric_dp, positive, positive)
+def test_local_dp_covers_every_distance_up_to_the_diameter(guarantee, diameter, distance):
+    local = to_local(guarantee, diameter=diameter)
+    if distance <= diameter:
+        assert local.epsilon + (local.slack or 0.0) >= guarantee.loss(distance) * (1 - 1e-12)
+    assert local.slack == guarantee.slack
+    assert local.standing is guarantee.standing
+    assert local.unit is guarantee.unit
+
+
+def test_conversions_without_a_theorem_are_refused():
+    assert to_local(LOCAL) is LOCAL
+    for guarantee in (NEIGHBOUR, NOTHING):
+        with pytest.raises(GuaranteeError, match="No theorem turns"):
+            to_local(guarantee, diameter=1.0)
+    for diameter in (math.inf, 0.0, -1.0, math.nan):
+        with pytest.raises(ParameterError, match=r"diameter=.* must be in \(0, inf\)"):
+            to_local(METRIC, diameter=diameter)
+    assert to_local(replace(METRIC, largest_distance=3.0)).epsilon == 6.0
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda g: g.promise)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("epsilon", 0.0),
+        ("epsilon", -1.0),
+        ("epsilon", math.inf),
+        ("epsilon", math.nan),
+        ("delta", 1.0),
+        ("delta", -1e-9),
+        ("delta", math.nan),
+        ("slack", -1e-9),
+        ("slack", math.inf),
+        ("slack", math.nan),
+    ],
+)
+def test_numbers_outside_their_domain_are_refused(kind, name, value):
+    with pytest.raises(ParameterError, match=f"{name}=.* must be in"):
+        replace(kind, **{name: value})
+
+
+NUMBER = re.compile(r"\d[\d.]*(?:e[+-]?\d+)?")
+
+
+@given(metric_dp)
+def test_sentences_show_rounded_numbers_and_none_too_small(guarantee):
+    for shown in (guarantee, to_local(guarantee, diameter=7.0), replace(NEIGHBOUR, epsilon=guarantee.epsilon)):
+        sentence = shown.sentence()
+        assert str(shown.standing) in sentence
+        assert str(shown.unit) in sentence
+        numbers = NUMBER.findall(sentence)
+        assert all(len(n.split("e")[0].replace(".", "").strip("0")) <= 4 for n in numbers)
+        assert any(float(n) >= shown.epsilon * (1 - 1e-12) for n in numbers)
+        if shown.slack is None:
+            assert "rounding is outside the proof" in sentence
+
+
+def test_what_is_absent_is_not_mentioned():
+    assert "delta" not in METRIC.sentence()
+    assert "slack" not in METRIC.sentence()
+    assert "at most" not in METRIC.sentence()
+    assert "at most exp(6)" in replace(METRIC, largest_distance=3.0).sentence()
+    assert "delta 1e-06" in replace(METRIC, delta=1e-6).sentence()
+    assert NOTHING.sentence() == "no guarantee (published, unverified): it leaks"
+
+
+@pytest.mark.parametrize("guarantee", [*KINDS, NOTHING], ids=lambda g: g.promise)
+def test_guarantees_become_json_and_their_repr_rebuilds_them(guarantee):
+    facts = json.loads(json.dumps(guarantee.as_dict()))
+    assert facts["promise"] == guarantee.promise
+    assert facts["sentence"] == guarantee.sentence()
+    assert facts["unit"] == str(guarantee.unit)
+    assert hash(guarantee) == hash(replace(guarantee))
+    source = re.sub(r"<(\w+)\.(\w+): [^>]*>", r"\1.\2", repr(guarantee))
+    assert eval(source) == guarantee

@@ -1,0 +1,261 @@
+"""The streams: AES in counter mode byte for byte, one stream a document, and a key that never shows."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import os
+import pickle
+import traceback
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wordveil.errors import ParameterError, WordveilError
+from wordveil.randomness import RandomSource, document_nonce, words
+
+KEY = bytes(range(100, 116))
+ENGINES = ["aes", "shake"]
+
+
+@pytest.fixture(params=ENGINES)
+def source(request):
+    return RandomSource(KEY, engine=request.param)
+
+
+def aes_words(key: bytes, counter: int, n: int) -> np.ndarray:
+    """The oracle: AES-128 of successive little-endian 128-bit counters."""
+    encryptor = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    counters = b"".join(((counter + i) % 2**128).to_bytes(16, "little") for i in range(-(-n // 2)))
+    return np.frombuffer(encryptor.update(counters), dtype="<u8")[:n]
+
+
+@given(st.binary(min_size=16, max_size=16), st.text(), st.text(), st.sampled_from([0, 1, 7, 128, 255]))
+def test_lanes_are_aes_in_counter_mode(key, document_id, content, lane):
+    drawn = words(RandomSource(key, engine="aes").stream(document_id, content).lane(lane), (41,))
+    nonce = document_nonce(key, document_id, content)
+    assert 0 <= nonce < 2**80
+    assert np.array_equal(drawn, aes_words(key, ((nonce << 8) | lane) << 40, 41))
+
+
+@pytest.mark.parametrize("nonce", [0, 1, 2**24 - 1, 2**63, 2**80 - 1])
+def test_lanes_at_the_edges_of_the_counter_space(nonce):
+    source = RandomSource(KEY, engine="aes")
+    for (drawn,) in source.documents([nonce], [9]).chunks(lambda s, n: (words(s.lane(255), (n,)),), 4):
+        expected = aes_words(KEY, ((nonce << 8) | 255) << 40, 9)
+        assert np.array_equal(drawn, expected[: len(drawn)])
+        break
+
+
+def test_lanes_of_all_documents_are_disjoint_counter_ranges():
+    starts = [((nonce << 8) | lane) << 40 for nonce in (0, 1, 2, 2**80 - 1) for lane in range(256)]
+    assert min(np.diff(sorted(starts))) >= 2**40
+    assert max(starts) + 2**40 <= 2**128
+
+
+def test_reseating_forgets_everything_about_the_earlier_document(source):
+    stream = source.stream("one")
+    words(stream.lane(0), (3,))
+    stream.lane(0).standard_normal(5)  # leaves a half-used buffer behind
+    again = words(stream.seat(document_nonce(KEY, "two", "x")).lane(0), (8,))
+    assert np.array_equal(again, words(source.stream("two", "x").lane(0), (8,)))
+
+
+LAWS = {
+    "words": lambda g, n: words(g, (n,)),
+    "uniform": lambda g, n: g.random(n),
+    "normal": lambda g, n: g.standard_normal((n, 3)),
+    "gamma": lambda g, n: g.standard_gamma(7.0, n),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_draws_do_not_depend_on_how_they_are_cut(source, law):
+    whole = LAWS[law](source.stream("d").lane(0), 1000)
+    for cut in (1, 7, 64, 999):
+        generator = source.stream("d").lane(0)
+        parts = [LAWS[law](generator, min(cut, 1000 - start)) for start in range(0, 1000, cut)]
+        assert np.array_equal(np.concatenate(parts), whole)
+
+
+@given(
+    counts=st.lists(st.integers(0, 9), max_size=8),
+    size=st.integers(1, 40),
+    engine=st.sampled_from(ENGINES),
+)
+def test_chunks_of_documents_do_not_depend_on_their_size(counts, size, engine):
+    source = RandomSource(KEY, engine=engine)
+    nonces = source.nonces([str(i) for i in range(len(counts))], [""] * len(counts))
+
+    def sample(stream, n):
+        return stream.lane(0).standard_normal((n, 2)), words(stream.lane(1), (n,))
+
+    chunks = list(source.documents(nonces, counts).chunks(sample, size))
+    assert [len(normals) for normals, _ in chunks[:-1]] == [size] * (len(chunks) - 1)
+    alone = [sample(source.stream(str(i), ""), n) for i, n in enumerate(counts) if n]
+    for column in (0, 1):
+        got = [chunk[column] for chunk in chunks]
+        assert (
+            len(got) == 0
+            if not alone
+            else np.array_equal(np.concatenate(got), np.concatenate([a[column] for a in alone]))
+        )
+
+
+def test_chunks_refuse_an_empty_size(source):
+    with pytest.raises(ParameterError, match="size=0 must be at least 1"):
+        list(source.documents([1], [1]).chunks(lambda s, n: (words(s.lane(0), (n,)),), 0))
+
+
+def first_words(source, document_id, content):
+    return words(source.stream(document_id, content).lane(0), (4,)).tolist()
+
+
+def test_the_same_id_and_content_repeat_under_one_key(source):
+    other = RandomSource(KEY, engine=source.engine)
+    assert first_words(source, "id", "text") == first_words(other, "id", "text")
+
+
+def test_another_id_content_lane_or_key_gives_other_noise(source):
+    places = [("id", "text"), ("id2", "text"), ("id", "text2"), ("idt", "ext"), ("", "idtext"), ("idtext", "")]
+    drawn = [tuple(first_words(source, *place)) for place in places]
+    drawn.append(tuple(words(source.stream("id", "text").lane(1), (4,)).tolist()))
+    drawn.append(tuple(first_words(RandomSource(KEY[::-1], engine=source.engine), "id", "text")))
+    assert len(set(drawn)) == len(drawn)
+
+
+def test_fresh_sources_and_fresh_streams_never_repeat():
+    keys = {RandomSource().export_key() for _ in range(100)}
+    assert len(keys) == 100
+    source = RandomSource(KEY)
+    assert len({tuple(words(source.fresh_stream().lane(0), (2,)).tolist()) for _ in range(100)}) == 100
+
+
+@given(st.text(alphabet=st.characters(), max_size=5), st.text(alphabet=st.characters(categories=["Cs"]), max_size=3))
+def test_any_python_string_is_an_id_and_a_content(document_id, surrogates):
+    nonces = {document_nonce(KEY, document_id + surrogates, surrogates), document_nonce(KEY, document_id, surrogates)}
+    assert len(nonces) == 1 + bool(surrogates)
+
+
+def test_lane_numbers_are_checked(source):
+    for lane in (-1, 256):
+        with pytest.raises(ParameterError, match=rf"index={lane} must be in \[0, 256\)"):
+            source.stream().lane(lane)
+
+
+@pytest.mark.parametrize("key", [b"", b"short", bytes(17)])
+def test_a_key_of_another_length_is_refused_and_not_shown(key):
+    with pytest.raises(ParameterError, match="must be 16 bytes") as caught:
+        RandomSource(key)
+    assert repr(key) not in str(caught.value)
+
+
+def test_unknown_engines_are_refused():
+    with pytest.raises(ParameterError, match="engine='chacha' must be 'aes'"):
+        RandomSource(engine="chacha")
+
+
+def in_fork(function) -> bytes:
+    """Run the function in a forked child and return the bytes it answers."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        os.write(writing, function())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        answer = pipe.read()
+    assert os.waitpid(child, 0)[1] == 0
+    return answer
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_has_a_key_of_its_own():
+    source = RandomSource(KEY)
+    children = {in_fork(source.export_key) for _ in range(2)}
+    assert len(children | {KEY}) == 3
+    assert source.export_key() == KEY
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_stream_carried_over_a_fork_draws_other_noise(engine):
+    stream = RandomSource(KEY, engine=engine).stream("document")
+    stream.lane(0)
+    carried = in_fork(lambda: words(stream.lane(0), (4,)).tobytes() + words(stream.lane(1), (4,)).tobytes())
+    assert carried[:32] != words(stream.lane(0), (4,)).tobytes()
+    assert carried[32:] != words(stream.lane(1), (4,)).tobytes()
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_seeded_source_is_no_test_source_after_a_fork():
+    source = RandomSource.seeded_for_tests(1)
+    assert in_fork(lambda: str(source.is_test_source).encode()) == b"False"
+
+
+def _key_of(source: RandomSource, pipe) -> None:
+    pipe.send_bytes(source.export_key())
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_worker_of_multiprocessing_has_a_key_of_its_own():
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    worker = context.Process(target=_key_of, args=(RandomSource(KEY), theirs))
+    worker.start()
+    key = ours.recv_bytes()
+    worker.join()
+    assert len(key) == 16
+    assert key != KEY
+
+
+@pytest.mark.parametrize("transport", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_pickling_and_copying_are_refused(source, transport):
+    for holder in (source, source.stream()):
+        with pytest.raises(WordveilError, match="carries its run's key and cannot be pickled"):
+            transport(holder)
+
+
+def shows_key(text: str) -> bool:
+    return any(
+        form in text for form in (repr(KEY), KEY.hex(), str(int.from_bytes(KEY, "little")), KEY.decode("latin-1"))
+    )
+
+
+def test_the_key_never_shows(source):
+    stream = source.stream("secret-id", "secret-text")
+    stream.lane(3)
+    shown = [
+        repr(source),
+        str(source),
+        repr(stream),
+        str(stream),
+        f"{source} {stream}",
+        repr(source.documents([1], [1])),
+    ]
+    for wrong in (lambda: stream.lane(900), lambda: pickle.dumps(source), lambda: pickle.dumps(stream)):
+        with pytest.raises(WordveilError) as caught:
+            wrong()
+        shown += ["".join(traceback.format_exception(caught.value)), repr(caught.value), repr(vars(caught.value))]
+    assert not any(shows_key(text) for text in shown)
+    assert shows_key(repr(vars(source))), "the check finds a key where there is one"
+
+
+def test_test_sources_repeat_and_say_what_they_are():
+    one, two = RandomSource.seeded_for_tests(5), RandomSource.seeded_for_tests(5)
+    assert one.export_key() == two.export_key() != RandomSource.seeded_for_tests(6).export_key()
+    assert one.is_test_source
+    assert "TEST SOURCE" in repr(one)
+    assert not RandomSource().is_test_source
+    assert "TEST" not in repr(RandomSource())

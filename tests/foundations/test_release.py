@@ -1,0 +1,104 @@
+"""Releases, options, disclosures and errors as values."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from wordveil import errors
+from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterError, WordveilError
+from wordveil.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.release import MASK, Provenance, Release, TextOptions, disclosures, effective_guarantee
+
+PROVENANCE = Provenance(version="1", mechanism="M()", vocabulary="v", checksum="c", candidates_checksum="k")
+CLAIM = MetricDP(epsilon=1.0, metric="euclidean", standing=Standing.PROVED)
+
+
+def test_a_release_needs_a_guarantee():
+    with pytest.raises(ParameterError, match="guarantee=None must be a Guarantee"):
+        Release(text="x", guarantee=None, disclosed=(), tokens=1, provenance=PROVENANCE)
+    assert (
+        Release(text="x", guarantee=NoGuarantee(reason="r"), disclosed=(), tokens=1, provenance=PROVENANCE).text == "x"
+    )
+
+
+def test_a_release_becomes_json():
+    release = Release(text="é", guarantee=CLAIM, disclosed=("d",), tokens=1, provenance=PROVENANCE)
+    facts = json.loads(json.dumps(release.as_dict()))
+    assert facts["text"] == "é"
+    assert facts["guarantee"]["epsilon"] == 1.0
+    assert facts["provenance"] == {**facts["provenance"], "version": "1", "test_source": False}
+
+
+@pytest.mark.parametrize("name", ["unknown", "per", "casing", "numbers", "markup"])
+def test_unknown_choices_are_refused_with_the_choices(name):
+    with pytest.raises(ParameterError, match=rf"{name}='sideways' must be one of \w+, \w+"):
+        TextOptions(**{name: "sideways"})
+
+
+def test_keep_is_no_policy_for_unknown_words():
+    with pytest.raises(ParameterError, match="unknown='keep' must be one of random, drop, mask"):
+        TextOptions(unknown="keep")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("unknown", "random", "uniform public word"),
+        ("unknown", "drop", "they are missing"),
+        ("unknown", "mask", re.escape(MASK)),
+        ("casing", "shape", "casing of every token"),
+        ("numbers", "vocabulary", "digits are looked up"),
+        ("public_words", frozenset({"a", "b"}), "2 listed public words"),
+        ("per", "document", "same known word"),
+    ],
+)
+def test_every_choice_that_discloses_says_so(option, value, said):
+    assert re.search(said, "\n".join(disclosures(TextOptions(**{option: value}))))
+    others = {"unknown": "drop" if value == "random" else "random"}
+    assert not re.search(said, "\n".join(disclosures(TextOptions(**others))))
+
+
+def test_length_and_layout_are_always_disclosed():
+    assert "the number of tokens" in disclosures(TextOptions())[0]
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        CLAIM,
+        LocalDP(epsilon=1.0, standing=Standing.PROVED),
+        NeighbourDP(epsilon=1.0, graph="g", standing=Standing.PROVED),
+    ],
+)
+def test_the_unit_follows_per(claim):
+    assert effective_guarantee(claim, TextOptions(), test_source=False) == claim
+    changed = effective_guarantee(claim, TextOptions(per="document"), test_source=False)
+    assert changed.unit is PrivacyUnit.DOCUMENT_WORD
+    assert changed.epsilon == claim.epsilon
+
+
+def test_a_test_source_voids_the_guarantee():
+    void = effective_guarantee(CLAIM, TextOptions(), test_source=True)
+    assert isinstance(void, NoGuarantee)
+    assert void.standing is Standing.REFUTED
+    assert "test source" in void.sentence()
+
+
+def test_errors_form_one_tree_that_the_docstring_draws():
+    drawn = re.findall(r"[A-Z]\w+Error", errors.__doc__)
+    assert set(drawn) - {"ImportError", "ValueError"} == set(errors.__all__)
+    assert all(issubclass(getattr(errors, name), WordveilError) for name in errors.__all__)
+
+
+def test_errors_carry_what_they_speak_of():
+    error = DocumentFormatError("a.csv", "is odd.", line=3, offset=9, remedy="Mend it.")
+    assert str(error) == "a.csv, line 3, byte 9: is odd. Mend it."
+    assert (error.path, error.line, error.offset) == ("a.csv", 3, 9)
+    assert isinstance(error, ValueError)
+    assert str(ParameterError("k", 0, "must be at least 1.")) == "k=0 must be at least 1."
+    missing = MissingExtraError("Parquet", "pyarrow", "parquet")
+    assert "pip install 'wordveil[parquet]'" in str(missing)
+    assert isinstance(missing, ImportError)

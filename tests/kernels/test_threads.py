@@ -1,0 +1,76 @@
+"""Handing out chunks, and the cache of one batch job."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from wordveil.errors import ParameterError
+from wordveil.kernels.row_cache import RowCache
+from wordveil.kernels.threads import map_chunks, resolve_threads
+
+
+def blas_threads() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@given(st.lists(st.integers(), max_size=50), st.sampled_from([None, 1, 2, 7]))
+def test_results_come_in_order(items, threads):
+    assert list(map_chunks(lambda x: x * 3, items, threads)) == [x * 3 for x in items]
+
+
+def test_several_threads_work_at_once():
+    together = threading.Barrier(3, timeout=30)
+    assert len(list(map_chunks(lambda _: together.wait(), range(3), 3))) == 3
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_blas_has_one_thread_inside_and_its_own_number_outside(threads):
+    with threadpool_limits(2, user_api="blas"):
+        outside = blas_threads()
+        assert list(map_chunks(lambda _: blas_threads(), range(3), threads)) == [{1}] * 3
+        assert blas_threads() == outside
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_reaches_the_caller_and_limits_are_lifted(threads):
+    def work(item):
+        if item == 2:
+            raise ParameterError("item", item, "is odd.")
+        return item
+
+    with threadpool_limits(2, user_api="blas"):
+        outside = blas_threads()
+        with pytest.raises(ParameterError, match="item=2"):
+            list(map_chunks(work, range(5), threads))
+        assert blas_threads() == outside
+
+
+def test_numbers_of_threads():
+    assert resolve_threads(3) == 3
+    if hasattr(os, "sched_getaffinity"):
+        assert resolve_threads(None) == len(os.sched_getaffinity(0))
+    for wrong in (0, -2):
+        with pytest.raises(ParameterError, match=f"threads={wrong} must be at least 1"):
+            resolve_threads(wrong)
+
+
+@given(st.lists(st.sets(st.integers(0, 19), max_size=6), max_size=8), st.integers(0, 30))
+def test_the_cache_is_a_dictionary_up_to_its_limit(batches, rows):
+    """Oracle: a dict that takes new inputs, in order, while there is room."""
+    cache, model = RowCache(20, 3, limit_bytes=rows * 3 * 4), {}
+    for batch in batches:
+        new = np.array(sorted(batch - model.keys()), dtype=np.int32)
+        masses = np.array([[i, i + 0.5, -i] for i in new.tolist()], dtype=np.float32).reshape(-1, 3)
+        cache.keep(new, masses)
+        model.update(dict(list(zip(new.tolist(), masses.tolist(), strict=True))[: max(0, min(20, rows) - len(model))]))
+        everything = np.arange(20, dtype=np.int32)
+        assert cache.holds(everything).tolist() == [i in model for i in range(20)]
+        kept = np.array(sorted(model), dtype=np.int32)
+        assert cache.rows(kept).tolist() == [model[i] for i in kept.tolist()]

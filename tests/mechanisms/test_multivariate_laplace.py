@@ -1,0 +1,118 @@
+"""Multivariate Laplace: its density exactly, its radii and directions statistically, its claim as a value."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.mechanisms.noise_checks import ALPHA, assert_law, direction_p_value, noise_of, radii
+
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
+from wordveil.guarantees import MetricDP, PrivacyUnit, Standing
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace, laplace_noise
+from wordveil.randomness import RandomSource
+
+DIMENSIONS = [1, 2, 3, 50]
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize("epsilon", [0.5, 8.0])
+def test_radii_are_gamma(d, epsilon):
+    randomizer = MultivariateLaplace(epsilon=epsilon).for_dimensions(d)
+    assert_law(lambda source: noise_of(randomizer, source, d), radii(stats.gamma(d, scale=1 / epsilon).cdf))
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_directions_are_uniform(d):
+    randomizer = MultivariateLaplace(epsilon=1.0).for_dimensions(d)
+    for seed in range(2):
+        assert direction_p_value(noise_of(randomizer, RandomSource.seeded_for_tests(seed), d)) >= ALPHA
+
+
+def test_directions_that_are_not_uniform_are_noticed():
+    noise = noise_of(MultivariateLaplace(epsilon=1.0).for_dimensions(3), RandomSource.seeded_for_tests(0), 3)
+    assert direction_p_value(noise * [1.0, 1.0, 1.2]) < ALPHA
+    assert direction_p_value(np.abs(noise)) < ALPHA
+
+
+def test_one_dimension_is_the_laplace_law():
+    """d = 1: r is exponential and the sign is fair, so the density is (epsilon/2) exp(-epsilon |z|)."""
+    for seed in range(5):
+        noise = noise_of(MultivariateLaplace(epsilon=3.0).for_dimensions(1), RandomSource.seeded_for_tests(seed), 1)
+        assert stats.kstest(noise[:, 0], stats.laplace(scale=1 / 3).cdf, method="asymp").pvalue >= ALPHA
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_the_radial_law_is_that_of_the_density(d):
+    """Density proportional to exp(-epsilon |z|), times the sphere's r^(d-1), is the Gamma(d) density tested above.
+
+    Hence the log-ratio of two inputs' densities is epsilon * (|z - x'| - |z - x|), at most epsilon * |x - x'|, and
+    reached on the line through both: the claim is tight.
+    """
+    epsilon, r = 2.5, np.linspace(0.1, 30.0, 50)
+    gamma = stats.gamma(d, scale=1 / epsilon).logpdf(r) - (d - 1) * np.log(r)
+    assert np.diff(gamma) == pytest.approx(-epsilon * np.diff(r), rel=1e-9)
+    generator = np.random.default_rng(d)
+    x, y = generator.standard_normal((2, d))
+    z = generator.standard_normal((2000, d)) * 5
+    loss = epsilon * (np.linalg.norm(z - y, axis=1) - np.linalg.norm(z - x, axis=1))
+    assert loss.max() <= epsilon * math.dist(x, y) * (1 + 1e-12)
+    beyond = x + 3 * (x - y)
+    assert epsilon * (math.dist(beyond, y) - math.dist(beyond, x)) == pytest.approx(epsilon * math.dist(x, y))
+
+
+def test_noise_is_direction_times_radius_over_epsilon():
+    vectors = np.random.default_rng(1).standard_normal((6, 4)).astype(np.float32)
+    directions, radius = draws = laplace_noise(RandomSource.seeded_for_tests(1).stream(), 6, 4)
+    assert np.linalg.norm(directions, axis=1) == pytest.approx(np.ones(6), rel=1e-12)
+    got = MultivariateLaplace(epsilon=2.0).for_dimensions(4).randomize(vectors, draws)
+    expected = [[vectors[i, j] + directions[i, j] * radius[i] / 2.0 for j in range(4)] for i in range(6)]
+    assert got == pytest.approx(np.array(expected), rel=1e-12)
+    assert got.dtype == np.float64
+
+
+def test_noise_scales_with_one_over_epsilon():
+    draws = laplace_noise(RandomSource.seeded_for_tests(2).stream(), 100, 5)
+    at = {e: MultivariateLaplace(epsilon=e).for_dimensions(5).randomize(np.zeros((100, 5)), draws) for e in (1.0, 4.0)}
+    assert at[1.0] == pytest.approx(4 * at[4.0], rel=1e-12)
+
+
+class _ZeroLane:
+    """A generator whose normals are all zero: probability 0 in theory, not in 64 bits."""
+
+    def standard_normal(self, size):
+        return np.zeros(size)
+
+    def standard_gamma(self, shape, size):
+        return np.full(size, shape)
+
+
+class _ZeroStream:
+    def lane(self, index):
+        return _ZeroLane()
+
+
+def test_a_normal_vector_of_norm_zero_still_gives_a_direction():
+    directions, _ = laplace_noise(_ZeroStream(), 3, 2)
+    assert directions.tolist() == [[1.0, 0.0]] * 3
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
+def test_epsilon_is_checked(epsilon):
+    with pytest.raises(ParameterError, match=r"epsilon=.* must be in \(0, inf\)"):
+        MultivariateLaplace(epsilon=epsilon)
+
+
+def test_dimensions_are_checked():
+    with pytest.raises(ParameterError, match="dimensions=0 must be at least 1"):
+        MultivariateLaplace(epsilon=1.0).for_dimensions(0)
+
+
+def test_the_claim():
+    table = Embeddings.from_arrays(["a", "b"], [[0.0, 1.0], [1.0, 1.0]])
+    assert MultivariateLaplace(epsilon=2.0).fit(table).guarantee() == MetricDP(
+        epsilon=2.0, metric="euclidean", slack=None, unit=PrivacyUnit.VECTOR, standing=Standing.PROVED
+    )
