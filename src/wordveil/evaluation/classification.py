@@ -1,0 +1,168 @@
+"""Classification of texts after release: from their words, from their centroids, and of single words by polarity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import IdArray
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
+from wordveil.evaluation.base import Score, Task, TaskKind
+from wordveil.evaluation.corpora import Corpus, centroids, encode, released_tokens
+from wordveil.evaluation.data import read_labelled, read_rows
+from wordveil.evaluation.models import as_numbers, bag_of_words, linear_model, load_sklearn, standardised, weighted_bag
+from wordveil.evaluation.sentence_tasks import released_centroids
+from wordveil.evaluation.subjects import Subject
+from wordveil.evaluation.word_tasks import word_ids
+from wordveil.randomness import RandomSource
+
+__all__ = ["CentroidClassification", "LexiconClassification", "TextClassification"]
+
+
+@dataclass(frozen=True)
+class LabelledCorpora:
+    """Encoded training and test texts with numbered classes."""
+
+    train: Corpus = field(repr=False)
+    test: Corpus = field(repr=False)
+    train_labels: NDArray[np.int64] = field(repr=False)
+    test_labels: NDArray[np.int64] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TwoFiles(Task):
+    """What both text tasks share: where the texts are.
+
+    Attributes:
+        train: Training file with columns text and label.
+        test: Test file; None holds out every fifth training text.
+        model: "logistic" or "svm".
+        released_test: Whether the test texts are released too, or read as they are (as in TEM's experiments).
+        limit: Training texts at most.
+        test_limit: Test texts at most.
+        text: Column of the text; several joined by "+".
+        label: Column of the class.
+    """
+
+    kind: ClassVar[TaskKind] = TaskKind.UTILITY
+    trained: ClassVar[bool] = True
+    train: str = "sentences/sst2.train.tsv"
+    test: str | None = "sentences/sst2.dev.tsv"
+    model: str = "logistic"
+    released_test: bool = True
+    limit: int | None = None
+    test_limit: int | None = None
+    text: str = "text"
+    label: str = "label"
+
+    def prepare(self, embeddings: Embeddings) -> LabelledCorpora:
+        train = read_labelled(self.train, text=self.text, label=self.label, limit=self.limit)
+        if self.test is None:
+            test = train[4::5]
+            train = [item for i, item in enumerate(train) if i % 5 != 4]
+        else:
+            test = read_labelled(self.test, text=self.text, label=self.label, limit=self.test_limit)
+        classes = sorted({item.label for item in train})
+        if len(classes) < 2 or not test:
+            raise ParameterError("train", self.train, "must hold at least two classes, and some texts to test on.")
+        return LabelledCorpora(
+            train=encode(embeddings, [item.text for item in train]),
+            test=encode(embeddings, [item.text for item in test]),
+            train_labels=as_numbers([item.label for item in train], classes),
+            test_labels=as_numbers([item.label for item in test], classes),
+        )
+
+
+_ACCURACY = Score(name="accuracy", meaning="share of test texts put in the right class", better="higher")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextClassification(_TwoFiles):
+    """A linear model on the words of released texts (weighted bag of words)."""
+
+    name: ClassVar[str] = "text-classification"
+    scores: ClassVar[tuple[Score, ...]] = (_ACCURACY,)
+
+    def run(self, prepared: LabelledCorpora, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+        v = len(subject.embeddings)
+        train = bag_of_words(released_tokens(prepared.train, subject, source, "train"), prepared.train, v)
+        tested = prepared.test.tokens
+        if self.released_test:
+            tested = released_tokens(prepared.test, subject, source, "test")
+        features, weights = weighted_bag(train)
+        model = linear_model(self.model).fit(features, prepared.train_labels)
+        unseen = weighted_bag(bag_of_words(tested, prepared.test, v), weights)[0]
+        return {"accuracy": float((model.predict(unseen) == prepared.test_labels).mean())}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CentroidClassification(_TwoFiles):
+    """A linear model on the mean released vector of each text."""
+
+    name: ClassVar[str] = "centroid-classification"
+    scores: ClassVar[tuple[Score, ...]] = (_ACCURACY,)
+
+    def run(self, prepared: LabelledCorpora, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+        train = released_centroids(prepared.train, subject, source, "train")
+        if self.released_test:
+            test = released_centroids(prepared.test, subject, source, "test")
+        else:
+            test = centroids(prepared.test.tokens, prepared.test, subject.space.vectors)
+        features, unseen = standardised(train, test)
+        model = linear_model(self.model).fit(features, prepared.train_labels)
+        return {"accuracy": float((model.predict(unseen) == prepared.test_labels).mean())}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LexiconClassification(Task):
+    """A linear SVM that tells positive from negative words by their released vectors.
+
+    Both polarities are capped at the same number; a random fifth, the same in every run, is tested on.
+
+    Attributes:
+        path: File with columns word and polarity.
+        cap: Words of each polarity at most.
+        model: "logistic" or "svm".
+    """
+
+    name: ClassVar[str] = "lexicon"
+    kind: ClassVar[TaskKind] = TaskKind.UTILITY
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="accuracy", meaning="share of test words given the right polarity", better="higher"),
+        Score(name="auc", meaning="area under the ROC curve", better="higher"),
+    )
+    trained: ClassVar[bool] = True
+    path: str = "lexicon/opinion-lexicon.tsv"
+    cap: int = 1899
+    model: str = "svm"
+
+    def prepare(self, embeddings: Embeddings) -> tuple[IdArray, NDArray[np.int64], NDArray[np.bool_]]:
+        polarity: dict[str, set[str]] = {}
+        for row in read_rows(self.path, ("word", "polarity")):
+            polarity.setdefault(str(row["word"]), set()).add(str(row["polarity"]))
+        kinds = sorted({kind for kinds in polarity.values() for kind in kinds})
+        groups = [[word for word, kinds_ in polarity.items() if kinds_ == {kind}] for kind in kinds]
+        found = [ids[ids >= 0] for ids in (word_ids(embeddings, words) for words in groups)]
+        size = min(self.cap, *(len(ids) for ids in found)) if len(found) == 2 else 0
+        if size < 5:
+            raise ParameterError("path", self.path, "must hold two polarities with at least 5 vocabulary words each.")
+        generator = np.random.Generator(np.random.PCG64(0))  # a fixed public split
+        ids = np.concatenate([generator.permutation(group)[:size] for group in found]).astype(np.int32)
+        tested = np.tile(np.arange(size) < max(1, size // 5), 2)
+        return ids, np.repeat([0, 1], size), tested
+
+    def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+        ids, labels, tested = prepared
+        rows = subject.release_vectors(ids, source, self.name)
+        train, test = standardised(rows[~tested], rows[tested])
+        model = linear_model(self.model).fit(train, labels[~tested])
+        scores = model.decision_function(test)
+        return {
+            "accuracy": float((model.predict(test) == labels[tested]).mean()),
+            "auc": float(load_sklearn("metrics").roc_auc_score(labels[tested], scores)),
+        }

@@ -1,0 +1,121 @@
+"""What survives of the words that should not: personal data with marked spans, and rare words of clinical notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
+from wordveil.evaluation.base import Score, Task, TaskKind
+from wordveil.evaluation.corpora import Corpus, encode, released_tokens
+from wordveil.evaluation.data import Spans, read_labelled, read_spans, thinned
+from wordveil.evaluation.subjects import Subject
+from wordveil.randomness import RandomSource
+
+__all__ = ["PersonalDataSurvival", "RareWordSurvival"]
+
+
+@dataclass(frozen=True)
+class Entities:
+    """The tokens of all marked spans: one text per span in `corpus`."""
+
+    corpus: Corpus = field(repr=False)
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonalDataSurvival(Task):
+    """Share of personal data that is released as it was, token by token and entity by entity.
+
+    Each span is released as the tokens it holds. An unknown token never survives: it is replaced before the
+    mechanism. An entity survives when all its tokens do, and partly when one does.
+
+    Attributes:
+        path: File with fields text and spans.
+        limit: Texts at most.
+    """
+
+    name: ClassVar[str] = "pii-survival"
+    kind: ClassVar[TaskKind] = TaskKind.ATTACK
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="tokens", meaning="share of personal-data tokens released unchanged", better="lower"),
+        Score(name="entities", meaning="share of entities released unchanged as a whole", better="lower"),
+        Score(name="touched", meaning="share of entities with at least one token unchanged", better="lower"),
+    )
+    path: str = "privacy/presidio-synth.jsonl.gz"
+    limit: int | None = None
+
+    def prepare(self, embeddings: Embeddings) -> Entities:
+        items: list[Spans] = thinned(read_spans(self.path), self.limit)
+        spans = [(kind, item.text[start:end]) for item in items for kind, start, end in item.spans]
+        if not spans:
+            raise ParameterError("path", self.path, "marks no span.")
+        return Entities(encode(embeddings, [text for _, text in spans]), tuple(kind for kind, _ in spans))
+
+    def run(self, prepared: Entities, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+        corpus = prepared.corpus
+        released = released_tokens(corpus, subject, source, self.name)
+        unchanged = (released == corpus.tokens) & (corpus.tokens >= 0)
+        if subject.is_baseline:  # without a mechanism the text itself is released, unknown words and all
+            unchanged = np.ones(len(corpus.tokens), dtype=bool)
+        lengths = np.diff(corpus.offsets)
+        counted = lengths > 0
+        kept = np.add.reduceat(unchanged, corpus.offsets[:-1][counted]) if counted.any() else np.zeros(0)
+        return {
+            "tokens": float(unchanged.mean()),
+            "entities": float((kept == lengths[counted]).mean()),
+            "touched": float((kept > 0).mean()),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class RareWordSurvival(Task):
+    """Share of a clinical note's rare words that are released unchanged: diagnoses, drugs, names, places.
+
+    A word is rare if it is not among the `common` first rows of a frequency-ordered vocabulary.
+
+    Attributes:
+        path: File with the column named by `text`.
+        text: The column.
+        common: How many first rows count as common.
+        limit: Texts at most.
+    """
+
+    name: ClassVar[str] = "rare-word-survival"
+    kind: ClassVar[TaskKind] = TaskKind.ATTACK
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="tokens", meaning="share of rare tokens released unchanged", better="lower"),
+        Score(name="notes", meaning="share of notes with at least half their rare tokens unchanged", better="lower"),
+    )
+    path: str = "privacy/mts-dialog.test.jsonl.gz"
+    text: str = "note"
+    label: str = "section"
+    common: int = 1000
+    limit: int | None = None
+
+    def prepare(self, embeddings: Embeddings) -> tuple[Corpus, NDArray[np.bool_]]:
+        items = read_labelled(self.path, text=self.text, label=self.label, limit=self.limit)
+        corpus = encode(embeddings, [item.text for item in items])
+        rare = (corpus.tokens >= self.common) | (corpus.tokens < 0)
+        if not rare.any():
+            raise ParameterError("common", self.common, "leaves no rare word; lower it.")
+        return corpus, rare
+
+    def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+        corpus, rare = prepared
+        released = released_tokens(corpus, subject, source, self.name)
+        unchanged = (released == corpus.tokens) & (corpus.tokens >= 0)
+        if subject.is_baseline:
+            unchanged = np.ones(len(rare), dtype=bool)
+        owner = np.repeat(np.arange(len(corpus)), np.diff(corpus.offsets))
+        counts = np.bincount(owner[rare], minlength=len(corpus))
+        kept = np.bincount(owner[rare & unchanged], minlength=len(corpus))[counts > 0]
+        return {
+            "tokens": float(unchanged[rare].mean()),
+            "notes": float((2 * kept >= counts[counts > 0]).mean()),
+        }
