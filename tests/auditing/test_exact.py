@@ -157,20 +157,24 @@ def test_what_is_no_channel_is_refused(channel, match):
         verify_channel(channel, 1.0, 1.0)
 
 
+TWO_CORES_FOR_TWO_MINUTES = 240.0  # seconds of processor time, so that a busy machine does not decide
+
+
 @pytest.mark.slow
-def test_five_thousand_words_take_less_than_two_minutes():
+def test_five_thousand_words_take_less_than_two_minutes_of_two_cores():
     channel = random_channel(0, 5000, 5000)
-    start = time.perf_counter()
+    start = time.process_time()
     verdict = verify_channel(channel, 1.0, 1.0)
-    elapsed = time.perf_counter() - start
+    assert time.process_time() - start < TWO_CORES_FOR_TWO_MINUTES
     assert verdict.triples == 5000 * 4999 * 5000
-    assert elapsed < 120
+    x, other = verdict.worst_pair
+    assert verdict.worst_loss == pytest.approx(np.log(channel[x] / channel[other]).max(), rel=1e-12)
 
 
 @pytest.mark.slow
-def test_twenty_thousand_scored_words_take_less_than_two_minutes():
+def test_twenty_thousand_scored_words_take_less_than_two_minutes_of_two_cores():
     fitted = SanText(epsilon=2.0).fit(toy(20_000, 50))
-    start = time.perf_counter()
+    start = time.process_time()
     verdict = verify_scores(fitted)
-    assert time.perf_counter() - start < 120
+    assert time.process_time() - start < TWO_CORES_FOR_TWO_MINUTES
     assert verdict.holds
