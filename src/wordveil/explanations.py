@@ -42,8 +42,8 @@ class WorkedPair:
         belief = 1 / (1 + math.exp(-min(self.loss, 700.0)))
         factor = f"{round_up(math.exp(self.loss))}" if self.loss < 700 else f"e^{round_up(self.loss)}"
         return (
-            f"'{self.words[0]}' or '{self.words[1]}' (distance {round_up(self.distance)}): seeing the output multiplies "
-            f"the odds between the two by at most {factor}, so an even guess becomes at most "
+            f"'{self.words[0]}' or '{self.words[1]}' (distance {round_up(self.distance)}): seeing the output "
+            f"multiplies the odds between the two by at most {factor}, so an even guess becomes at most "
             f"{round_up(100 * belief, 5)} % sure."
         )
 
@@ -71,9 +71,9 @@ class Explanation:
         lines += [f"Example: {pair.sentence()}" for pair in self.pairs]
         if self.text_loss is not None:
             lines.append(
-                f"A whole text: two texts of {self.tokens} tokens that differ in every token, each by the distance of a "
-                f"typical pair, are covered only by the sum, {round_up(self.text_loss)} nats. A promise per word says "
-                "little about a sentence."
+                f"A whole text: two texts of {self.tokens} tokens that differ in every token, each by the distance of "
+                f"a typical pair, are covered only by the sum, {round_up(self.text_loss)} nats. A promise per word "
+                "says little about a sentence."
             )
         lines.append("Several releases of the same text add up.")
         return "\n".join(lines)
@@ -138,7 +138,7 @@ def _work_out(
     words = (embeddings.words[pair[0]], embeddings.words[pair[1]])
     if isinstance(guarantee, LocalDP):
         return WorkedPair(words=words, distance=1.0, loss=guarantee.epsilon + (guarantee.slack or 0.0))
-    if metric is None or metric.name != guarantee.metric:
+    if metric is None or not guarantee.metric.startswith(metric.name):
         raise ParameterError("metric", metric, f"must be the metric of the guarantee, {guarantee.metric}.")
     vectors = embeddings.vectors
     distance = float(distances(metric, vectors[pair[0] : pair[0] + 1], vectors[pair[1] : pair[1] + 1])[0, 0])

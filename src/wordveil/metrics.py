@@ -78,8 +78,9 @@ class Angular(Metric):
         squared *= 2.0
 
     def distance_error(self, squared_error: float) -> float:
-        # |arcsin a - arcsin b| <= (pi/2) sqrt(2 |a - b|), with a, b half chords; worst for opposite vectors.
-        return float(np.pi * np.sqrt(np.sqrt(squared_error)))
+        # Chords of at least 1 are off by at most e = squared_error, and |arcsin a - arcsin b| <= (pi/2) sqrt(2|a - b|)
+        # for half chords gives pi sqrt(e); shorter ones are off by sqrt(e), where the slope is at most 2/sqrt(3).
+        return float(np.pi * np.sqrt(squared_error)) if squared_error <= 0.25 else float(np.pi)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,38 +6,69 @@ __all__ = ["DECODERS", "EXPORTS", "FORMATS", "MECHANISMS"]
 
 EXPORTS: dict[str, str] = {
     "Angular": "wordveil.metrics",
+    "Certificate": "wordveil.certificates",
+    "ClippedGaussian": "wordveil.mechanisms.clipped_gaussian",
+    "ClippedLaplace": "wordveil.mechanisms.clipped_laplace",
     "Decoded": "wordveil.decoding.decoded",
     "Embeddings": "wordveil.embeddings.table",
     "Euclidean": "wordveil.metrics",
     "Guarantee": "wordveil.guarantees",
+    "Jaccard": "wordveil.mechanisms.jaccard",
     "LocalDP": "wordveil.guarantees",
+    "Mahalanobis": "wordveil.mechanisms.mahalanobis",
     "MetricDP": "wordveil.guarantees",
     "MultivariateLaplace": "wordveil.mechanisms.multivariate_laplace",
+    "NADP": "wordveil.mechanisms.nadp",
     "Nearest": "wordveil.decoding.nearest",
     "NeighbourDP": "wordveil.guarantees",
     "NoGuarantee": "wordveil.guarantees",
+    "Projection": "wordveil.mechanisms.projection",
     "RandomSource": "wordveil.randomness",
+    "RankSoftmax": "wordveil.decoding.rank_softmax",
     "Release": "wordveil.release",
     "SanText": "wordveil.mechanisms.santext",
     "Sanitizer": "wordveil.sanitizer",
+    "Standing": "wordveil.guarantees",
     "TEM": "wordveil.mechanisms.tem",
     "TextOptions": "wordveil.release",
+    "TruncatedLaplace": "wordveil.mechanisms.truncated_laplace",
+    "VectorMechanism": "wordveil.mechanisms.base",
+    "Vickrey": "wordveil.decoding.vickrey",
+    "WordMechanism": "wordveil.mechanisms.base",
     "WordveilError": "wordveil.errors",
+    "audit": "wordveil.auditing.runner",
+    "audit_mechanism": "wordveil.auditing.runner",
     "calibrate": "wordveil.calibration",
+    "certify": "wordveil.certification",
+    "compose_releases": "wordveil.guarantees",
+    "compose_tokens": "wordveil.guarantees",
     "explain": "wordveil.explanations",
     "import_embeddings": "wordveil.embeddings.importing",
     "load_embeddings": "wordveil.embeddings.table",
+    "run_source": "wordveil.runs",
+    "sanitize_documents": "wordveil.runs",
+    "to_local": "wordveil.guarantees",
+    "tune_rank_softmax": "wordveil.decoding.rank_tuning",
+    "verify": "wordveil.certification",
+    "verify_channel": "wordveil.auditing.exact",
 }
 """Public name -> module that defines it."""
 
 MECHANISMS: dict[str, str] = {
+    "clipped-gaussian": "ClippedGaussian",
+    "clipped-laplace": "ClippedLaplace",
+    "jaccard": "Jaccard",
     "laplace": "MultivariateLaplace",
+    "mahalanobis": "Mahalanobis",
+    "nadp": "NADP",
+    "projection": "Projection",
     "santext": "SanText",
     "tem": "TEM",
+    "truncated-laplace": "TruncatedLaplace",
 }
 """Mechanism name on the command line -> public name."""
 
-DECODERS: dict[str, str] = {"nearest": "Nearest"}
+DECODERS: dict[str, str] = {"nearest": "Nearest", "rank-softmax": "RankSoftmax", "vickrey": "Vickrey"}
 """Decoder name -> public name."""
 
 FORMATS: tuple[str, ...] = ("text", "jsonl", "json", "csv", "tsv", "parquet")

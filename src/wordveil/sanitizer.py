@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from wordveil import __version__
 from wordveil.arrays import IdArray, PrivateText, ReleasedText
 from wordveil.calibration import public_sample
-from wordveil.decoding.decoded import Decoded
+from wordveil.certificates import Certificate
+from wordveil.certification.shipped import fit_words
 from wordveil.embeddings.table import Embeddings
 from wordveil.kernels.selection import multiply_high
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism, WordRandomizer
@@ -48,6 +49,7 @@ class Sanitizer:
         options: Choices around the mechanism; see `TextOptions`.
         source: Randomness; a fresh secure source unless given.
         threads: Threads for the mechanism, None for one per processor; the output does not depend on it.
+        certificate: For calibration="certified"; None looks among those shipped with the embedded vocabulary.
 
     Example:
         >>> import wordveil as wv
@@ -64,13 +66,12 @@ class Sanitizer:
     options: TextOptions = field(default_factory=TextOptions)
     source: RandomSource = field(default_factory=RandomSource, repr=False)
     threads: int | None = None
+    certificate: Certificate | None = None
     _randomizer: WordRandomizer = field(init=False, repr=False, compare=False)
     _encoder: Encoder = field(init=False, repr=False, compare=False)
     _stand_ins: IdArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        mechanism = self.mechanism
-        word_mechanism = Decoded(mechanism=mechanism) if isinstance(mechanism, VectorMechanism) else mechanism
         header = self.embeddings.header
         encoder = Encoder(
             lookup=self.embeddings.ids,
@@ -81,7 +82,7 @@ class Sanitizer:
             keep_shapes=self.options.casing == "shape",
         )
         object.__setattr__(self, "_stand_ins", public_sample(self.embeddings, STAND_INS))
-        object.__setattr__(self, "_randomizer", word_mechanism.fit(self.embeddings))
+        object.__setattr__(self, "_randomizer", fit_words(self.mechanism, self.embeddings, self.certificate))
         object.__setattr__(self, "_encoder", encoder)
 
     @property

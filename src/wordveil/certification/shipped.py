@@ -9,11 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from wordveil.certificates import Certificate
+from wordveil.decoding.decoded import Decoded
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError
+from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.mechanisms.exponential import SelectionMechanism
 
-__all__ = ["FOLDER", "file_name", "shipped_certificate"]
+__all__ = ["FOLDER", "file_name", "fit_words", "shipped_certificate"]
 
 FOLDER = Path(__file__).parent / "packaged"
 
@@ -42,3 +44,26 @@ def shipped_certificate(mechanism: SelectionMechanism, embeddings: Embeddings) -
     except CertificateError:
         return None
     return certificate
+
+
+def fit_words(
+    mechanism: WordMechanism | VectorMechanism, embeddings: Embeddings, certificate: Certificate | None = None
+) -> WordRandomizer:
+    """Bind any mechanism to a vocabulary as a word mechanism, with the certificate its calibration needs.
+
+    Args:
+        mechanism: A word mechanism, or a vector mechanism, which is decoded to the nearest word.
+        embeddings: The public vocabulary.
+        certificate: For calibration="certified"; None looks among the shipped ones.
+
+    Raises:
+        CertificateError: If a certificate is needed and none is given or shipped, or one is given and not needed.
+    """
+    word_mechanism = Decoded(mechanism=mechanism) if isinstance(mechanism, VectorMechanism) else mechanism
+    if isinstance(word_mechanism, SelectionMechanism):
+        if certificate is None and word_mechanism.calibration == "certified":
+            certificate = shipped_certificate(word_mechanism, embeddings)
+        return word_mechanism.fit(embeddings, certificate)
+    if certificate is not None:
+        raise CertificateError(f"{word_mechanism.name} takes no certificate when it is fitted.")
+    return word_mechanism.fit(embeddings)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,21 +14,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wordveil.errors import DataFormatError, ParameterError
-from wordveil.names import EXPORTS, MECHANISMS
+from wordveil.names import DECODERS, EXPORTS, MECHANISMS
 
 if TYPE_CHECKING:
+    from wordveil.certificates import Certificate
     from wordveil.embeddings.table import Embeddings
     from wordveil.mechanisms.base import VectorMechanism, WordMechanism
 
 __all__ = [
+    "AllowRefutedOption",
+    "CalibrationOption",
+    "CertificateOption",
+    "DecoderOption",
     "EpsilonOption",
     "MechanismOption",
     "ParameterOption",
     "VocabularyOption",
     "build_mechanism",
+    "certificate_for",
     "default_epsilon",
     "mechanism_class",
     "open_vocabulary",
+    "parse_value",
+    "progress_bar",
     "read_lines",
     "read_word_list",
     "say",
@@ -48,11 +59,39 @@ ParameterOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Another parameter of the mechanism; repeat as needed."),
 ]
+CalibrationOption = Annotated[
+    str | None, typer.Option("--calibration", help="How the noise is sized, where a mechanism offers a choice.")
+]
+DecoderOption = Annotated[
+    str | None, typer.Option("--decoder", help=f"For vector mechanisms: one of {', '.join(DECODERS)}.")
+]
+AllowRefutedOption = Annotated[
+    bool, typer.Option("--allow-refuted", help="Permit a calibration that is known to break its claim.")
+]
+CertificateOption = Annotated[
+    Path | None,
+    typer.Option("--certificate", help="Certificate for --calibration certified; default: made or shipped."),
+]
 
 
 def say(line: str) -> None:
     """Print one line for the person at the terminal, on standard error."""
     typer.echo(line, err=True)
+
+
+@contextmanager
+def progress_bar(unit: str) -> Iterator[Callable[[int], None] | None]:
+    """Yield a callback that counts up on a terminal, or None where nobody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} " + unit), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done: bar.advance(task, done)
 
 
 def open_vocabulary(path: Path | None) -> Embeddings:
@@ -68,19 +107,30 @@ def mechanism_class(name: str) -> Any:
     Raises:
         ParameterError: If there is no such mechanism; the message lists those that exist.
     """
-    import importlib
-
     if name not in MECHANISMS:
         raise ParameterError("mechanism", name, f"must be one of {', '.join(MECHANISMS)}.")
-    public = MECHANISMS[name]
+    return _load(MECHANISMS[name])
+
+
+def _load(public: str) -> Any:
+    """Return a public object by name, loading its module."""
     return getattr(importlib.import_module(EXPORTS[public]), public)
 
 
-def build_mechanism(name: str, epsilon: float, settings: Sequence[str] = ()) -> WordMechanism | VectorMechanism:
+def build_mechanism(
+    name: str,
+    epsilon: float,
+    settings: Sequence[str] = (),
+    *,
+    calibration: str | None = None,
+    decoder: str | None = None,
+    allow_refuted: bool = False,
+) -> WordMechanism | VectorMechanism:
     """Return the mechanism with its parameters; `settings` are NAME=VALUE strings.
 
     Raises:
         ParameterError: If a name is not a parameter of the mechanism or a value is outside its domain.
+        RefutedClaimError: If a refuted calibration is asked for without `allow_refuted`.
     """
     chosen = mechanism_class(name)
     allowed = [field.name for field in fields(chosen)]
@@ -90,15 +140,52 @@ def build_mechanism(name: str, epsilon: float, settings: Sequence[str] = ()) -> 
         key = key.strip().replace("-", "_")
         if not separator or key not in allowed:
             raise ParameterError("--set", setting, f"must be NAME=VALUE with NAME one of {', '.join(allowed)}.")
-        values[key] = _parse_value(key, text)
-    try:
-        mechanism: WordMechanism | VectorMechanism = chosen(**values)
-    except TypeError as error:
-        raise ParameterError("--set", list(settings), f"holds a value of the wrong type ({error}).") from None
-    return mechanism
+        values[key] = parse_value(key, text)
+    if calibration is not None:
+        if "calibration" not in allowed:
+            raise ParameterError("--calibration", calibration, f"cannot be chosen for {name}.")
+        values["calibration"] = calibration
+    if allow_refuted and "allow_refuted" in allowed:
+        values["allow_refuted"] = True
+    mechanism: WordMechanism | VectorMechanism = chosen(**values)
+    return mechanism if decoder is None else _decoded(mechanism, decoder, epsilon)
 
 
-def _parse_value(key: str, text: str) -> Any:
+def _decoded(mechanism: Any, decoder: str, epsilon: float) -> WordMechanism:
+    """Return a vector mechanism with the decoder of this name."""
+    from wordveil.decoding.decoded import Decoded
+    from wordveil.mechanisms.base import VectorMechanism
+
+    if decoder not in DECODERS:
+        raise ParameterError("--decoder", decoder, f"must be one of {', '.join(DECODERS)}.")
+    if not isinstance(mechanism, VectorMechanism):
+        raise ParameterError("--decoder", decoder, f"is for vector mechanisms; {mechanism.name} selects words itself.")
+    chosen = _load(DECODERS[decoder])
+    takes_epsilon = "epsilon" in [field.name for field in fields(chosen)]
+    return Decoded(mechanism=mechanism, decoder=chosen(epsilon=epsilon) if takes_epsilon else chosen())
+
+
+def certificate_for(
+    mechanism: WordMechanism | VectorMechanism, embeddings: Embeddings, path: Path | None
+) -> Certificate | None:
+    """Return the certificate a certified calibration needs: from the file, shipped, or computed now."""
+    from wordveil.certificates import Certificate
+    from wordveil.certification import certify
+    from wordveil.certification.shipped import shipped_certificate
+    from wordveil.mechanisms.exponential import SelectionMechanism
+
+    if path is not None:
+        return Certificate.load(path)
+    if not isinstance(mechanism, SelectionMechanism) or mechanism.calibration != "certified":
+        return None
+    found = shipped_certificate(mechanism, embeddings)
+    if found is None:
+        say("certifying the rate on this vocabulary (`wordveil certify` keeps the certificate for next time)")
+        found = certify(mechanism, embeddings)
+    return found
+
+
+def parse_value(key: str, text: str) -> Any:
     """Read a metric's name, or a number, True, False, None or a plain word."""
     if key == "metric":
         from wordveil.metrics import Angular, Euclidean

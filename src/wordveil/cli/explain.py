@@ -8,11 +8,15 @@ import typer
 
 from wordveil.cli.common import (
     DEFAULT_MECHANISM,
+    AllowRefutedOption,
+    CalibrationOption,
+    CertificateOption,
     EpsilonOption,
     MechanismOption,
     ParameterOption,
     VocabularyOption,
     build_mechanism,
+    certificate_for,
     default_epsilon,
     open_vocabulary,
 )
@@ -23,6 +27,9 @@ __all__ = ["explain"]
 def explain(
     mechanism: MechanismOption = DEFAULT_MECHANISM,
     epsilon: EpsilonOption = None,
+    calibration: CalibrationOption = None,
+    certificate: CertificateOption = None,
+    allow_refuted: AllowRefutedOption = False,
     settings: ParameterOption = None,
     vocabulary: VocabularyOption = None,
     pair: Annotated[
@@ -32,6 +39,7 @@ def explain(
     tokens: Annotated[int, typer.Option("--tokens", help="Length of the text in the per-text sum.")] = 50,
 ) -> None:
     """Explain the guarantee of a mechanism in plain words."""
+    from wordveil.certification.shipped import fit_words
     from wordveil.errors import ParameterError
     from wordveil.explanations import explain as explain_guarantee
     from wordveil.metrics import Euclidean
@@ -44,9 +52,16 @@ def explain(
             raise ParameterError("--pair", text, "must be two words with a comma between them.")
         pairs.append((first.strip(), second.strip()))
     embeddings = open_vocabulary(vocabulary)
-    chosen = build_mechanism(mechanism, default_epsilon(embeddings, mechanism, epsilon), settings or ())
-    guarantee = chosen.fit(embeddings).guarantee()
-    metric = getattr(chosen, "metric", None) or Euclidean()
+    chosen = build_mechanism(
+        mechanism,
+        default_epsilon(embeddings, mechanism, epsilon),
+        settings or (),
+        calibration=calibration,
+        allow_refuted=allow_refuted,
+    )
+    randomizer = fit_words(chosen, embeddings, certificate_for(chosen, embeddings, certificate))
+    guarantee = randomizer.guarantee()
+    metric = getattr(chosen, "metric", None) or getattr(getattr(randomizer, "randomizer", None), "metric", Euclidean())
     typer.echo(str(explain_guarantee(embeddings, guarantee, metric=metric, pairs=pairs, tokens=tokens)))
     for line in disclosures(TextOptions()):
         typer.echo(f"Disclosed whatever the noise: {line}.")

@@ -21,6 +21,8 @@ COMMANDS: dict[str, str] = {
     "mechanisms": "List mechanisms with promise, standing and paper.",
     "explain": "Explain a guarantee in plain words, with worked word pairs.",
     "calibrate": "Find the epsilon at which a typical word stays with a given probability.",
+    "certify": "Certify a rate on a vocabulary, or repeat a certificate.",
+    "audit": "Find out what a mechanism really promises; exit code 1 where refuted.",
     "bench": "Measure tokens per second against this machine's own product rate.",
 }
 """Command -> its line in the overview; `wordveil.cli.NAME` holds a function NAME, or `app` for a group."""

@@ -11,11 +11,16 @@ import typer
 
 from wordveil.cli.common import (
     DEFAULT_MECHANISM,
+    AllowRefutedOption,
+    CalibrationOption,
+    CertificateOption,
+    DecoderOption,
     EpsilonOption,
     MechanismOption,
     ParameterOption,
     VocabularyOption,
     build_mechanism,
+    certificate_for,
     default_epsilon,
     open_vocabulary,
     read_word_list,
@@ -29,11 +34,15 @@ if TYPE_CHECKING:
 __all__ = ["sanitize"]
 
 
-def sanitize(  # noqa: PLR0913 - the command's options
+def sanitize(
     source: Annotated[str, typer.Argument(metavar="[IN]", help="File, directory, or - for standard input.")] = "-",
     output: Annotated[str, typer.Option("--output", "-o", help="File or directory; - for standard output.")] = "-",
     mechanism: MechanismOption = DEFAULT_MECHANISM,
     epsilon: EpsilonOption = None,
+    calibration: CalibrationOption = None,
+    certificate: CertificateOption = None,
+    decoder: DecoderOption = None,
+    allow_refuted: AllowRefutedOption = False,
     settings: ParameterOption = None,
     vocabulary: VocabularyOption = None,
     column: Annotated[
@@ -96,9 +105,21 @@ def sanitize(  # noqa: PLR0913 - the command's options
         embeddings.verify()
     if exclude_outputs is not None:
         embeddings = embeddings.without_outputs(read_word_list(exclude_outputs))
-    chosen = build_mechanism(mechanism, default_epsilon(embeddings, mechanism, epsilon), settings or ())
+    chosen = build_mechanism(
+        mechanism,
+        default_epsilon(embeddings, mechanism, epsilon),
+        settings or (),
+        calibration=calibration,
+        decoder=decoder,
+        allow_refuted=allow_refuted,
+    )
     sanitizer = Sanitizer(
-        embeddings, chosen, options=options, source=run_source(output, resume=resume), threads=threads
+        embeddings,
+        chosen,
+        options=options,
+        source=run_source(output, resume=resume),
+        threads=threads,
+        certificate=certificate_for(chosen, embeddings, certificate),
     )
     with _progress(quiet) as progress:
         result = sanitize_documents(source, output, sanitizer, settings=documents, resume=resume, progress=progress)

@@ -1,0 +1,60 @@
+"""Every command and snippet of the README and the docs runs, in the order they stand in."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def commands(page):
+    return [line[2:] for block in blocks(page, "console") for line in block.splitlines() if line.startswith("$ ")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=lambda p: p.name)
+def test_commands_of_the_page_run(page, tmp_path):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    tool = f"{shlex.quote(sys.executable)} -c 'from wordveil.cli.main import main; main()'"
+    for command in commands(page):
+        expected = 1 if "# exits 1" in command else 0
+        run = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", re.sub(r"\bwordveil (?=[a-z-])", lambda _: f"{tool} ", command)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert run.returncode == expected, f"{command}\n{run.stderr[-2000:]}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+def test_python_of_the_page_runs(page, tmp_path):
+    for block in blocks(page, "python"):
+        run = subprocess.run([sys.executable, "-W", "error", "-c", block], cwd=tmp_path, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr[-2000:]
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+            if not re.match(r"[a-z]+:", target):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_command_is_in_the_overview_of_the_readme():
+    from wordveil.cli.main import COMMANDS
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    missing = [name for name in COMMANDS if f"wordveil {name}" not in text]
+    assert missing == []
