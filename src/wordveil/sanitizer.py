@@ -36,6 +36,7 @@ __all__ = ["Sanitizer"]
 UNKNOWN_LANE = 255  # the last lane: mechanisms and decoders stay below it
 STAND_INS = 4096
 """Public words an unknown token is replaced by: any public list keeps the promise, a long one only costs time."""
+_CASED_MASK = MASK[0] + MASK[1:].capitalize()  # what casing makes of a mask that opens a sentence
 DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
 
 
@@ -210,7 +211,8 @@ class Sanitizer:
                 assert text.shapes is not None
                 texts.append(detokenize(text.gaps, apply_shapes(chosen, text.shapes)))
             else:
-                texts.append(apply_casing(detokenize(text.gaps, chosen), casing, cased=cased))
+                cased_text = apply_casing(detokenize(text.gaps, chosen), casing, cased=cased)
+                texts.append(ReleasedText(cased_text.replace(_CASED_MASK, MASK)))
         return texts
 
     def _spellings(self, released: IdArray) -> NDArray[np.object_]:
