@@ -1,0 +1,288 @@
+"""Runs over document sets: reports, keys, resume, and bytes that depend on key, input and settings alone."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import stat
+import sys
+
+import numpy as np
+import pytest
+
+import wordveil as wv
+from wordveil import __version__
+from wordveil.documents import DocumentSettings, FormatDetails, is_resumable, run_key_path
+from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
+from wordveil.guarantees import NoGuarantee
+from wordveil.randomness import RandomSource
+from wordveil.release import TextOptions
+from wordveil.reporting.run_report import write_report
+from wordveil.runs import run_source, sanitize_documents
+
+KEY = bytes(range(16))
+MECHANISM = wv.TEM(epsilon=2.0)
+
+
+@pytest.fixture(scope="module")
+def lines(vocabulary):
+    """400 documents of 0 to 30 tokens, some of them equal."""
+    generator = np.random.default_rng(5)
+    entries = [*vocabulary.words, "Zzyzx", "12.5", "babaq-dadaq"]
+    made = [" ".join(entries[i] for i in generator.integers(0, 303, n)) for n in generator.integers(0, 31, 390)]
+    return made + ["babaq dadaq fabaq"] * 10
+
+
+@pytest.fixture
+def text_file(tmp_path, lines):
+    path = tmp_path / "notes.txt"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def sanitizer_for(table, source=None, **options):
+    return wv.Sanitizer(table, MECHANISM, options=TextOptions(**options), source=source or RandomSource(KEY), threads=1)
+
+
+def run(table, path, output, *, block=1 << 20, resume=False, source=None, progress=None, **settings):
+    return sanitize_documents(
+        path,
+        output,
+        sanitizer_for(table, source),
+        settings=DocumentSettings(block_characters=block, **settings),
+        resume=resume,
+        progress=progress,
+    )
+
+
+def left_behind(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
+
+
+def test_a_run_is_the_sanitizer_on_every_record(vocabulary, text_file, lines, tmp_path):
+    report = run(vocabulary, text_file, tmp_path / "out.txt")
+    sanitizer = sanitizer_for(vocabulary)
+    expected = [sanitizer(line, document_id=f"notes.txt:{i}:0").text for i, line in enumerate(lines)]
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8").split("\n")[:-1] == expected
+    assert (report.documents, report.files, report.resumed_documents) == (len(lines), 1, 0)
+    assert report.tokens == sum(sanitizer(line).tokens for line in lines)
+
+
+def test_the_report_says_what_was_released(vocabulary, text_file, tmp_path):
+    report = run(vocabulary, text_file, tmp_path / "out.txt")
+    assert report.guarantee == MECHANISM.fit(vocabulary).guarantee()
+    assert report.provenance.version == __version__
+    assert report.provenance.checksum == vocabulary.header.checksum
+    assert any("the number of documents" in line for line in report.disclosed)
+    assert report.seconds > 0
+    assert report.tokens_per_second == pytest.approx(report.tokens / report.seconds)
+    facts = json.loads(json.dumps(report.as_dict()))
+    assert facts["tokens"] == report.tokens
+    assert facts["guarantee"]["sentence"] == report.guarantee.sentence()
+
+
+@pytest.mark.parametrize("block", [1, 50, 1000, 10**7])
+def test_bytes_do_not_depend_on_blocks(vocabulary, text_file, tmp_path, block):
+    run(vocabulary, text_file, tmp_path / "one.txt")
+    run(vocabulary, text_file, tmp_path / "two.txt", block=block)
+    assert (tmp_path / "two.txt").read_bytes() == (tmp_path / "one.txt").read_bytes()
+
+
+def test_equal_documents_differ_and_a_retry_repeats(vocabulary, text_file, tmp_path):
+    run(vocabulary, text_file, tmp_path / "one.txt")
+    run(vocabulary, text_file, tmp_path / "two.txt")
+    run(vocabulary, text_file, tmp_path / "three.txt", source=RandomSource())
+    written = [(tmp_path / name).read_text(encoding="utf-8") for name in ("one.txt", "two.txt", "three.txt")]
+    assert written[0] == written[1] != written[2]
+    assert len(set(written[0].split("\n")[390:400])) > 5
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz", "rows.json", "rows.csv", "rows.tsv"])
+def test_columns_are_sanitized_and_others_copied_and_listed(vocabulary, tmp_path, name):
+    rows = [{"id": str(i), "text": f"babaq dadaq {i}", "note": "keepme"} for i in range(20)]
+    if ".json" in name:
+        body = json.dumps(rows) if name.endswith(".json") else "".join(json.dumps(row) + "\n" for row in rows)
+    else:
+        separator = "," if name.endswith(".csv") else "\t"
+        body = "\n".join([separator.join(rows[0]), *(separator.join(row.values()) for row in rows)]) + "\n"
+    data = body.encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    output = tmp_path / f"out.{name.split('.', 1)[1]}"
+    report = run(vocabulary, tmp_path / name, output, columns=("text",))
+    raw = output.read_bytes()
+    written = (gzip.decompress(raw) if name.endswith(".gz") else raw).decode()
+    assert report.documents == 20
+    assert any(line == "these columns, copied unchanged: id, note" for line in report.disclosed)
+    assert written.count("keepme") == 20
+    assert "babaq dadaq 1" not in written
+    dropped = run(vocabulary, tmp_path / name, output, columns=("text",), drop_others=True)
+    assert not any("copied unchanged" in line for line in dropped.disclosed)
+
+
+def test_a_tree_keeps_its_names_and_says_so(vocabulary, tmp_path):
+    tree = tmp_path / "in"
+    (tree / "deep").mkdir(parents=True)
+    (tree / "a.txt").write_text("babaq dadaq\n" * 3)
+    (tree / "deep" / "b.txt").write_text("babaq dadaq\n" * 3)
+    (tree / "photo.jpg").write_bytes(b"\xff\xd8")
+    report = run(vocabulary, tree, tmp_path / "out")
+    assert sorted(p.relative_to(tmp_path / "out").as_posix() for p in (tmp_path / "out").rglob("*.txt")) == [
+        "a.txt",
+        "deep/b.txt",
+    ]
+    assert report.skipped_files == ("photo.jpg",)
+    assert (report.files, report.documents, report.tokens) == (2, 6, 12)
+    assert any("file names" in line for line in report.disclosed)
+    assert (tmp_path / "out" / "a.txt").read_text() != (tmp_path / "out" / "deep" / "b.txt").read_text()
+    assert left_behind(tmp_path) == []
+
+
+class Cut(BaseException):
+    """Stops a run as an interrupt from the keyboard would."""
+
+
+def cut_after(documents: int):
+    def progress(done, total, count, tokens):
+        if count >= documents:
+            raise Cut
+
+    return progress
+
+
+@pytest.mark.parametrize("documents", [1, 100, 399])
+def test_a_resumed_run_gives_the_bytes_and_counts_of_an_uninterrupted_one(vocabulary, text_file, tmp_path, documents):
+    whole = run(vocabulary, text_file, tmp_path / "whole.txt")
+    output = tmp_path / "out.txt"
+    with pytest.raises(Cut):
+        run(vocabulary, text_file, output, block=100, progress=cut_after(documents))
+    assert not output.exists()
+    assert is_resumable(output)
+    key = run_key_path(output)
+    assert key.read_bytes() == KEY
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    source = run_source(output, resume=True)
+    assert source.export_key() == KEY
+    resumed = run(vocabulary, text_file, output, block=333, resume=True, source=source)
+    assert output.read_bytes() == (tmp_path / "whole.txt").read_bytes()
+    assert (resumed.documents, resumed.tokens) == (whole.documents, whole.tokens)
+    assert resumed.resumed_documents >= documents
+    assert left_behind(tmp_path) == []
+
+
+def interrupted(vocabulary, text_file, tmp_path):
+    with pytest.raises(Cut):
+        run(vocabulary, text_file, tmp_path / "out.txt", block=100, progress=cut_after(50))
+    return tmp_path / "out.txt"
+
+
+def test_a_resume_with_another_key_is_refused_and_keeps_everything(vocabulary, text_file, tmp_path):
+    output = interrupted(vocabulary, text_file, tmp_path)
+    with pytest.raises(ResumeError, match="differs in: run key"):
+        run(vocabulary, text_file, output, resume=True, source=RandomSource())
+    assert run_key_path(output).read_bytes() == KEY
+    run(vocabulary, text_file, output, resume=True, source=run_source(output, resume=True))
+    run(vocabulary, text_file, tmp_path / "whole.txt")
+    assert output.read_bytes() == (tmp_path / "whole.txt").read_bytes()
+
+
+def test_a_resume_with_other_choices_is_refused(vocabulary, text_file, tmp_path):
+    output = interrupted(vocabulary, text_file, tmp_path)
+    others = [
+        sanitizer_for(vocabulary, unknown="mask"),
+        sanitizer_for(vocabulary.without_outputs(["babaq"])),
+        wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.5), source=RandomSource(KEY)),
+    ]
+    for other, named in zip(others, ["options", "candidates_checksum", "mechanism"], strict=True):
+        with pytest.raises(ResumeError, match=f"differs in: .*{named}"):
+            sanitize_documents(text_file, output, other, settings=DocumentSettings(), resume=True)
+    text_file.write_text("changed\n")
+    with pytest.raises(ResumeError, match="differs in: input"):
+        run(vocabulary, text_file, output, resume=True)
+
+
+def test_the_key_must_be_there_and_private(vocabulary, text_file, tmp_path):
+    output = interrupted(vocabulary, text_file, tmp_path)
+    key = run_key_path(output)
+    key.chmod(0o644)
+    with pytest.raises(ResumeError, match="can be read by others"):
+        run_source(output, resume=True)
+    key.unlink()
+    with pytest.raises(ResumeError, match="does not exist"):
+        run_source(output, resume=True)
+    assert run_source(output).export_key() != KEY, "a run that starts anew takes a fresh key"
+
+
+def test_resume_starts_anew_where_nothing_was_interrupted(vocabulary, text_file, tmp_path):
+    report = run(vocabulary, text_file, tmp_path / "out.txt", resume=True)
+    assert report.resumed_documents == 0
+    assert left_behind(tmp_path) == []
+
+
+def test_no_key_lies_about_where_a_run_cannot_be_resumed(vocabulary, text_file, tmp_path, monkeypatch):
+    seen = []
+    kept = wv.runs.save_run_key
+    monkeypatch.setattr(wv.runs, "save_run_key", lambda path, key: seen.append(path.name) or kept(path, key))
+    run(vocabulary, text_file, os.devnull)
+    with pytest.raises(DocumentFormatError, match="no such file"):
+        run(vocabulary, tmp_path / "absent.txt", tmp_path / "out.txt")
+    with pytest.raises(ParameterError, match="must lie in an existing directory"):
+        run(vocabulary, text_file, tmp_path / "nowhere" / "out.txt")
+    assert seen == []
+    run(vocabulary, text_file, tmp_path / "out.txt")
+    assert seen == [".out.txt.key"]
+    assert left_behind(tmp_path) == []
+
+
+def test_a_mistyped_second_start_does_not_spoil_an_interrupted_run(vocabulary, text_file, tmp_path):
+    output = interrupted(vocabulary, text_file, tmp_path)
+    with pytest.raises(DocumentFormatError, match="no such file"):
+        run(vocabulary, tmp_path / "nots.txt", output, source=RandomSource())
+    run(vocabulary, text_file, output, resume=True, source=run_source(output, resume=True))
+    run(vocabulary, text_file, tmp_path / "whole.txt")
+    assert output.read_bytes() == (tmp_path / "whole.txt").read_bytes()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX files")
+def test_outputs_have_the_usual_mode_and_replaced_files_keep_theirs(vocabulary, text_file, tmp_path):
+    mask = os.umask(0o027)
+    try:
+        run(vocabulary, text_file, tmp_path / "new.txt")
+        (tmp_path / "old.txt").write_text("old")
+        (tmp_path / "old.txt").chmod(0o600)
+        run(vocabulary, text_file, tmp_path / "old.txt")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "new.txt").stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "old.txt").stat().st_mode) == 0o600
+
+
+def test_whole_files_are_one_document(vocabulary, text_file, tmp_path):
+    report = run(vocabulary, text_file, tmp_path / "out.txt", details=FormatDetails(whole_file=True))
+    assert report.documents == 1
+
+
+def test_the_html_report_escapes_and_repeats_the_promise(vocabulary, text_file, tmp_path):
+    named = vocabulary.with_header(name="<b>bold</b>")
+    report = run(named, text_file, tmp_path / "out.txt")
+    write_report(report, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<b>bold" not in page
+    assert "&lt;b&gt;bold" in page
+    assert report.guarantee.sentence() in page.replace("&#x27;", "'")
+    assert all(line in page.replace("&#x27;", "'") for line in report.disclosed)
+
+
+def test_reports_of_runs_without_a_guarantee(vocabulary, text_file, tmp_path):
+    source = RandomSource.seeded_for_tests(1)
+    report = run(vocabulary, text_file, tmp_path / "out.txt", source=source)
+    assert isinstance(report.guarantee, NoGuarantee)
+    for name in ("report.html", "report.json"):
+        write_report(report, tmp_path / name)
+        assert "no guarantee (refuted)" in (tmp_path / name).read_text(encoding="utf-8")
+
+
+def test_reports_know_two_forms(vocabulary, text_file, tmp_path):
+    report = run(vocabulary, text_file, tmp_path / "out.txt")
+    with pytest.raises(ParameterError, match=r"report='report.pdf' must end in .json or .html"):
+        write_report(report, tmp_path / "report.pdf")
