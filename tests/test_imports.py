@@ -21,7 +21,7 @@ LAYERS = [
     {"decoding"},
     {"certification", "calibration", "explanations"},
     {"sanitizer", "release", "runs"},
-    {"auditing", "evaluation", "reproductions", "reporting", "benchmarking", "ledger"},
+    {"auditing", "evaluation", "reproductions", "reporting", "benchmarking", "ledger", "neural"},
     {"cli", "service", "spark", "integrations"},
 ]
 LEVEL = {part: level for level, layer in enumerate(LAYERS) for part in layer}

@@ -1,0 +1,51 @@
+"""PyTorch where it is installed, and otherwise names that say what is missing when they are first used.
+
+The package must import without its extras, and a class needs its base when it is defined: hence a stand-in.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from wordveil.errors import MissingExtraError
+
+__all__ = ["Module", "functional", "nn", "require_torch", "torch"]
+
+
+class _Missing:
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):  # asked by Python's own machinery, not by a user
+            raise AttributeError(name)
+        raise _error()
+
+
+class _MissingModule:
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise _error()
+
+
+def _error() -> MissingExtraError:
+    return MissingExtraError("Neural rewriting and private training", "torch", "torch")
+
+
+torch: Any
+nn: Any
+functional: Any
+Module: Any
+try:
+    import torch as _torch
+except ImportError:
+    torch = nn = functional = _Missing()
+    Module = _MissingModule
+else:
+    torch, nn, functional, Module = _torch, _torch.nn, _torch.nn.functional, _torch.nn.Module
+
+
+def require_torch() -> None:
+    """Raise unless PyTorch is installed.
+
+    Raises:
+        MissingExtraError: If it is not.
+    """
+    if isinstance(torch, _Missing):
+        raise _error()

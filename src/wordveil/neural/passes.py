@@ -1,0 +1,48 @@
+"""How often a private sentence went through the noise, and what that many releases of it promise together.
+
+Every pass draws afresh, so every pass is one more release of the same sentence: epsilons and deltas add. A training
+epoch is one pass over each of its sentences. Passes over public text cost nothing and are not counted here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+from wordveil.errors import ParameterError
+from wordveil.guarantees import Guarantee, compose_releases
+
+__all__ = ["PassCounter"]
+
+
+class PassCounter:
+    """Counts passes over private sentences by key; without keys a pass counts for every sentence there is.
+
+    Keys are the caller's ids (a row number), held in memory only: what is saved is the largest count.
+    """
+
+    def __init__(self, largest: int = 0) -> None:
+        if largest < 0:
+            raise ParameterError("largest", largest, "must be at least 0.")
+        self._common = largest
+        self._own: Counter[Hashable] = Counter()
+
+    def count(self, sentences: Sequence[Hashable] | None) -> None:
+        """Add one pass over these sentences, or over all where they are not named; a key given twice counts twice."""
+        if sentences is None:
+            self._common += 1
+        else:
+            self._own.update(sentences)
+
+    @property
+    def largest(self) -> int:
+        """The most passes that any one sentence may have gone through."""
+        return self._common + max(self._own.values(), default=0)
+
+    def composed(self, guarantee: Guarantee) -> Guarantee | None:
+        """Return what all passes together promise for one token of the worst sentence; None before the first pass.
+
+        Args:
+            guarantee: The promise of one pass.
+        """
+        return compose_releases([guarantee] * self.largest) if self.largest else None

@@ -1,0 +1,238 @@
+"""The layer that embeds tokens and adds the noise: what stands left of it is private, what stands right is released.
+
+Fresh noise is drawn for every token of every pass. The noise is a constant to the gradient; the table is frozen, or
+trainable where it is public anyway. Positions of padding give zero vectors: the length of a text is disclosed.
+This module does not train, and does not know documents.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.decoding.base import Decoder
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
+from wordveil.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
+from wordveil.kernels.selection import multiply_high
+from wordveil.mechanisms.base import VectorMechanism
+from wordveil.neural.backend import Module, nn, require_torch, torch
+from wordveil.neural.device_noise import DEVICE_ASSUMPTION, check_device_law, randomize_on_device
+from wordveil.neural.passes import PassCounter
+from wordveil.randomness import RandomSource, Stream, words
+
+__all__ = ["PADDING", "UNKNOWN", "PrivateEmbedding"]
+
+PADDING = -1
+"""Id of a position that holds no token."""
+UNKNOWN = -2
+"""Id of a token outside the vocabulary: replaced by a uniform public word before the mechanism."""
+
+UNKNOWN_LANE = 255  # the last lane: mechanisms and decoders stay below it
+GRID_BITS = 16  # the grid is so many powers of two below the size of a released coordinate
+PROBES = 256
+
+
+class PrivateEmbedding(Module):  # type: ignore[misc]
+    """Embeds token ids and randomizes each vector; a PyTorch module without secrets in its state.
+
+    Guarantee:
+        That of the mechanism for each token and each pass (`guarantee()`); passes over private sentences compose
+        (`composed_guarantee()`). Released vectors lie on a public grid. Not covered: what training does with targets,
+        the timing of a pass, and noise on the device (`noise="device"`), whose generator is not cryptographic.
+
+    Args:
+        embeddings: The public vocabulary.
+        mechanism: Any vector mechanism; clipped ones clip by themselves. None adds no noise: for baselines.
+        decoder: Turns each noisy vector into a word, whose vector is then the output; None leaves noisy vectors.
+        source: Randomness, `RandomSource()` unless given.
+        noise: "secure" draws on the CPU and moves the result; "device" draws with PyTorch where the table lives.
+        trainable: Whether the table learns. It must then be public, and the mechanism one whose proof needs no table
+            (those with `for_dimensions`); there is no decoder.
+        text_is_public: Whether all text that passes is public, so that passes are not counted.
+
+    Raises:
+        MissingExtraError: If PyTorch is not installed.
+        ParameterError: If the options do not go together.
+
+    Edge cases:
+        An empty batch gives an empty tensor. Ids outside the vocabulary raise, without being shown.
+    """
+
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        mechanism: VectorMechanism | None,
+        *,
+        decoder: Decoder | None = None,
+        source: RandomSource | None = None,
+        noise: str = "secure",
+        trainable: bool = False,
+        text_is_public: bool = False,
+    ) -> None:
+        require_torch()
+        super().__init__()
+        if noise not in ("secure", "device"):
+            raise ParameterError("noise", noise, "must be 'secure' or 'device'.")
+        self.vocabulary, self.mechanism, self.noise = embeddings, mechanism, noise
+        self.text_is_public = text_is_public
+        self._randomizer = None if mechanism is None else mechanism.fit(embeddings)
+        self._source = RandomSource() if source is None else source
+        # Two layers of one source must not share noise; a test source is to be repeated.
+        self._name = "private embedding" + ("" if self._source.is_test_source else os.urandom(16).hex())
+        self._pass = 0
+        self.passes = PassCounter()
+        self._check(decoder, trainable)
+        space = embeddings if self._randomizer is None else self._randomizer.decoding_space(embeddings)
+        self._decoder = None if decoder is None else decoder.fit(space)
+        rows = torch.from_numpy(np.array(embeddings.vectors, dtype=np.float32))
+        self.table = nn.Parameter(rows, requires_grad=trainable)
+        self.released_size = self._measure()
+        self.step = 2.0 ** (math.floor(math.log2(self.released_size)) - GRID_BITS)
+
+    def _check(self, decoder: Decoder | None, trainable: bool) -> None:
+        if self.noise == "device":
+            if self._randomizer is None or decoder is not None:
+                raise ParameterError("noise", "device", "needs a mechanism and no decoder.")
+            check_device_law(self._randomizer)
+        if decoder is not None and self._randomizer is None:
+            raise ParameterError("decoder", type(decoder).__name__, "needs a mechanism.")
+        needs_table = self.mechanism is not None and not hasattr(self.mechanism, "for_dimensions")
+        if trainable and (decoder is not None or needs_table):
+            raise ParameterError("trainable", True, "needs a mechanism without a vocabulary, and no decoder.")
+
+    @property
+    def dimensions(self) -> int:
+        """Columns of the output."""
+        if self._randomizer is None or self._decoder is not None:
+            return self.vocabulary.dimensions
+        return self._randomizer.dimensions
+
+    def guarantee(self) -> Guarantee:
+        """What one pass promises for one token."""
+        if self._randomizer is None:
+            return NoGuarantee(reason="nothing is randomized", standing=Standing.REFUTED)
+        if self._source.is_test_source and self.noise == "secure":
+            reason = "the noise comes from a seeded test source, so anyone can remove it; use RandomSource()"
+            return NoGuarantee(reason=reason, standing=Standing.REFUTED)
+        claim: Any = replace(self._randomizer.guarantee(), unit=PrivacyUnit.TOKEN)  # type: ignore[type-var]
+        if self.noise == "device" and not isinstance(claim, NoGuarantee):
+            claim = replace(claim, assumptions=(*claim.assumptions, DEVICE_ASSUMPTION))
+        promised: Guarantee = claim
+        return promised
+
+    def composed_guarantee(self) -> Guarantee:
+        """What all passes so far promise together for one token of the private sentence that passed most often."""
+        return self.passes.composed(self.guarantee()) or self.guarantee()
+
+    def forward(self, ids: Any, sentences: Sequence[Hashable] | None = None) -> Any:
+        """Return released vectors, shape (..., d) for ids of shape (...), float32 on the table's device.
+
+        Args:
+            ids: Integer tensor of ids in [0, v), `UNKNOWN` or `PADDING`.
+            sentences: One key per first index, to count passes of private sentences one by one; without keys the pass
+                counts for every sentence.
+
+        Raises:
+            ParameterError: If an id is outside the vocabulary (it is not shown) or the keys do not fit.
+        """
+        if sentences is not None and len(sentences) != ids.shape[0]:
+            raise ParameterError("sentences", f"{len(sentences)} keys", f"must be one per sentence, {ids.shape[0]}.")
+        flat = ids.reshape(-1).cpu().numpy().astype(np.int32)
+        if flat.size and (flat.max() >= len(self.vocabulary) or flat.min() < UNKNOWN):
+            raise ParameterError("ids", "<hidden>", f"must be in [0, {len(self.vocabulary)}), UNKNOWN or PADDING.")
+        if not self.text_is_public and self._randomizer is not None:
+            self.passes.count(sentences)
+        present = flat != PADDING
+        stream = self._stream()
+        tokens = self._known(flat[present], stream)
+        out = torch.zeros((flat.size, self.dimensions), dtype=torch.float32, device=self.table.device)
+        out[torch.from_numpy(present).to(out.device)] = self._released(tokens, stream)
+        return out.reshape(*ids.shape, self.dimensions)
+
+    def vectors(self, rows: Float64Array) -> Float64Array:
+        """Return released vectors for rows given as they are, shape (n, m): what `forward` does after the look-up."""
+        return self._on_grid(self._randomized(rows, self._stream()))
+
+    def released_ids(self, ids: IdArray) -> IdArray:
+        """Return the words a decoder makes of one noisy pass over known or unknown ids, shape (n,).
+
+        Raises:
+            ParameterError: If the layer has no decoder.
+        """
+        if self._decoder is None:
+            raise ParameterError("decoder", None, "must be given for words to come out.")
+        if not self.text_is_public:
+            self.passes.count(None)
+        stream = self._stream()
+        return self._decoded(self._known(ids, stream), stream)
+
+    def get_extra_state(self) -> dict[str, int]:
+        """Return what a resumed run must go on from: the number of passes drawn, and the largest count."""
+        return {"pass": self._pass, "largest": self.passes.largest}
+
+    def set_extra_state(self, state: Any) -> None:
+        # Never backwards: going back to an earlier state must not draw a pass's noise again, nor forget a pass.
+        self._pass = max(self._pass, int(state["pass"]))
+        if int(state["largest"]) > self.passes.largest:
+            self.passes = PassCounter(int(state["largest"]))
+
+    def _stream(self) -> Stream:
+        """Return the noise of the next pass: no two passes share a place in the source's counter space."""
+        self._pass += 1
+        return self._source.stream(self._name, str(self._pass))
+
+    def _known(self, tokens: IdArray, stream: Stream) -> IdArray:
+        """Put a uniform public word in the place of every unknown token; one is drawn for each token alike."""
+        drawn = words(stream.lane(UNKNOWN_LANE), (len(tokens),))
+        candidates = self.vocabulary.candidates
+        stand_ins = candidates[multiply_high(drawn, np.uint64(len(candidates)))]
+        return np.where(tokens == UNKNOWN, stand_ins, tokens).astype(np.int32)
+
+    def _released(self, tokens: IdArray, stream: Stream) -> Any:
+        places = torch.from_numpy(tokens.astype(np.int64)).to(self.table.device)
+        if self._decoder is not None:
+            decoded = torch.from_numpy(self._decoded(tokens, stream).astype(np.int64))
+            return self.table[decoded.to(self.table.device)].detach()
+        rows = self.table[places]
+        if self._randomizer is None:
+            return rows
+        if self.noise == "device":
+            noisy = randomize_on_device(self._randomizer, rows.detach())
+            released = (torch.round(noisy / self.step) * self.step).float()
+        else:
+            given = rows.detach().cpu().numpy().astype(np.float64)
+            released = torch.from_numpy(self._on_grid(self._randomized(given, stream)).astype(np.float32))
+            released = released.to(self.table.device)
+        if not self.table.requires_grad:
+            return released
+        # Clipping and noise are constants to the gradient: it passes straight to the public table.
+        return rows + (released - rows).detach()
+
+    def _randomized(self, rows: Float64Array, stream: Stream) -> Float64Array:
+        if self._randomizer is None:
+            return np.asarray(rows, dtype=np.float64)
+        return self._randomizer.randomize(rows, self._randomizer.sample(stream, len(rows)))
+
+    def _decoded(self, tokens: IdArray, stream: Stream) -> IdArray:
+        assert self._decoder is not None
+        rows = np.asarray(self.vocabulary.vectors[tokens], dtype=np.float64)
+        noisy = self._randomized(rows, stream)
+        return self._decoder.decode(noisy, self._decoder.sample(stream, len(rows)), threads=1)
+
+    def _on_grid(self, rows: Float64Array) -> Float64Array:
+        # The low bits of a float sum give the word away; with 16 bits below its size a value is exact in float32.
+        return np.asarray(np.rint(rows / self.step) * self.step)
+
+    def _measure(self) -> float:
+        """Return the root mean square of a released coordinate, from public words and public draws."""
+        probes = np.asarray(self.vocabulary.vectors[:PROBES], dtype=np.float64)
+        stream = RandomSource.seeded_for_tests(0, engine=self._source.engine).stream("size of released vectors")
+        size = float(np.sqrt(np.mean(self._randomized(probes, stream) ** 2)))
+        return size if size > 0 else 1.0
