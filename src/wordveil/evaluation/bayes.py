@@ -51,8 +51,8 @@ class BayesOnWords(Task):
     )
     exact: ClassVar[bool] = True
     frequencies: str = ZIPF
-    training: int = 200_000
-    trials: int = 20_000
+    training: int = 60_000
+    trials: int = 10_000
 
     def prepare(self, embeddings: Embeddings) -> Float64Array:
         return word_prior(embeddings, self.frequencies)

@@ -15,7 +15,15 @@ from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Score, Task, TaskKind
 from wordveil.evaluation.corpora import Corpus, centroids, encode, released_tokens
 from wordveil.evaluation.data import read_labelled, read_rows
-from wordveil.evaluation.models import as_numbers, bag_of_words, linear_model, load_sklearn, standardised, weighted_bag
+from wordveil.evaluation.models import (
+    as_numbers,
+    bag_of_words,
+    fit_quietly,
+    linear_model,
+    load_sklearn,
+    standardised,
+    weighted_bag,
+)
 from wordveil.evaluation.sentence_tasks import released_centroids
 from wordveil.evaluation.subjects import Subject
 from wordveil.evaluation.word_tasks import word_ids
@@ -95,7 +103,7 @@ class TextClassification(_TwoFiles):
         if self.released_test:
             tested = released_tokens(prepared.test, subject, source, "test")
         features, weights = weighted_bag(train)
-        model = linear_model(self.model).fit(features, prepared.train_labels)
+        model = fit_quietly(linear_model(self.model), features, prepared.train_labels)
         unseen = weighted_bag(bag_of_words(tested, prepared.test, v), weights)[0]
         return {"accuracy": float((model.predict(unseen) == prepared.test_labels).mean())}
 
@@ -114,7 +122,7 @@ class CentroidClassification(_TwoFiles):
         else:
             test = centroids(prepared.test.tokens, prepared.test, subject.space.vectors)
         features, unseen = standardised(train, test)
-        model = linear_model(self.model).fit(features, prepared.train_labels)
+        model = fit_quietly(linear_model(self.model), features, prepared.train_labels)
         return {"accuracy": float((model.predict(unseen) == prepared.test_labels).mean())}
 
 
@@ -160,7 +168,7 @@ class LexiconClassification(Task):
         ids, labels, tested = prepared
         rows = subject.release_vectors(ids, source, self.name)
         train, test = standardised(rows[~tested], rows[tested])
-        model = linear_model(self.model).fit(train, labels[~tested])
+        model = fit_quietly(linear_model(self.model), train, labels[~tested])
         scores = model.decision_function(test)
         return {
             "accuracy": float((model.predict(test) == labels[tested]).mean()),

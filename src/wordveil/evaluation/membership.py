@@ -6,9 +6,7 @@ texts of his own, learns from S's outputs on texts it saw and did not see, and a
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -22,7 +20,7 @@ from wordveil.evaluation.base import Score, Task, TaskKind
 from wordveil.evaluation.corpora import Corpus, encode, released_tokens
 from wordveil.evaluation.data import read_labelled
 from wordveil.evaluation.mean_classifier import MeanClassifier
-from wordveil.evaluation.models import as_numbers, load_sklearn
+from wordveil.evaluation.models import as_numbers, fit_quietly, load_sklearn
 from wordveil.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
 
@@ -85,9 +83,10 @@ class MembershipInference(Task):
         released = released_tokens(seen, subject, source, self.name)
         target = self._fit(released, seen, prepared.labels[0], v, prepared.classes, source, "target")
         own = self._fit(shadow.tokens, shadow, prepared.labels[3], v, prepared.classes, source, "shadow")
-        attack = load_sklearn("neural_network").MLPClassifier((64, 64), batch_size=64, max_iter=20, random_state=0)
-        with _quiet():
-            attack.fit(*_evidence(own, shadow, tested))
+        known, inside = _evidence(own, shadow, tested)
+        network = load_sklearn("neural_network").MLPClassifier
+        attack = network((64, 64), batch_size=min(64, len(known)), max_iter=20, random_state=0)
+        fit_quietly(attack, known, inside)
         evidence, member = _evidence(target, seen, unseen)
         guess = attack.predict_proba(evidence)[:, 1]
         right = target.probabilities(tested.tokens, tested).argmax(axis=1) == prepared.labels[2]
@@ -111,11 +110,3 @@ def _evidence(model: MeanClassifier, inside: Corpus, outside: Corpus) -> tuple[F
     """Return a model's outputs on texts it was trained on and others, and which is which."""
     outputs = np.concatenate([model.probabilities(part.tokens, part) for part in (inside, outside)])
     return outputs, np.repeat([1, 0], [len(inside), len(outside)])
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """The attack model is trained for a fixed number of passes; that it has not converged is no news."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", category=load_sklearn("exceptions").ConvergenceWarning)
-        yield

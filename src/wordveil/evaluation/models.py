@@ -6,6 +6,7 @@ scikit-learn is loaded when a model is first asked for: it is the extra `evaluat
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from wordveil.arrays import IdArray
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.evaluation.corpora import Corpus
 
-__all__ = ["MODELS", "bag_of_words", "linear_model", "load_sklearn", "weighted_bag"]
+__all__ = ["MODELS", "bag_of_words", "fit_quietly", "linear_model", "load_sklearn", "weighted_bag"]
 
 MODELS = ("logistic", "svm")
 """Names of the linear models."""
@@ -46,8 +47,15 @@ def linear_model(name: str) -> Any:
         raise ParameterError("model", name, f"must be one of {', '.join(MODELS)}.")
     linear = load_sklearn("linear_model")
     if name == "logistic":
-        return linear.LogisticRegression(max_iter=1000)
-    return linear.SGDClassifier(loss="hinge", alpha=1e-5, max_iter=200, random_state=0)
+        return linear.LogisticRegression(C=10.0, max_iter=1000)
+    return linear.SGDClassifier(loss="hinge", alpha=1e-5, max_iter=100, random_state=0)
+
+
+def fit_quietly(model: Any, features: Any, labels: Any) -> Any:
+    """Return the model trained; that it stopped at its limit of steps is part of its settings and no news."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", category=load_sklearn("exceptions").ConvergenceWarning)
+        return model.fit(features, labels)
 
 
 def standardised(train: Any, *others: Any) -> list[Any]:

@@ -1,0 +1,82 @@
+"""`wordveil evaluate`: utility and attacks of mechanisms at equal promise, as one table."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wordveil.cli.common import VocabularyOption, open_vocabulary, say
+from wordveil.errors import ParameterError
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    mechanisms: Annotated[
+        str, typer.Option("--mechanisms", "-m", help="all, or names joined by commas; tem takes tem-certified too.")
+    ] = "all",
+    epsilon: Annotated[
+        list[float] | None, typer.Option("--epsilon", "-e", help="Per unit of distance; repeat for several.")
+    ] = None,
+    local_epsilon: Annotated[
+        list[float] | None, typer.Option("--local-epsilon", help="Nats, for local and neighbour DP; repeat.")
+    ] = None,
+    task: Annotated[list[str] | None, typer.Option("--task", "-t", help="A task; repeat. Default: all.")] = None,
+    size: Annotated[str, typer.Option("--size", help="full, reduced (minutes) or miniature (seconds).")] = "reduced",
+    vocabulary: VocabularyOption = None,
+    words: Annotated[
+        int | None, typer.Option("--words", help="Use the first so many words that may be output.")
+    ] = None,
+    data: Annotated[
+        list[str] | None, typer.Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat.")
+    ] = None,
+    delta: Annotated[float, typer.Option("--delta", help="Of the promises that have one.")] = 1e-5,
+    repeats: Annotated[int, typer.Option("--repeats", help="Runs of every cell that is not exact.")] = 3,
+    seed: Annotated[int, typer.Option("--seed", help="Another seed, other test noise.")] = 0,
+    workers: Annotated[int | None, typer.Option("--workers", help="Processes; default: one per processor.")] = None,
+    cache: Annotated[
+        Path | None, typer.Option("--cache", help="Folder of finished cells; default: REPORT.cells.")
+    ] = None,
+    report: Annotated[Path, typer.Option("--report", help="Write .html, .md or .json.")] = Path("league.html"),
+) -> None:
+    """Compare mechanisms at equal promise: utility, attacks and measures on public data, with confidence intervals.
+
+    The data sets are files named by the environment variable WORDVEIL_DATA or by --data; nothing is downloaded. An
+    interrupted run goes on where it stopped.
+    """
+    from wordveil.evaluation.catalogue import chosen_tasks
+    from wordveil.evaluation.contenders import PromiseSettings, contenders
+    from wordveil.evaluation.league import Plan, first_words, run_league
+    from wordveil.evaluation.report import write_league
+
+    if report.suffix not in (".html", ".md", ".json"):
+        raise ParameterError("--report", report.name, "must end in .html, .md or .json.")
+    names = None if mechanisms == "all" else tuple(name.strip() for name in mechanisms.split(","))
+    targets = contenders(names, tuple(epsilon or (2.0, 5.0, 10.0)), tuple(local_epsilon or (20.0, 50.0, 100.0)))
+    tasks = chosen_tasks(None if not task else tuple(task), size=size, data=_own_files(data or []))
+    plan = Plan(targets=targets, tasks=tasks, promises=PromiseSettings(delta=delta), repeats=repeats, seed=seed)
+    embeddings = first_words(open_vocabulary(vocabulary), words)
+    league = run_league(
+        plan,
+        embeddings,
+        cache=cache or report.with_suffix(report.suffix + ".cells"),
+        workers=workers or len(os.sched_getaffinity(0)),
+        progress=lambda done, total, row: say(f"{done:5,} of {total:,} cells: {row}"),
+    )
+    write_league(league, report, command=shlex.join(["wordveil", *sys.argv[1:]]))
+    say(f"{report}: {len(league.rows)} rows x {len(tasks)} tasks, {league.seconds:.0f} s, {league.cached} cells cached")
+
+
+def _own_files(given: list[str]) -> dict[str, str]:
+    files = {}
+    for setting in given:
+        name, separator, path = setting.partition("=")
+        if not separator or not path:
+            raise ParameterError("--data", setting, "must be TASK=FILE or TASK.FIELD=FILE.")
+        files[name] = path
+    return files
