@@ -147,7 +147,10 @@ def build_mechanism(
         values["calibration"] = calibration
     if allow_refuted and "allow_refuted" in allowed:
         values["allow_refuted"] = True
-    mechanism: WordMechanism | VectorMechanism = chosen(**values)
+    try:
+        mechanism: WordMechanism | VectorMechanism = chosen(**values)
+    except TypeError as error:
+        raise ParameterError("--set", list(settings), f"holds a value of the wrong type ({error}).") from None
     return mechanism if decoder is None else _decoded(mechanism, decoder, epsilon)
 
 

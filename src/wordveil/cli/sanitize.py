@@ -80,6 +80,7 @@ def sanitize(
     """
     from wordveil.documents import DocumentSettings, FormatDetails
     from wordveil.release import TextOptions
+    from wordveil.reporting.run_report import check_report_path, write_report
     from wordveil.runs import run_source, sanitize_documents
     from wordveil.sanitizer import Sanitizer
 
@@ -100,6 +101,8 @@ def sanitize(
         block_characters=6 * block_tokens,
         line_buffered=line_buffered,
     )
+    if report is not None:
+        check_report_path(report)
     embeddings = open_vocabulary(vocabulary)
     if report is not None or verify:
         embeddings.verify()
@@ -124,8 +127,6 @@ def sanitize(
     with _progress(quiet) as progress:
         result = sanitize_documents(source, output, sanitizer, settings=documents, resume=resume, progress=progress)
     if report is not None:
-        from wordveil.reporting.run_report import write_report
-
         write_report(result, report)
     if not quiet:
         _print_summary(result)

@@ -12,7 +12,7 @@ from typing import Any
 from wordveil.errors import ParameterError
 from wordveil.runs import RunReport
 
-__all__ = ["write_report"]
+__all__ = ["check_report_path", "write_report"]
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>wordveil release report</title>
@@ -36,13 +36,21 @@ def write_report(report: RunReport, path: str | os.PathLike[str]) -> None:
     """Write the report; the ending `.json` or `.html` chooses the form.
 
     Raises:
-        ParameterError: If the name has another ending.
+        ParameterError: If the name has another ending, or the directory does not exist.
     """
+    check_report_path(path)
     target = Path(path)
-    forms = {".json": _as_json, ".html": _as_html}
-    if target.suffix not in forms:
+    form = _as_json if target.suffix == ".json" else _as_html
+    target.write_text(form(report.as_dict()), encoding="utf-8")
+
+
+def check_report_path(path: str | os.PathLike[str]) -> None:
+    """Raise `ParameterError` where `write_report` could not write: worth knowing before a long run."""
+    target = Path(path)
+    if target.suffix not in (".json", ".html"):
         raise ParameterError("report", target.name, "must end in .json or .html.")
-    target.write_text(forms[target.suffix](report.as_dict()), encoding="utf-8")
+    if not target.absolute().parent.is_dir():
+        raise ParameterError("report", str(path), "must lie in an existing directory.")
 
 
 def _as_json(facts: Mapping[str, Any]) -> str:

@@ -1,0 +1,64 @@
+"""Running the command: in this process for speed, in one of its own where a whole process matters."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from wordveil.cli.main import main
+from wordveil.embeddings.table import Embeddings
+
+PROGRAM = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command left: exit status, standard output and standard error."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def wordveil(capfd):
+    """Run a command in this process."""
+
+    def run(*arguments: object) -> Answer:
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return Answer(int(ended.value.code or 0), out, err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def process():
+    """Run a command in a process of its own; input and output are bytes."""
+
+    def run(*arguments: object, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        command = [*PROGRAM, *map(str, arguments)]
+        return subprocess.run(command, input=data, capture_output=True, check=False, timeout=120)
+
+    return run
+
+
+def made_up_words(n: int) -> list[str]:
+    consonants, vowels = "bdfgklmnprstvz", "aeiou"
+    syllables = [c + v for c in consonants for v in vowels]
+    return [syllables[i % 70] + syllables[i // 70 % 70] + "q" for i in range(n)]
+
+
+@pytest.fixture(scope="session")
+def vocabulary(tmp_path_factory):
+    """A small vocabulary directory with default epsilons for two mechanisms."""
+    vectors = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)
+    table = Embeddings.from_arrays(made_up_words(200), vectors, name="made up")
+    directory = tmp_path_factory.mktemp("vocabulary") / "small"
+    table.with_header(default_epsilon={"tem": 3.0, "santext": 4.0}).save(directory)
+    return directory

@@ -1,0 +1,262 @@
+"""Every command does what its help says, and every mistake is told in one line with exit code 2."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import wordveil as wv
+from wordveil.cli.main import COMMANDS
+from wordveil.names import MECHANISMS
+
+HELPS = [[], *([name] for name in COMMANDS), *(["vocabulary", name] for name in ("import", "info", "neighbors"))]
+
+
+@pytest.fixture
+def notes(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("babaq dabaq, Zzyzx.\nbabaq\n")
+    return path
+
+
+# Help, version, listings.
+
+
+@pytest.mark.parametrize("words", HELPS, ids=" ".join)
+def test_every_command_has_help(wordveil, words):
+    answer = wordveil(*words, "--help")
+    assert answer.status == 0
+    assert answer.err == ""
+    assert answer.out.startswith(f"Usage: wordveil {' '.join(words)}".rstrip())
+    shown = re.findall(r"^  (--?\w.*)$", answer.out, flags=re.MULTILINE)
+    assert shown, "options are listed"
+    undescribed = [line for line in shown if not re.search(r"  \S", line) and len(line) < 25]
+    assert not undescribed
+
+
+def test_the_overview_names_every_command(wordveil):
+    assert set(re.findall(r"^  ([a-z]+)  ", wordveil("--help").out, flags=re.MULTILINE)) == set(COMMANDS)
+
+
+def test_the_version(wordveil):
+    assert wordveil("--version").out == f"wordveil {wv.__version__}\n"
+
+
+def test_mechanisms_are_listed_with_promise_and_standing(wordveil):
+    rows = json.loads(wordveil("mechanisms", "--json").out)
+    assert {row["name"] for row in rows} == set(MECHANISMS)
+    table = wordveil("mechanisms").out.splitlines()
+    assert table[0].split() == ["name", "promise", "standing", "paper"]
+    for row, line in zip(rows, table[1:], strict=True):
+        assert row["promise"] in ("metric DP", "local DP", "neighbour DP", "none")
+        assert all(value in line for value in row.values())
+
+
+# Vocabularies.
+
+
+def test_a_vocabulary_is_imported_shown_and_searched(wordveil, tmp_path):
+    vectors = np.random.default_rng(1).standard_normal((60, 4)).astype(np.float32)
+    names = [f"w{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(60)]
+    source = tmp_path / "vectors.txt"
+    source.write_text(
+        "".join(f"{name} {' '.join(f'{x:.6f}' for x in row)}\n" for name, row in zip(names, vectors, strict=True))
+    )
+    answer = wordveil("vocabulary", "import", source, tmp_path / "made", "--name", "mine")
+    assert answer.status == 0
+    info = wordveil("vocabulary", "info", "--vocabulary", tmp_path / "made", "--verify").out
+    assert info.startswith(answer.out)
+    assert info.endswith("checksum: verified\n")
+    assert re.search(r"words: +60, of which 60 may be output", info)
+    assert re.search(r"default epsilon: laplace [\d.]+, santext [\d.]+, tem [\d.]+", info)
+    near = wordveil("vocabulary", "neighbors", "waa", "--vocabulary", tmp_path / "made", "-k", 3).out
+    rows = vectors.astype(float).round(6)
+    order = np.argsort(np.linalg.norm(rows - rows[0], axis=1))[1:4]
+    assert [line.split()[1] for line in near.splitlines()] == [names[i] for i in order]
+    distances = [float(line.split()[0]) for line in near.splitlines()]
+    assert distances == pytest.approx(np.linalg.norm(rows[order] - rows[0], axis=1), abs=1e-4)
+
+
+def test_an_import_never_overwrites(wordveil, vocabulary, tmp_path):
+    source = tmp_path / "vectors.txt"
+    source.write_text("a 1 2\nb 3 4\n")
+    answer = wordveil("vocabulary", "import", source, vocabulary)
+    assert answer.status == 2
+    assert wordveil("vocabulary", "info", "--vocabulary", vocabulary).out.startswith("name:            made up")
+
+
+# Explaining and calibrating.
+
+
+def test_explain_works_out_the_pairs_asked_for(wordveil, vocabulary):
+    answer = wordveil("explain", "-e", 2, "--vocabulary", vocabulary, "--pair", "babaq,dabaq", "--tokens", 9)
+    assert answer.status == 0
+    guarantee = wv.TEM(epsilon=2.0).fit(wv.load_embeddings(vocabulary)).guarantee()
+    assert answer.out.startswith(f"Promise: {guarantee.sentence()}.\nExample: 'babaq' or 'dabaq' (distance")
+    assert "two texts of 9 tokens" in answer.out
+    assert "Disclosed whatever the noise: the number of tokens" in answer.out
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "santext", "tem"])
+def test_explain_explains_every_mechanism(wordveil, vocabulary, mechanism):
+    answer = wordveil("explain", "-m", mechanism, "-e", 2, "--vocabulary", vocabulary)
+    assert answer.out.count("Example: ") == 2
+
+
+def test_explain_takes_the_metric_of_the_mechanism(wordveil, vocabulary):
+    answer = wordveil("explain", "-e", 2, "--vocabulary", vocabulary, "--set", "metric=angular")
+    assert "angular distance t" in answer.out
+
+
+def test_calibrate_prints_the_epsilon_it_found(wordveil, vocabulary):
+    arguments = ["calibrate", "--keep", 0.4, "-m", "santext", "--vocabulary", vocabulary]
+    found = json.loads(wordveil(*arguments, "--json").out)
+    expected = wv.calibrate(wv.load_embeddings(vocabulary), wv.SanText(epsilon=1.0), keep=0.4)
+    assert found["epsilon"] == expected.epsilon
+    assert [tuple(point) for point in found["curve"]] == list(expected.curve)
+    lines = wordveil(*arguments).out.splitlines()
+    assert lines[-1] == f"epsilon {expected.epsilon:.4g}: santext keeps 40% of 200 public words"
+    assert len(lines) == len(expected.curve) + 2
+
+
+def test_calibrate_takes_frequencies(wordveil, vocabulary, tmp_path):
+    path = tmp_path / "counts.tsv"
+    path.write_text("babaq\t10\nnowhere\t5\n\n")
+    answer = wordveil("calibrate", "--vocabulary", vocabulary, "--frequencies", path, "--json")
+    assert json.loads(answer.out)["words"] == 1
+    path.write_text("babaq\t10\nbabaq ten\n")
+    wrong = wordveil("calibrate", "--vocabulary", vocabulary, "--frequencies", path)
+    assert wrong.err == f"wordveil: {path}, line 2: must be a word, a tab and a number.\n"
+
+
+# Sanitizing in this process.
+
+
+def test_sanitize_says_epsilon_guarantee_and_what_is_disclosed(wordveil, vocabulary, notes, tmp_path):
+    answer = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary)
+    assert answer.status == 0
+    assert answer.out == ""
+    guarantee = wv.TEM(epsilon=3.0).fit(wv.load_embeddings(vocabulary)).guarantee()
+    assert "epsilon 3: the vocabulary's default for tem" in answer.err
+    assert "2 documents, 4 tokens" in answer.err
+    assert f"guarantee: {guarantee.sentence()}" in answer.err
+    assert "disclosed: the number of tokens" in answer.err
+    quiet = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary, "-q", "-e", 2)
+    assert quiet.err == ""
+
+
+def test_every_choice_reaches_the_library(wordveil, vocabulary, notes, tmp_path):
+    public, barred = tmp_path / "public.txt", tmp_path / "barred.txt"
+    public.write_text("# allowed to pass\nzzyzx\n\n")
+    entries = list(wv.load_embeddings(vocabulary).words)
+    barred.write_text("\n".join(entries[2:]))
+    answer = wordveil(
+        "sanitize", notes, "--vocabulary", vocabulary, "-m", "santext", "-e", 5, "--casing", "shape",
+        "--per", "document", "--numbers", "vocabulary", "--markup", "html", "--public-words", public, "--exclude-outputs", barred,
+        "--report", tmp_path / "r.json", "--threads", 1, "--set", "metric=angular",
+    )  # fmt: skip
+    assert answer.status == 0
+    released = answer.out.splitlines()
+    assert released[0].endswith(", Zzyzx.")
+    assert set(re.findall(r"[a-z]+", "".join(released).replace("Zzyzx", ""))) <= set(entries[:2])
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["provenance"]["mechanism"] == "SanText(epsilon=5.0, metric=Angular(), calibration='textbook')"
+    assert report["guarantee"]["unit"].startswith("every occurrence of one word")
+    assert report["exempt"] == 1
+    said = "\n".join(report["disclosed"])
+    assert all(part in said for part in ("casing of every token", "digits are looked up", "1 listed public words"))
+
+
+@pytest.mark.parametrize("unknown", ["drop", "mask"])
+def test_policies_for_unknown_words(wordveil, vocabulary, notes, unknown):
+    released = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-q", "--unknown", unknown).out.splitlines()
+    assert released[0].endswith(", [unknown]." if unknown == "mask" else ".")
+    assert len(released[0].split()) == (3 if unknown == "mask" else 2)
+
+
+def test_a_whole_file_is_one_document(wordveil, vocabulary, notes):
+    answer = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--whole-file")
+    assert "1 documents, 4 tokens" in answer.err
+
+
+def test_a_damaged_vocabulary_is_noticed_before_a_reported_run(wordveil, vocabulary, notes, tmp_path):
+    import shutil
+
+    damaged = tmp_path / "damaged"
+    shutil.copytree(vocabulary, damaged)
+    matrix = next(path for path in damaged.iterdir() if path.name.startswith("vectors"))
+    data = bytearray(matrix.read_bytes())
+    data[-2] ^= 1
+    matrix.chmod(0o644)
+    matrix.write_bytes(data)
+    arguments = ["sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", damaged]
+    for extra in (["--verify"], ["--report", tmp_path / "r.json"]):
+        answer = wordveil(*arguments, *extra)
+        assert answer.status == 2
+        assert "checksum" in answer.err.splitlines()[-1]
+        assert not (tmp_path / "out.txt").exists()
+
+
+# Mistakes.
+
+MISTAKES = {
+    "unknown-command": (["nonsense"], "No such command 'nonsense'"),
+    "unknown-option": (["sanitize", "--nonsense"], "No such option: --nonsense"),
+    "no-number": (["sanitize", "NOTES", "--epsilon", "much"], "--epsilon"),
+    "missing-argument": (["vocabulary", "neighbors"], "Missing argument"),
+    "mechanism": (["sanitize", "NOTES", "-m", "magic"], "mechanism='magic' must be one of "),
+    "epsilon": (["sanitize", "NOTES", "-e", "-1"], "epsilon=-1.0 must be in (0, inf)"),
+    "setting-name": (["sanitize", "NOTES", "--set", "colour=3"], "must be NAME=VALUE with NAME one of epsilon, beta"),
+    "setting-form": (["sanitize", "NOTES", "--set", "beta"], "--set='beta' must be NAME=VALUE"),
+    "setting-type": (["sanitize", "NOTES", "--set", "beta=high"], "wrong type"),
+    "metric": (["sanitize", "NOTES", "--set", "metric=taxi"], "metric='taxi' must be one of euclidean, angular"),
+    "unknown": (["sanitize", "NOTES", "--unknown", "keep"], "unknown='keep' must be one of random, drop, mask"),
+    "threads": (["sanitize", "NOTES", "--threads", "0"], "threads=0 must be at least 1"),
+    "block": (["sanitize", "NOTES", "--block-tokens", "0"], "must be at least 1"),
+    "absent-input": (["sanitize", "absent.txt"], "absent.txt: no such file"),
+    "absent-list": (["sanitize", "NOTES", "--public-words", "absent.lst"], "absent.lst"),
+    "absent-vocabulary": (["sanitize", "NOTES", "--vocabulary", "absent"], "absent"),
+    "list-of-bytes": (["sanitize", "NOTES", "--public-words", "BYTES"], "is not UTF-8"),
+    "output-folder": (["sanitize", "NOTES", "-o", "nowhere/out.txt"], "must lie in an existing directory"),
+    "same-file": (["sanitize", "NOTES", "-o", "NOTES"], "must differ from the input"),
+    "no-column": (["sanitize", "ROWS"], "column"),
+    "wrong-column": (["sanitize", "ROWS", "--column", "txt"], "line 1"),
+    "pair": (["explain", "-e", "1", "--pair", "one"], "--pair='one' must be two words with a comma"),
+    "pair-word": (["explain", "-e", "1", "--pair", "babaq,zzz"], "pairs='zzz' is not in this vocabulary"),
+    "keep": (["calibrate", "--keep", "2"], "keep=2.0 must be in (0, 1)"),
+    "word": (["vocabulary", "neighbors", "zzz"], "word='zzz' is not in this vocabulary"),
+    "no-default": (["sanitize", "NOTES", "-m", "laplace"], "wordveil calibrate --mechanism laplace"),
+    "resume-pipe": (["sanitize", "-", "--resume"], "needs an input file and an output file"),
+    "report-folder": (["sanitize", "NOTES", "--report", "nowhere/r.html"], "must lie in an existing directory"),
+    "report-form": (["sanitize", "NOTES", "--report", "r.pdf"], "must end in .json or .html"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_told_in_one_line(wordveil, vocabulary, notes, tmp_path, monkeypatch, name):
+    words, message = MISTAKES[name]
+    (tmp_path / "rows.jsonl").write_text('{"text": "babaq"}\n')
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
+    monkeypatch.chdir(tmp_path)
+    places = {"NOTES": str(notes), "ROWS": "rows.jsonl", "BYTES": "bytes.txt"}
+    arguments = [places.get(word, word) for word in words]
+    if words[0] in ("sanitize", "explain", "calibrate", "vocabulary") and name not in ("absent-vocabulary",):
+        arguments += ["--vocabulary", str(vocabulary)] if "--nonsense" not in words else []
+    answer = wordveil(*arguments)
+    assert answer.status == 2
+    lines = [line for line in answer.err.splitlines() if not line.startswith("epsilon 3:")]
+    assert len(lines) == 1, answer.err
+    assert lines[0].startswith("wordveil: ")
+    assert message in lines[0]
+    assert "Traceback" not in answer.err
+    assert answer.out == ""
+
+
+@pytest.mark.parametrize("words", [[], ["vocabulary"]])
+def test_no_command_answers_with_help(wordveil, words):
+    answer = wordveil(*words)
+    assert answer.status == 2
+    assert "Commands:" in answer.out + answer.err

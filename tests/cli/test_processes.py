@@ -1,0 +1,202 @@
+"""Whole processes: pipes, signals, resume after a kill, and files that other programs made."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+from tests.cli.conftest import PROGRAM
+
+import wordveil as wv
+from wordveil.documents import run_key_path
+from wordveil.documents.checkpoints import journal_path
+from wordveil.embeddings.table import load_embeddings
+from wordveil.randomness import RandomSource
+from wordveil.runs import sanitize_documents
+
+pytestmark = pytest.mark.slow
+
+
+def letters_only(text: str) -> bool:
+    return not re.search(r"\d", text)
+
+
+def test_the_overview_needs_no_numpy():
+    program = (
+        "import sys\nfrom wordveil.cli.main import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
+        "print('numpy' in sys.modules)"
+    )
+    for words in (["--help"], ["--version"], ["sanitize", "--help"], ["calibrate", "--help"]):
+        done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == "False", words
+
+
+def test_a_pipe_gives_one_line_for_each_line(process):
+    done = process("sanitize", "--epsilon", 4, data=b"Maria lives here, at 12 Elm St.\n\nCall 555-0100\n")
+    assert done.returncode == 0
+    lines = done.stdout.decode().split("\n")
+    assert len(lines) == 4
+    assert lines[1] == lines[3] == ""
+    assert letters_only(done.stdout.decode())
+    assert b"guarantee: metric DP" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("mechanism", ["tem", "laplace", "santext"])
+def test_a_column_of_jsonl(process, tmp_path, mechanism):
+    rows = [{"id": i, "text": f"The staff remembered our visit number {i}!", "stars": 5} for i in range(3)]
+    (tmp_path / "reviews.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = process("sanitize", tmp_path / "reviews.jsonl", "--column", "text", "--mechanism", mechanism)
+    assert done.returncode == 0, done.stderr
+    released = [json.loads(line) for line in done.stdout.decode().splitlines()]
+    assert [(row["id"], row["stars"]) for row in released] == [(i, 5) for i in range(3)]
+    assert all(letters_only(row["text"]) and row["text"].endswith("!") for row in released)
+    assert b"copied unchanged: id, stars" in done.stderr
+
+
+def test_gzip_in_and_out_and_a_report(process, tmp_path):
+    with gzip.open(tmp_path / "in.txt.gz", "wt", encoding="utf-8") as file:
+        file.write("Maria was here\n" * 10)
+    report = tmp_path / "report.html"
+    done = process("sanitize", tmp_path / "in.txt.gz", "-o", tmp_path / "out.txt.gz", "--report", report, "-q")
+    assert (done.returncode, done.stdout) == (0, b"")
+    with gzip.open(tmp_path / "out.txt.gz", "rt", encoding="utf-8") as file:
+        assert len(file.read().splitlines()) == 10
+    page = report.read_text(encoding="utf-8")
+    assert "What was released" in page
+    assert "Maria" not in page
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.txt.gz", "out.txt.gz", "report.html"]
+
+
+def test_a_directory(process, tmp_path):
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    (tmp_path / "in" / "deep" / "a.txt").write_text("Maria was here\n")
+    done = process("sanitize", tmp_path / "in", "-o", tmp_path / "out")
+    assert done.returncode == 0
+    assert (tmp_path / "out" / "deep" / "a.txt").read_text().count("\n") == 1
+    assert b"file names and the directory tree" in done.stderr
+
+
+def test_a_reader_that_stops_early_is_no_error():
+    feed = "import sys\nfor _ in range(400000): sys.stdout.write('hello there my friend\\n')"
+    for extra in ([], ["--line-buffered"]):
+        with (
+            subprocess.Popen([sys.executable, "-c", feed], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as feeder,
+            subprocess.Popen(
+                [*PROGRAM, "sanitize", "-q", "-e", "4", "--block-tokens", "20000", *extra],
+                stdin=feeder.stdout, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            ) as tool,
+        ):  # fmt: skip
+            feeder.stdout.close()
+            first = tool.stdout.readline()
+            tool.stdout.close()
+            complaint = tool.stderr.read()
+            feeder.kill()
+        assert first.endswith(b"\n")
+        assert complaint == b""
+        assert tool.returncode in (0, 1)
+
+
+def test_line_buffered_answers_before_the_input_ends():
+    with subprocess.Popen(
+        [*PROGRAM, "sanitize", "-q", "-e", "4", "--line-buffered"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as tool:
+        for _ in range(3):
+            tool.stdin.write(b"hello there\n")
+            tool.stdin.flush()
+            assert len(tool.stdout.readline().split()) == 2
+        tool.stdin.close()
+    assert tool.returncode == 0
+
+
+def test_debug_shows_a_traceback_and_nothing_else_does(process, tmp_path):
+    plain = process("sanitize", tmp_path / "absent.txt")
+    assert (plain.returncode, plain.stderr.count(b"\n")) == (2, 1 + plain.stderr.startswith(b"epsilon"))
+    assert b"Traceback" not in plain.stderr
+    assert b"Traceback" in process("--debug", "sanitize", tmp_path / "absent.txt").stderr
+
+
+@pytest.fixture(scope="module")
+def long_input(tmp_path_factory, vocabulary):
+    """20 000 documents over the small vocabulary."""
+    path = tmp_path_factory.mktemp("long") / "long.txt"
+    entries = list(load_embeddings(vocabulary).words)
+    lines = (" ".join(entries[(i * 7 + j * j) % 200] for j in range(10)) + f" {i}." for i in range(20_000))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def command(source, output, vocabulary, *extra):
+    arguments = [source, "-o", output, "--vocabulary", vocabulary, "-e", 3, "-q", *extra]
+    return [*PROGRAM, "sanitize", *map(str, arguments)]
+
+
+def kill_when_some_is_done(arguments, journal) -> None:
+    """Start a run and kill it once it has recorded progress."""
+    with subprocess.Popen(arguments) as tool:
+        deadline = time.monotonic() + 60
+        while tool.poll() is None and time.monotonic() < deadline:
+            if journal.exists():
+                try:
+                    done = json.loads(journal.read_bytes())["records"]
+                except (ValueError, FileNotFoundError):
+                    continue
+                if done > 2000:
+                    break
+            time.sleep(0.002)
+        tool.kill()
+    assert tool.returncode == -signal.SIGKILL, "the run ended before it could be killed"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_a_run_killed_and_resumed_gives_the_bytes_of_an_uninterrupted_run(process, vocabulary, long_input, tmp_path):
+    output = tmp_path / "out.txt"
+    kill_when_some_is_done(
+        command(long_input, output, vocabulary, "--block-tokens", 300, "--threads", 2), journal_path(output)
+    )
+    assert not output.exists()
+    key_file = run_key_path(output)
+    assert stat.S_IMODE(key_file.stat().st_mode) == stat.S_IMODE(journal_path(output).stat().st_mode) == 0o600
+    key = key_file.read_bytes()
+    refused = process("sanitize", long_input, "-o", output, "--vocabulary", vocabulary, "-e", 4, "--resume")
+    assert refused.returncode == 2
+    assert b"differs in: mechanism" in refused.stderr
+    resumed = subprocess.run(
+        command(long_input, output, vocabulary, "--resume", "--report", tmp_path / "report.json"), check=False
+    )
+    assert resumed.returncode == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["documents"] == 20_000
+    assert 2000 < report["resumed_documents"] < 20_000
+    table = load_embeddings(vocabulary)
+    sanitizer = wv.Sanitizer(table, wv.TEM(epsilon=3.0), source=RandomSource(key), threads=1)
+    whole = sanitize_documents(long_input, tmp_path / "whole.txt", sanitizer)
+    assert output.read_bytes() == (tmp_path / "whole.txt").read_bytes()
+    assert report["tokens"] == whole.tokens
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_an_interrupt_says_how_to_go_on(vocabulary, long_input, tmp_path):
+    output = tmp_path / "out.txt"
+    arguments = command(long_input, output, vocabulary, "--block-tokens", 300)
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE) as tool:
+        while tool.poll() is None and not journal_path(output).exists():
+            time.sleep(0.002)
+        tool.send_signal(signal.SIGINT)
+        complaint = tool.stderr.read()
+    assert tool.returncode == 130
+    assert complaint == b"wordveil: interrupted; where the output is a file, --resume continues the run.\n"
+    assert run_key_path(output).exists()
+    assert subprocess.run([*arguments, "--resume"], check=False).returncode == 0
+    assert output.read_text().count("\n") == 20_000
+    assert os.listdir(tmp_path) == ["out.txt"]
