@@ -1,0 +1,124 @@
+"""What a vector release is: the rows, what they promise, the grid they lie on, what they disclose anyway."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wordveil.arrays import FloatArray
+from wordveil.errors import ParameterError
+from wordveil.guarantees import Guarantee
+from wordveil.release import Provenance
+from wordveil.vector_release.grid import grid_name
+
+__all__ = ["VectorRelease", "VectorReport", "grid_sentence", "vector_disclosures", "write_vector_report"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorRelease:
+    """Released vectors.
+
+    Attributes:
+        vectors: What leaves, shape (n, d), or (n, m) for a projection: multiples of `grid`, float32 or float64.
+        guarantee: What each row promises.
+        grid: The public grid that noisy sums were rounded to, a power of two, in the units of the vectors.
+        disclosed: What is disclosed whatever the noise, one sentence each.
+        provenance: Where it came from.
+    """
+
+    vectors: FloatArray = field(repr=False)
+    guarantee: Guarantee
+    grid: float
+    disclosed: tuple[str, ...]
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.guarantee, Guarantee):
+            raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary of everything but the vectors."""
+        return {
+            "rows": len(self.vectors),
+            "dimensions": self.vectors.shape[1],
+            "dtype": self.vectors.dtype.name,
+            "grid": self.grid,
+            "guarantee": self.guarantee.as_dict(),
+            "disclosed": list(self.disclosed),
+            "provenance": asdict(self.provenance),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorReport:
+    """What a run over a file released; nothing that the release does not show anyway.
+
+    Attributes:
+        guarantee: What each row promises.
+        grid: The public grid, a power of two.
+        dtype: Type of the released numbers, "float32" or "float64".
+        disclosed: What is disclosed whatever the noise.
+        provenance: Where it came from.
+        rows: Rows released.
+        dimensions: Columns released: d, or m for a projection.
+        input_dimensions: The d of the input.
+        name: Name of the array, column or tensor.
+        kept: What else was copied from the input.
+        left_out: What else the input holds.
+        resumed_rows: Rows taken over from an interrupted run.
+        finished: Time of the end, UTC, ISO 8601.
+        seconds: Wall-clock time of this process's part.
+        rows_per_second: Rows of this process's part over its time.
+    """
+
+    guarantee: Guarantee
+    grid: float
+    dtype: str
+    disclosed: tuple[str, ...]
+    provenance: Provenance
+    rows: int
+    dimensions: int
+    input_dimensions: int
+    name: str
+    kept: tuple[str, ...]
+    left_out: tuple[str, ...]
+    resumed_rows: int
+    finished: str
+    seconds: float
+    rows_per_second: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        facts["grid_sentence"] = grid_sentence(self.grid)
+        return {**facts, "guarantee": self.guarantee.as_dict(), "provenance": asdict(self.provenance)}
+
+
+def grid_sentence(grid: float) -> str:
+    """Return what rounding to the grid does and does not protect, in one sentence."""
+    return (
+        f"released values are multiples of {grid_name(grid)}: a measured mitigation of what float rounding of the "
+        "noise gives away, not a proof"
+    )
+
+
+def vector_disclosures(*, kept: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return what any release of vectors discloses, one sentence each."""
+    said = ["the number of rows and their order, and the number of columns"]
+    if kept:
+        said.append("these columns, copied unchanged beside each row: " + ", ".join(kept))
+    return tuple(said)
+
+
+def write_vector_report(report: VectorReport, path: Path) -> None:
+    """Write the report as JSON.
+
+    Raises:
+        ParameterError: If the name does not end in .json.
+    """
+    if path.suffix != ".json":
+        raise ParameterError("report", path.name, "must end in .json.")
+    path.write_text(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,210 @@
+"""What an array format does: hand out rows block by block, and frame rows that were written one after the other.
+
+Nothing here draws noise or knows a mechanism. A reader never holds more than a block (and, for Parquet, a row
+group); pickled objects are never loaded. The output of every format is its rows, raw and little-endian, between a
+prefix and a suffix, or rewritten in one bounded pass at the end: that is what makes all of them resumable.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.errors import DataFormatError, ParameterError
+
+__all__ = ["OutputPlan", "VectorFormat", "VectorReader", "check_matrix", "copy_bytes", "pick", "raw_blocks"]
+
+COPY_BYTES = 1 << 22
+
+
+class VectorReader(ABC):
+    """An (n, d) array in a file, read in row order; a context manager.
+
+    Attributes:
+        path: The file, as the caller named it.
+        name: Name of the array, tensor or column; "vectors" where the format has no names.
+        rows: n.
+        dimensions: d, at least 1.
+        kind: Type of the numbers, for messages.
+        others: Names of what else the file holds.
+    """
+
+    path: str
+    name: str
+    rows: int
+    dimensions: int
+    kind: str
+    others: tuple[str, ...] = ()
+
+    @abstractmethod
+    def blocks(self, start: int, size: int) -> Iterator[NDArray[Any]]:
+        """Yield the rows from `start` on, in blocks of at most `size` rows of a real number type.
+
+        Raises:
+            DataFormatError: If the file is damaged.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputPlan:
+    """What an output file will hold.
+
+    Attributes:
+        rows: n.
+        dimensions: Columns of the released array.
+        dtype: "<f4" or "<f8".
+        name: Name of the array, tensor or column.
+        keep: What else is copied from the input, in the input's order.
+        reader: The open input, in the same format where `keep` is not empty.
+    """
+
+    rows: int
+    dimensions: int
+    dtype: str
+    name: str
+    keep: tuple[str, ...]
+    reader: VectorReader
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one row."""
+        return self.dimensions * np.dtype(self.dtype).itemsize
+
+
+class VectorFormat(ABC):
+    """One array format.
+
+    Attributes:
+        name: As shown to users.
+        ending: Of its file names.
+        has_names: Whether a file holds several named arrays, so that others can be kept.
+    """
+
+    name: str
+    ending: str
+    has_names: bool
+
+    @abstractmethod
+    def open(self, path: Path, name: str | None) -> VectorReader:
+        """Open the array of this name, or the only one.
+
+        Raises:
+            DataFormatError: If the file is malformed, or holds no such array of numbers of shape (n, d), d >= 1.
+            ParameterError: If the file holds several and none is named.
+            MissingExtraError: If the format needs an extra.
+        """
+
+    @abstractmethod
+    def prefix(self, plan: OutputPlan) -> bytes:
+        """Return what stands before the rows in the file of rows."""
+
+    @abstractmethod
+    def finish(self, plan: OutputPlan, rows: Path, merged: Path) -> Path:
+        """Complete the file of rows, or write a complete file to `merged`; return which of the two it is.
+
+        Called again from the start after an interruption; the answer's bytes are on the disk.
+        """
+
+
+def check_matrix(path: str, shape: Sequence[int], dtype: np.dtype[Any]) -> tuple[int, int]:
+    """Return (n, d) of an array that can be released.
+
+    Raises:
+        DataFormatError: Unless it has two axes, d >= 1, and holds integers or floats of at most 64 bits.
+    """
+    if len(shape) != 2 or shape[1] < 1 or shape[0] < 0:
+        raise DataFormatError(
+            path, f"the array has shape {tuple(shape)}.", remedy="It must have shape (n, d) with d >= 1: reshape it."
+        )
+    if dtype.kind not in "fiu" or dtype.itemsize > 8:
+        raise DataFormatError(
+            path, f"the array holds {dtype}.", remedy="It must hold integers or floats of at most 64 bits: convert it."
+        )
+    return int(shape[0]), int(shape[1])
+
+
+def pick(path: str, name: str | None, usable: Sequence[str], what: str) -> str:
+    """Return the wanted name, or the only usable one.
+
+    Raises:
+        DataFormatError: If there is none, or none of this name.
+        ParameterError: If there are several and none is named.
+    """
+    if name is not None and name in usable:
+        return name
+    listed = ", ".join(usable)
+    if not usable or name is not None:
+        missing = f"no {what} of numbers" + ("" if name is None else f" named {name!r}")
+        raise DataFormatError(path, f"{missing}.", remedy=f"It has: {listed}." if usable else "Check the file.")
+    if len(usable) > 1:
+        raise ParameterError("column", None, f"must name one of {listed}: the file holds several.")
+    return usable[0]
+
+
+def raw_blocks(
+    path: str,
+    stream: BinaryIO | Any,
+    offset: int,
+    dtype: np.dtype[Any],
+    shape: tuple[int, int],
+    *,
+    fortran: bool,
+    start: int,
+    size: int,
+) -> Iterator[NDArray[Any]]:
+    """Yield rows of an array of raw numbers in a seekable stream, from `start` on, `size` at a time.
+
+    Raises:
+        DataFormatError: If the stream ends early.
+    """
+    rows, columns = shape
+    for low in range(start, rows, size):
+        count = min(size, rows - low)
+        if fortran:
+            block = np.empty((count, columns), dtype=dtype)
+            for column in range(columns):
+                stream.seek(offset + (column * rows + low) * dtype.itemsize)
+                block[:, column] = np.frombuffer(_exactly(path, stream, count * dtype.itemsize), dtype=dtype)
+        else:
+            if low == start:
+                stream.seek(offset + low * columns * dtype.itemsize)
+            data = _exactly(path, stream, count * columns * dtype.itemsize)
+            block = np.frombuffer(data, dtype=dtype).reshape(count, columns)
+        yield block
+
+
+def _exactly(path: str, stream: BinaryIO | Any, length: int) -> bytes:
+    data: bytes = stream.read(length)
+    if len(data) != length:
+        raise DataFormatError(path, "the file ends before its last row.", remedy="Fetch it again; it may be cut off.")
+    return data
+
+
+def copy_bytes(source: Any, target: Any, length: int | None = None) -> None:
+    """Copy a stream, or its next `length` bytes, a few megabytes at a time."""
+    left = length
+    while left is None or left > 0:
+        data = source.read(COPY_BYTES if left is None else min(COPY_BYTES, left))
+        if not data:
+            break
+        target.write(data)
+        left = None if left is None else left - len(data)
