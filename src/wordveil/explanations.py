@@ -57,12 +57,14 @@ class Explanation:
         pairs: Worked pairs, near ones first; empty where there is no guarantee.
         tokens: Length of the text in the per-text sum.
         text_loss: The sum over `tokens` differing tokens, each at the typical distance, in nats; None without one.
+        advice: What the mechanism says beyond its guarantee, such as what to use instead; may be empty.
     """
 
     guarantee: Guarantee
     pairs: tuple[WorkedPair, ...]
     tokens: int
     text_loss: float | None
+    advice: str = ""
 
     def __str__(self) -> str:
         lines = [f"Promise: {self.guarantee.sentence()}."]
@@ -76,6 +78,8 @@ class Explanation:
                 "says little about a sentence."
             )
         lines.append("Several releases of the same text add up.")
+        if self.advice:
+            lines.append(f"Advice: {self.advice}")
         return "\n".join(lines)
 
 
@@ -86,6 +90,7 @@ def explain(
     metric: Metric | None = None,
     pairs: Sequence[tuple[str, str]] = (),
     tokens: int = 50,
+    advice: str = "",
 ) -> Explanation:
     """Explain a guarantee on public words.
 
@@ -95,6 +100,7 @@ def explain(
         metric: The metric the guarantee speaks of; needed for metric DP, given by its mechanism.
         pairs: Public word pairs to work out; none picks a nearest pair and a typical one from a fixed sample.
         tokens: Length of the text in the per-text sum, at least 1.
+        advice: `advice()` of the fitted mechanism, passed on.
 
     Raises:
         ParameterError: If a word is not in the vocabulary, or tokens is below 1.
@@ -102,13 +108,13 @@ def explain(
     if tokens < 1:
         raise ParameterError("tokens", tokens, "must be at least 1.")
     if isinstance(guarantee, NoGuarantee) or not isinstance(guarantee, MetricDP | LocalDP):
-        return Explanation(guarantee=guarantee, pairs=(), tokens=tokens, text_loss=None)
+        return Explanation(guarantee=guarantee, pairs=(), tokens=tokens, text_loss=None, advice=advice)
     chosen = [_look_up(embeddings, pair) for pair in pairs] or _example_pairs(embeddings)
     worked = tuple(_work_out(embeddings, guarantee, metric, pair) for pair in chosen)
     typical = worked[-1].distance if isinstance(guarantee, MetricDP) else 1.0
     total = compose_tokens(guarantee, [typical] * tokens) if typical > 0 else None
     loss = total.epsilon + (total.slack or 0.0) if isinstance(total, LocalDP) else None
-    return Explanation(guarantee=guarantee, pairs=worked, tokens=tokens, text_loss=loss)
+    return Explanation(guarantee=guarantee, pairs=worked, tokens=tokens, text_loss=loss, advice=advice)
 
 
 def _look_up(embeddings: Embeddings, pair: tuple[str, str]) -> tuple[int, int]:

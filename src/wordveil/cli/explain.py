@@ -62,6 +62,9 @@ def explain(
     randomizer = fit_words(chosen, embeddings, certificate_for(chosen, embeddings, certificate))
     guarantee = randomizer.guarantee()
     metric = getattr(chosen, "metric", None) or getattr(getattr(randomizer, "randomizer", None), "metric", Euclidean())
-    typer.echo(str(explain_guarantee(embeddings, guarantee, metric=metric, pairs=pairs, tokens=tokens)))
+    explanation = explain_guarantee(
+        embeddings, guarantee, metric=metric, pairs=pairs, tokens=tokens, advice=randomizer.advice()
+    )
+    typer.echo(str(explanation))
     for line in disclosures(TextOptions()):
         typer.echo(f"Disclosed whatever the noise: {line}.")

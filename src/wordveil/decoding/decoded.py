@@ -76,6 +76,9 @@ class FittedDecoded(WordRandomizer):
         released: Guarantee = replace(claim, unit=PrivacyUnit.TOKEN)
         return released
 
+    def advice(self) -> str:
+        return self.randomizer.advice()
+
     def sample(self, stream: Stream, n: int) -> Draws:
         return (*self.randomizer.sample(stream, n), *self.decoder.sample(stream, n))
 

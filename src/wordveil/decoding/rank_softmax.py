@@ -42,6 +42,23 @@ class RankSoftmax(Decoder):
 
     Reference:
         Asghar, Carpentier, Zhao, Kaafar (2025), d_X-Privacy for Text and the Curse of Dimensionality, section 7.
+
+    Example:
+        >>> import numpy as np
+        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.randomness import RandomSource
+        >>> words = ["red", "green", "blue", "cat", "dog"]
+        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
+        >>> colours = Embeddings.from_arrays(words, table)
+        >>> from wordveil.decoding.decoded import Decoded
+        >>> from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+        >>> softmax = RankSoftmax(epsilon=4.0, c=0.2)
+        >>> randomizer = Decoded(mechanism=MultivariateLaplace(epsilon=4.0), decoder=softmax).fit(colours)
+        >>> released = randomizer.release(colours.ids(["red", "cat"]), RandomSource.seeded_for_tests(1))
+        >>> all(colours.words[int(i)] in words for i in released)
+        True
+        >>> truncated_geometric(np.array([0.0, 0.5, 0.9]), decay=4.0 * 0.2, v=5)  # ranks from three uniforms
+        array([0, 0, 2])
     """
 
     name: ClassVar[str] = "rank-softmax"

@@ -67,6 +67,10 @@ class VectorRandomizer(ABC):
         """Return the vocabulary as a decoder must see it: with its vectors where the noisy vectors live."""
         return embeddings
 
+    def advice(self) -> str:
+        """What a user should know beyond the guarantee, with what to use instead; empty where there is nothing."""
+        return ""
+
     def release(self, vectors: FloatArray, source: RandomSource) -> Float64Array:
         """Randomize rows with a fresh stream of the source: the one-call form for small arrays.
 
@@ -120,6 +124,10 @@ class WordRandomizer(ABC):
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
         """Return the released ids, shape (n,), given input ids in [0, v) and their draws."""
+
+    def advice(self) -> str:
+        """What a user should know beyond the guarantee, with what to use instead; empty where there is nothing."""
+        return ""
 
     def for_batch_job(self) -> WordRandomizer:
         """Return a randomizer that may keep work keyed by input words for one job on the owner's machine.

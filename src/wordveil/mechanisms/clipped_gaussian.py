@@ -45,6 +45,17 @@ class ClippedGaussian(VectorMechanism):
 
     Reference:
         Huang et al. (2024), TrLaplace, Theorem 2 (classical); Balle, Wang (2018), Theorem 8 (analytic).
+
+    Example:
+        >>> import numpy as np
+        >>> from wordveil.randomness import RandomSource
+        >>> randomizer = ClippedGaussian(epsilon=8.0, delta=1e-5).for_dimensions(300)
+        >>> randomizer.release(np.ones((3, 300)), RandomSource.seeded_for_tests(1)).shape
+        (3, 300)
+        >>> round(randomizer.sigma, 4)
+        1.2005
+        >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
+        local DP (proved): between any two inputs, ... at most exp(8), delta 1e-05 ...
     """
 
     name: ClassVar[str] = "clipped-gaussian"
@@ -115,6 +126,11 @@ class FittedClippedGaussian(VectorRandomizer):
 
     def guarantee(self) -> LocalDP | NoGuarantee:
         return self.claim
+
+    def advice(self) -> str:
+        if isinstance(self.claim, NoGuarantee):
+            return "Use calibration='analytic': its sigma is the smallest that keeps epsilon and delta."
+        return ""
 
     def sample(self, stream: Stream, n: int) -> Draws:
         return (stream.lane(0).standard_normal((n, self.dimensions)),)

@@ -35,6 +35,17 @@ class ClippedLaplace(VectorMechanism):
 
     Reference:
         Huang et al. (2024), TrLaplace, Theorem 1. The decoder searches the unclipped words, as their equation 2.
+
+    Example:
+        >>> import numpy as np
+        >>> from wordveil.randomness import RandomSource
+        >>> randomizer = ClippedLaplace(epsilon=8.0, clip_norm=1.0).for_dimensions(4)
+        >>> randomizer.release(np.ones((3, 4)), RandomSource.seeded_for_tests(1)).shape
+        (3, 4)
+        >>> randomizer.scale
+        0.5
+        >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
+        local DP (proved): between any two inputs, ... by a factor of at most exp(8) ...
     """
 
     name: ClassVar[str] = "clipped-laplace"

@@ -42,6 +42,19 @@ class Mahalanobis(VectorMechanism):
     Reference:
         Xu, Aggarwal, Feyisetan, Teissier (2020), A Differentially Private Text Perturbation Method Using a
         Regularized Mahalanobis Metric, Algorithm 1.
+
+    Example:
+        >>> import numpy as np
+        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.randomness import RandomSource
+        >>> words = ["red", "green", "blue", "cat", "dog"]
+        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
+        >>> colours = Embeddings.from_arrays(words, table)
+        >>> randomizer = Mahalanobis(epsilon=5.0, lam=0.5).fit(colours)
+        >>> randomizer.release(colours.vectors, RandomSource.seeded_for_tests(1)).shape
+        (5, 2)
+        >>> round(randomizer.euclidean_epsilon, 3)  # what to compare with Euclidean mechanisms, instead of 5
+        6.86
     """
 
     name: ClassVar[str] = "mahalanobis"

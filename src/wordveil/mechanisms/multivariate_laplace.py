@@ -36,6 +36,15 @@ class MultivariateLaplace(VectorMechanism):
     Reference:
         Feyisetan, Balle, Drake, Diethe (2020), Privacy- and Utility-Preserving Textual Analysis via Calibrated
         Multivariate Perturbations, Algorithm 1; Asghar et al. (2025), section 3.2.
+
+    Example:
+        >>> import numpy as np
+        >>> from wordveil.randomness import RandomSource
+        >>> randomizer = MultivariateLaplace(epsilon=5.0).for_dimensions(50)
+        >>> randomizer.release(np.zeros((3, 50)), RandomSource.seeded_for_tests(1)).shape
+        (3, 50)
+        >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
+        metric DP (proved): between two inputs at euclidean distance t, ... by a factor of exp(5 * t) ...
     """
 
     name: ClassVar[str] = "laplace"

@@ -51,6 +51,21 @@ class NADP(VectorMechanism):
         Bollegala, Machide, Kawarabayashi (2023), A Neighbourhood-Aware Differential Privacy Mechanism for Static
         Word Embeddings, Algorithms 1 to 3. Deviations: words with equal vectors are always adjacent, and isolated
         words get noise by default.
+
+    Example:
+        >>> import numpy as np
+        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.randomness import RandomSource
+        >>> words = ["red", "green", "blue", "cat", "dog"]
+        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
+        >>> colours = Embeddings.from_arrays(words, table)
+        >>> randomizer = NADP(epsilon=4.0, overlap=2).fit(colours)
+        >>> randomizer.release(colours.vectors, RandomSource.seeded_for_tests(1)).shape
+        (5, 2)
+        >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
+        neighbour DP (certified): between two inputs adjacent in the overlap graph ... at most exp(4), delta 1e-05 ...
+        >>> randomizer.isolated_share
+        0.0
     """
 
     name: ClassVar[str] = "nadp"
@@ -138,6 +153,15 @@ class FittedNADP(VectorRandomizer):
             unit=PrivacyUnit.VECTOR,
             standing=Standing.CERTIFIED,
             assumptions=assumptions,
+        )
+
+    def advice(self) -> str:
+        v = len(self.embeddings)
+        return (
+            f"Of {v * (v - 1) // 2} pairs of words, {len(self.graph.edges)} are adjacent and promised anything; "
+            f"{round_up(100 * self.isolated_share, 3)} % of the words have no neighbour. Between other pairs the loss "
+            "has no stated bound. Where every pair must be covered, use clipped-gaussian (equally) or laplace (by "
+            "distance)."
         )
 
     def sample(self, stream: Stream, n: int) -> Draws:

@@ -63,6 +63,22 @@ class Projection(VectorMechanism):
     Reference:
         Feyisetan, Kasiviswanathan (2021), Private Release of Text Embedding Vectors, Algorithm 1 (PrivEmb,
         M2 in its experiments) and Proposition 5.
+
+    Example:
+        >>> import numpy as np
+        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.randomness import RandomSource
+        >>> words = ["red", "green", "blue", "cat", "dog"]
+        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
+        >>> colours = Embeddings.from_arrays(words, table)
+        >>> randomizer = Projection(epsilon=5.0, dimensions=1).fit(colours)
+        >>> randomizer.release(colours.vectors, RandomSource.seeded_for_tests(1)).shape
+        (5, 1)
+        >>> randomizer.guarantee().standing
+        <Standing.CERTIFIED: 'certified'>
+        >>> anything = Projection(epsilon=5.0, dimensions=10, directions="orthonormal", sensitivity="spectral")
+        >>> anything.for_dimensions(50).stretch
+        1.0
     """
 
     name: ClassVar[str] = "projection"

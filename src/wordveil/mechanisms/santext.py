@@ -47,6 +47,21 @@ class SanText(SelectionMechanism):
         so that a word e^28 times less likely than the nearest keeps a probability that 64-bit arithmetic can honour;
         the law moves by at most v * 7e-13 in total variation and the promise holds where the textbook sampler's
         underflow would break it.
+
+    Example:
+        >>> import numpy as np
+        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.randomness import RandomSource
+        >>> words = ["red", "green", "blue", "cat", "dog"]
+        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
+        >>> colours = Embeddings.from_arrays(words, table)
+        >>> randomizer = SanText(epsilon=2.0).fit(colours)
+        >>> randomizer.release(colours.ids(["red", "cat"]), RandomSource.seeded_for_tests(1)).shape
+        (2,)
+        >>> randomizer.channel()[0].round(3)  # the exact law of the output for "red"
+        array([0.574, 0.211, 0.211, 0.002, 0.001])
+        >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
+        metric DP (proved): between two inputs at euclidean distance t, ... by a factor of exp(2 * t), ...
     """
 
     name: ClassVar[str] = "santext"

@@ -52,6 +52,21 @@ class TEM(SelectionMechanism):
     Reference:
         Carvalho, Vasiloudis, Feyisetan (2021), TEM: High Utility Metric Differential Privacy on Text,
         arXiv:2107.07928, Algorithm 1 and Theorem 2. Deviation: v counts the words that may be output.
+
+    Example:
+        >>> import numpy as np
+        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.randomness import RandomSource
+        >>> words = ["red", "green", "blue", "cat", "dog"]
+        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
+        >>> colours = Embeddings.from_arrays(words, table)
+        >>> randomizer = TEM(epsilon=2.0, beta=0.1).fit(colours)
+        >>> randomizer.release(colours.ids(["red", "cat"]), RandomSource.seeded_for_tests(1)).shape
+        (2,)
+        >>> randomizer.channel()[0].round(3)  # the exact law of the output for "red"
+        array([0.558, 0.205, 0.205, 0.016, 0.016])
+        >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
+        metric DP (proved): between two inputs at euclidean distance t, ... by a factor of exp(2 * t), ...
     """
 
     name: ClassVar[str] = "tem"

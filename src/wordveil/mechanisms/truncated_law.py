@@ -15,7 +15,14 @@ import numpy as np
 from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError
 
-__all__ = ["certified_half_width", "escape", "exact_half_width", "largest_delta", "published_half_width"]
+__all__ = [
+    "certified_half_width",
+    "escape",
+    "exact_half_width",
+    "largest_delta",
+    "noise_deviation",
+    "published_half_width",
+]
 
 PIECES = 64
 TOLERANCE = 1e-9  # relative, of the branch and bound and of the bracket of A
@@ -111,3 +118,9 @@ def exact_half_width(dimensions: int, epsilon: float, delta: float) -> float:
         else:
             low = middle
     return high
+
+
+def noise_deviation(alpha: float, half_width: float) -> float:
+    """Return the standard deviation of one coordinate's noise: density exp(-alpha |x|)/B on [-A, A]."""
+    a = alpha * half_width
+    return math.sqrt(2 - math.exp(-a) * a * (a + 2) / -math.expm1(-a)) / alpha
