@@ -40,6 +40,8 @@ class _NpzReader(VectorReader):
             self.others = tuple(n for n in names if n != self.name)
             shape, self._fortran, self._dtype, self._offset = self._header(self.name)
             self.rows, self.dimensions = check_matrix(self.path, shape, self._dtype)
+            if self._info(self.name).file_size < self._offset + self.rows * self.dimensions * self._dtype.itemsize:
+                raise DataFormatError(path, "the array is shorter than its header says.", remedy="Fetch it again.")
             if self._fortran and self._info(self.name).compress_type != zipfile.ZIP_STORED:
                 raise DataFormatError(
                     path, "the array lies column by column under compression.", remedy="Save it in C order."

@@ -1,0 +1,165 @@
+"""Array formats: every reader against the format's own library, damaged files, and names."""
+
+import numpy as np
+import pytest
+
+from wordveil.errors import DataFormatError, ParameterError
+from wordveil.vectors import VECTOR_FORMATS, open_vectors, vector_format
+
+ENDINGS = sorted(VECTOR_FORMATS)
+every_format = pytest.mark.parametrize("ending", ENDINGS)
+
+
+def read_all(path, name=None, start=0, size=10):
+    with open_vectors(path, name) as reader:
+        blocks = list(reader.blocks(start, size))
+        assert all(0 < len(block) <= size for block in blocks)
+        empty = np.empty((0, reader.dimensions))
+        return reader, np.concatenate([empty, *blocks])
+
+
+@every_format
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64", "uint8"])
+def test_all_number_types_are_read(tmp_path, files, rows, ending, dtype):
+    array = np.abs(9 * rows).astype(dtype)
+    files.write(tmp_path / f"x{ending}", array)
+    reader, found = read_all(tmp_path / f"x{ending}")
+    assert (reader.rows, reader.dimensions, reader.name) == (*array.shape, "vectors")
+    assert np.array_equal(found, array.astype(np.float64))
+
+
+@every_format
+@pytest.mark.parametrize("size", [1, 4, 9, 53, 100])
+@pytest.mark.parametrize("start", [0, 1, 9, 17, 52, 53])
+def test_reading_begins_anywhere_in_any_blocks(tmp_path, files, rows, ending, start, size):
+    files.write(tmp_path / f"x{ending}", rows)
+    assert np.array_equal(read_all(tmp_path / f"x{ending}", start=start, size=size)[1], rows[start:])
+
+
+@every_format
+def test_no_rows_are_an_array(tmp_path, files, rows, ending):
+    files.write(tmp_path / f"x{ending}", rows[:0])
+    reader, found = read_all(tmp_path / f"x{ending}")
+    assert (reader.rows, reader.dimensions, len(found)) == (0, 7, 0)
+
+
+@pytest.mark.parametrize("save", [np.save, lambda path, array: np.savez(path, vectors=array)])
+def test_columns_first_and_big_endian_are_read(tmp_path, rows, save):
+    ending = ".npy" if save is np.save else ".npz"
+    for number, array in enumerate((np.asfortranarray(rows), rows.astype(">f4"))):
+        path = tmp_path / f"{number}{ending}"
+        save(path, array)
+        for start in (0, 5):
+            assert np.array_equal(read_all(path, start=start, size=6)[1], array[start:].astype(np.float64))
+
+
+def test_deflated_npz_is_read_unless_columns_come_first(tmp_path, rows):
+    np.savez_compressed(tmp_path / "c.npz", vectors=rows)
+    assert np.array_equal(read_all(tmp_path / "c.npz", start=20)[1], rows[20:])
+    np.savez_compressed(tmp_path / "f.npz", vectors=np.asfortranarray(rows))
+    with pytest.raises(DataFormatError, match="Save it in C order"):
+        open_vectors(tmp_path / "f.npz")
+
+
+def test_bfloat16_is_the_upper_half_of_float32(tmp_path, files, rows):
+    upper = (rows.astype("<f4").view("<u4") >> np.uint32(16)).astype("<u2")
+    files.write_safetensors(tmp_path / "b.safetensors", {"vectors": upper}, {"vectors": "BF16"})
+    wanted = (upper.astype("<u4") << np.uint32(16)).view("<f4")
+    assert np.array_equal(read_all(tmp_path / "b.safetensors")[1], wanted.astype(np.float64))
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_parquet_lists_of_fixed_or_equal_length(tmp_path, files, rows, fixed):
+    files.write_parquet(tmp_path / "x.parquet", rows, fixed=fixed)
+    for start in (0, 8, 9, 30):
+        assert np.array_equal(read_all(tmp_path / "x.parquet", start=start, size=4)[1], rows[start:])
+
+
+def test_parquet_rows_that_are_no_vectors_are_named(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for values, message in (
+        ([[1.0, 2.0], [3.0]], "row 1 has 1 numbers"),
+        ([[1.0, 2.0], None], "row 1 is null"),
+        ([[1.0, 2.0], [3.0, 4.0], [5.0, None]], "row 2 holds a null"),
+    ):
+        pq.write_table(pa.table({"v": values}), tmp_path / "x.parquet")
+        with pytest.raises(DataFormatError, match=message):
+            read_all(tmp_path / "x.parquet")
+    pq.write_table(pa.table({"v": pa.array([], pa.list_(pa.float32()))}), tmp_path / "x.parquet")
+    with pytest.raises(DataFormatError, match="fixed size"):
+        read_all(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize(
+    "array", [np.zeros(3), np.zeros((2, 3, 4)), np.zeros((4, 0)), np.zeros((2, 2), complex), np.zeros((2, 2), bool)]
+)
+def test_npy_of_another_shape_or_type_is_refused(tmp_path, array):
+    np.save(tmp_path / "x.npy", array)
+    with pytest.raises(DataFormatError, match=r"\(n, d\)|floats of at most 64 bits"):
+        open_vectors(tmp_path / "x.npy")
+
+
+def test_pickles_are_never_loaded(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return (exec, ("raise SystemError('a pickle was loaded')",))
+
+    trap = np.empty((1, 1), dtype=object)
+    trap[0, 0] = Trap()
+    np.save(tmp_path / "x.npy", trap, allow_pickle=True)
+    np.savez(tmp_path / "x.npz", vectors=trap)
+    for name in ("x.npy", "x.npz"):
+        with pytest.raises(DataFormatError, match="object"):
+            open_vectors(tmp_path / name)
+
+
+@every_format
+def test_damage_is_one_kind_of_error(tmp_path, files, rows, ending):
+    path = tmp_path / f"x{ending}"
+    files.write(path, rows)
+    whole = path.read_bytes()
+    for cut in (0, 3, 8, 9, 40, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(DataFormatError):
+            read_all(path)
+    generator = np.random.default_rng(1)
+    outcomes = set()
+    for _ in range(60):
+        spoilt = bytearray(whole)
+        for place in generator.integers(0, min(len(whole), 400), 3):
+            spoilt[place] ^= int(generator.integers(1, 256))
+        path.write_bytes(spoilt)
+        try:
+            read_all(path)
+        except (DataFormatError, ParameterError) as error:
+            outcomes.add(type(error).__name__)
+        else:
+            outcomes.add("read")  # numbers may be spoilt unnoticed
+    assert "DataFormatError" in outcomes
+
+
+def test_the_array_is_named_where_there_are_several(tmp_path, files, rows):
+    np.savez(tmp_path / "x.npz", a=rows, b=2 * rows, ids=np.arange(len(rows)))
+    files.write_safetensors(tmp_path / "x.safetensors", {"a": rows, "b": 2 * rows, "ids": np.arange(len(rows))})
+    for name in ("x.npz", "x.safetensors"):
+        with pytest.raises(ParameterError, match="must name one of a, b: the file holds several"):
+            open_vectors(tmp_path / name)
+        reader, found = read_all(tmp_path / name, "b")
+        assert np.array_equal(found, 2 * rows)
+        assert reader.others == ("a", "ids")
+        with pytest.raises(DataFormatError, match="named 'c'"):
+            open_vectors(tmp_path / name, "c")
+    np.savez(tmp_path / "y.npz", a=rows, ids=np.arange(len(rows)))
+    assert read_all(tmp_path / "y.npz")[0].name == "a"
+
+
+def test_names_of_files(tmp_path):
+    with pytest.raises(ParameterError, match=r"\.npy, \.npz, \.parquet, \.safetensors"):
+        vector_format("x.txt")
+    with pytest.raises(DataFormatError, match="no such file"):
+        open_vectors(tmp_path / "x.npy")
+    np.save(tmp_path / "x.npy", np.zeros((1, 1)))
+    with pytest.raises(DataFormatError, match="Leave it out"):
+        open_vectors(tmp_path / "x.npy", "a")

@@ -1,0 +1,173 @@
+"""Rounding to the public grid: exact oracle, storage, noise laws after it, and the attack it is there for."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from noise_checks import ROWS, assert_law, direction_p_value, magnitudes, noise_of, radii
+from scipy import stats
+
+import wordveil as wv
+from wordveil.auditing.float_attack import check_float_bits, possible_words
+from wordveil.errors import ParameterError
+from wordveil.randomness import RandomSource
+from wordveil.vector_release import VectorSettings, release_vectors
+from wordveil.vector_release.binding import bind
+from wordveil.vector_release.grid import STEPS, check_grid, grid_name, public_grid, round_to_grid
+from wordveil.vector_release.values import grid_sentence
+
+
+def released(mechanism, rows, seed, **settings):
+    source = RandomSource.seeded_for_tests(seed)
+    return release_vectors(rows, mechanism, settings=VectorSettings(**settings), source=source)
+
+
+@given(
+    st.lists(st.floats(-(2.0**10), 2.0**10), min_size=1, max_size=30),
+    st.integers(-13, 8),
+    st.sampled_from(["float32", "float64"]),
+)
+def test_rounding_equals_exact_rational_arithmetic(values, exponent, dtype):
+    grid = 2.0**exponent
+    rounded = round_to_grid(np.array([values]), grid, dtype)
+    assert rounded.dtype == dtype
+    for value, found in zip(values, rounded[0].tolist(), strict=True):
+        assert Fraction(found) == round(Fraction(value) / Fraction(grid)) * Fraction(grid)  # ties to even
+
+
+def test_ties_go_to_even_and_zero_has_no_sign():
+    rounded = round_to_grid(np.array([[0.5, 1.5, 2.5, -0.5, -1.5, -0.1, -0.0]]), 1.0, "float32")
+    assert rounded.tolist() == [[0, 2, 2, 0, -2, 0, 0]]
+    assert not np.signbit(rounded[rounded == 0]).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("grid", [2.0**-100, 2.0**-13, 1.0, 2.0**60])
+def test_every_step_in_range_is_a_value_of_the_type_and_none_beyond_is_released(dtype, grid):
+    most = STEPS[dtype]
+    steps = np.array([[most, -most, most - 1, most // 3]], dtype=np.float64)
+    assert np.array_equal(round_to_grid(steps * grid, grid, dtype).astype(np.float64), steps * grid)
+    for bad in (most + 1, np.inf, np.nan, 1e300):
+        with pytest.raises(ParameterError, match="row 41") as error:
+            round_to_grid(np.array([[0.0], [bad * grid]]), grid, dtype, first_row=40)
+        assert str(bad) not in str(error.value)
+        assert ("dtype float64" in str(error.value)) == (dtype == "float32")
+
+
+@pytest.mark.parametrize("grid", [0.0, -0.5, 0.3, 3.0, np.inf, np.nan, 2.0**-101, 2.0**101])
+def test_only_powers_of_two_are_grids(grid):
+    with pytest.raises(ParameterError, match="power of two"):
+        check_grid(grid)
+    with pytest.raises(ParameterError, match="power of two"):
+        VectorSettings(grid=grid)
+
+
+def test_grids_have_names():
+    assert [grid_name(g) for g in (2.0**-13, 1.0, 8.0)] == ["2^-13", "2^0", "2^3"]
+    assert "multiples of 2^-13" in grid_sentence(2.0**-13)
+    assert "not a proof" in grid_sentence(1.0)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "deviation"),
+    [
+        (wv.MultivariateLaplace(epsilon=10.0), np.sqrt(51) / 10),  # E ||z||^2 = d (d + 1)/eps^2
+        (wv.MultivariateLaplace(epsilon=0.05), np.sqrt(51) / 0.05),
+        (wv.ClippedLaplace(epsilon=9.0), np.sqrt(2) * 2 * np.sqrt(50) / 9),
+        (wv.ClippedGaussian(epsilon=8.0, delta=1 / 73404), 2 * 0.5928378526),
+        (wv.Projection(epsilon=4.0, dimensions=10, directions="orthonormal", sensitivity="spectral"), np.sqrt(11) / 4),
+    ],
+)
+def test_the_default_grid_follows_the_noise(mechanism, deviation):
+    binding = bind(mechanism, 50, None)
+    grid = public_grid(binding.randomizer, binding.probes())
+    assert grid == 2.0 ** np.floor(np.log2(deviation) - 12)
+    assert grid == public_grid(binding.randomizer, binding.probes())
+
+
+def test_a_mechanism_without_noise_has_no_default_grid():
+    class Silent:
+        dimensions = 3
+
+        def sample(self, stream, n):
+            return (np.zeros(n),)
+
+        def randomize(self, vectors, draws):
+            return np.asarray(vectors)
+
+    with pytest.raises(ParameterError, match="grid=None must be given"):
+        public_grid(Silent(), np.zeros((1, 3)))
+
+
+LAWS = [
+    (wv.MultivariateLaplace(epsilon=4.0), radii(stats.gamma(5, scale=1 / 4.0).cdf)),
+    (wv.ClippedLaplace(epsilon=6.0), magnitudes(stats.expon(scale=2 * np.sqrt(5) / 6.0).cdf)),
+    (
+        wv.ClippedGaussian(epsilon=8.0, delta=1 / 73404),
+        magnitudes(stats.halfnorm(scale=2 * 0.5928378526).cdf),
+    ),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "check"), LAWS, ids=lambda x: getattr(x, "name", ""))
+def test_noise_keeps_its_law_on_the_default_grid(mechanism, check):
+    randomizer = mechanism.for_dimensions(5)
+    grid = public_grid(randomizer, np.zeros((1, 5)))
+    drawn = {}
+
+    def draw(source):
+        key = source.export_key()
+        if key not in drawn:
+            drawn[key] = round_to_grid(noise_of(randomizer, source, 5), grid, "float32").astype(np.float64)
+        return drawn[key]
+
+    assert_law(draw, check)
+
+
+def test_directions_stay_uniform_and_a_coarse_grid_would_be_noticed():
+    mechanism = wv.MultivariateLaplace(epsilon=4.0)
+    zeros, law = np.zeros((ROWS, 5)), stats.gamma(5, scale=1 / 4.0).cdf
+    fine = released(mechanism, zeros, 1).vectors.astype(np.float64)
+    coarse = released(mechanism, zeros, 1, grid=1.0).vectors.astype(np.float64)
+    assert direction_p_value(fine) >= 1e-9
+    assert radii(law)(fine) >= 1e-9
+    assert radii(law)(coarse) < 1e-9
+
+
+@pytest.fixture(scope="module")
+def vocabulary():
+    return wv.load_embeddings()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_float_sums_give_words_away_and_the_grid_keeps_all_of_them(vocabulary, kind):
+    # The attack must work where there is no grid, or its failure on the grid says nothing.
+    mechanism, words = wv.MultivariateLaplace(epsilon=10.0), vocabulary.vectors[::4].astype(np.float64)
+    rows = list(range(100, len(words), len(words) // 6))
+
+    def plain(values):
+        noise = mechanism.for_dimensions(words.shape[1]).release(np.zeros_like(values), RandomSource())
+        return values.astype(kind) + noise.astype(kind)
+
+    assert check_float_bits(plain, words, rows).refuted
+    for dtype in ("float32", "float64"):
+        found = check_float_bits(
+            lambda values, dtype=dtype: release_vectors(
+                values, mechanism, settings=VectorSettings(dtype=dtype)
+            ).vectors.astype(np.float64),
+            words,
+            rows,
+            grid=release_vectors(words[:1], mechanism).grid,
+        )
+        assert not found.refuted, found.observed
+
+
+def test_on_the_grid_every_word_stays_possible(vocabulary):
+    words = vocabulary.vectors.astype(np.float64)
+    release = release_vectors(words[[7, 9000, 31000]], wv.MultivariateLaplace(epsilon=10.0))
+    for row in release.vectors.astype(np.float64):
+        assert len(possible_words(row, words, grid=release.grid)) == len(words)
+        # Without knowing the grid the attacker has nothing either: the low bits are zero.
+        assert np.array_equal(np.rint(row / release.grid) * release.grid, row)

@@ -1,0 +1,242 @@
+"""Rows through a mechanism: independence of blocks and threads, one stream per row, what each mechanism accepts."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wordveil as wv
+from wordveil.errors import DataFormatError, ParameterError
+from wordveil.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.mechanisms.base import VectorMechanism
+from wordveil.randomness import RandomSource
+from wordveil.vector_release import VectorSettings, release_vectors
+from wordveil.vector_release.binding import bind, default_projection
+from wordveil.vector_release.values import VectorRelease
+
+ANY_VECTORS = [
+    wv.MultivariateLaplace(epsilon=3.0),
+    wv.ClippedLaplace(epsilon=30.0),
+    wv.ClippedGaussian(epsilon=3.0),
+    wv.TruncatedLaplace(epsilon=30.0),
+    wv.Projection(epsilon=3.0, **default_projection(7)),
+    wv.Projection(epsilon=3.0, dimensions=3, sensitivity="spectral"),
+    wv.Projection(epsilon=3.0, sensitivity="published", beta=2.0),
+]
+ANY_WITH_VOCABULARY = [
+    wv.Mahalanobis(epsilon=3.0),
+    wv.Projection(epsilon=3.0, dimensions=3, directions="principal", sensitivity="spectral"),
+]
+WORDS_ONLY = [
+    wv.NADP(epsilon=3.0),
+    wv.Jaccard(epsilon=3.0, allow_refuted=True),
+    wv.Projection(epsilon=3.0, dimensions=3),
+    wv.Projection(epsilon=3.0, sensitivity="union-bound", beta=2.0),
+]
+PLAIN = ANY_VECTORS[0]
+
+
+@pytest.fixture(scope="module")
+def table():
+    rows = np.random.default_rng(0).standard_normal((60, 7)).astype(np.float32)
+    return wv.Embeddings.from_arrays([f"w{i}" for i in range(60)], rows, candidate_rule="all")
+
+
+def go(rows, mechanism, *, seed=1, vocabulary=None, name="x", **options):
+    source = RandomSource.seeded_for_tests(seed)
+    return release_vectors(
+        rows, mechanism, vocabulary=vocabulary, settings=VectorSettings(**options), source=source, name=name
+    )
+
+
+@pytest.mark.parametrize("mechanism", [*ANY_VECTORS, *ANY_WITH_VOCABULARY, *WORDS_ONLY], ids=lambda m: repr(m)[:60])
+def test_blocks_and_threads_change_nothing(table, mechanism):
+    rows = np.tile(table.vectors, (9, 1))  # more than one chunk of rows
+    whole = go(rows, mechanism, vocabulary=table, threads=1).vectors
+    assert whole.shape == (540, mechanism.fit(table).dimensions)
+    assert len(np.unique(whole, axis=0)) == 540  # equal rows at different places draw independently
+    for block_rows, threads in ((1, 1), (7, 2), (256, 2), (300, 3), (None, 4)):
+        assert np.array_equal(
+            go(rows, mechanism, vocabulary=table, block_rows=block_rows, threads=threads).vectors, whole
+        )
+
+
+def test_a_retried_row_draws_the_same_noise_and_a_changed_one_does_not(rows):
+    first = go(rows, PLAIN)
+    changed = rows.copy()
+    changed[5, 2] += 1e-9
+    second = go(changed, PLAIN)
+    same = (first.vectors == second.vectors).all(axis=1)
+    assert same.sum() == len(rows) - 1
+    # The noise itself is other noise, not the same noise on another row.
+    assert np.abs(first.vectors[5] - second.vectors[5]).max() > 0.01
+    assert not (go(rows, PLAIN, name="y").vectors == first.vectors).all(axis=1).any()
+    assert not (go(rows, PLAIN, seed=2).vectors == first.vectors).all(axis=1).any()
+
+
+def test_another_epsilon_under_the_same_key_shares_no_noise(rows):
+    # Two multiples of one noise vector would give the row away exactly.
+    a, b = 2.0, 3.0
+    first, second = (go(rows, wv.MultivariateLaplace(epsilon=e), dtype="float64").vectors for e in (a, b))
+    solved = (b * second - a * first) / (b - a)  # the row, if both noises were z/epsilon with one z
+    assert np.abs(solved - rows).max(axis=1).min() > 0.05
+
+
+def test_how_the_input_stores_a_number_does_not_matter(rows):
+    coarse = rows.astype(np.float16)
+    whole = go(coarse, PLAIN).vectors
+    assert np.array_equal(go(coarse.astype(np.float64), PLAIN).vectors, whole)
+    assert np.array_equal(go(np.asfortranarray(coarse), PLAIN).vectors, whole)
+    counts = np.arange(21).reshape(3, 7)
+    assert np.array_equal(go(counts, PLAIN).vectors, go(counts.astype(float), PLAIN).vectors)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_is_released_is_the_rounded_sum(rows, dtype):
+    release = go(rows, PLAIN, dtype=dtype, grid=2.0**-9)
+    assert release.vectors.dtype == dtype
+    finer = go(rows, PLAIN, dtype="float64", grid=2.0**-20).vectors
+    assert np.abs(release.vectors - finer).max() <= 2.0**-10 + 2.0**-21
+    assert np.array_equal(np.rint(release.vectors * 512.0) / 512.0, release.vectors)
+
+
+@pytest.mark.parametrize("mechanism", ANY_VECTORS, ids=lambda m: repr(m)[:60])
+def test_a_release_says_what_it_is(rows, mechanism):
+    release = release_vectors(rows, mechanism)
+    assert type(release.guarantee) in (MetricDP, LocalDP)
+    assert release.guarantee.unit is PrivacyUnit.VECTOR
+    assert release.guarantee == mechanism.for_dimensions(7).guarantee()
+    assert any("number of rows" in line for line in release.disclosed)
+    assert (release.provenance.vocabulary, release.provenance.checksum) == ("none", "")
+    assert release.provenance.mechanism == repr(mechanism)
+    facts = release.as_dict()
+    assert facts["rows"] == 53
+    assert facts["guarantee"]["promise"] == release.guarantee.promise
+    assert "vectors" not in facts
+    assert "array" not in repr(release)
+
+
+def test_releases_draw_afresh(rows):
+    first, second = (release_vectors(rows, PLAIN).vectors for _ in range(2))
+    assert not (first == second).all(axis=1).any()
+
+
+def test_a_test_source_promises_nothing(rows):
+    release = go(rows, PLAIN)
+    assert isinstance(release.guarantee, NoGuarantee)
+    assert release.guarantee.standing is Standing.REFUTED
+    assert release.provenance.test_source
+
+
+def test_a_release_needs_a_guarantee(rows):
+    release = release_vectors(rows, PLAIN)
+    with pytest.raises(ParameterError, match="must be a Guarantee"):
+        VectorRelease(vectors=release.vectors, guarantee="yes", grid=1.0, disclosed=(), provenance=release.provenance)
+
+
+@pytest.mark.parametrize("mechanism", [*ANY_VECTORS, *ANY_WITH_VOCABULARY, *WORDS_ONLY], ids=lambda m: repr(m)[:60])
+def test_no_rows_and_zero_rows_are_fine(table, mechanism):
+    assert len(go(table.vectors[:0], mechanism, vocabulary=table).vectors) == 0
+    if mechanism not in WORDS_ONLY:
+        zeros = go(np.zeros((4, 7)), mechanism, vocabulary=table).vectors
+        assert len(np.unique(zeros, axis=0)) == 4
+
+
+@pytest.mark.parametrize("mechanism", [*ANY_VECTORS, *ANY_WITH_VOCABULARY], ids=lambda m: repr(m)[:60])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e200])
+def test_rows_that_are_not_finite_are_named_and_not_shown(table, rows, mechanism, value):
+    rows = rows.copy()
+    rows[41, 3] = value
+    with pytest.raises(ParameterError, match=r"vectors='row 41' must be finite and within 1e\+100") as error:
+        go(rows, mechanism, vocabulary=table, block_rows=10)
+    assert not any(f"{x:.3f}" in str(error.value) for x in rows[41])
+
+
+@pytest.mark.parametrize(
+    "vectors", [np.zeros(3), np.zeros((2, 3, 4)), np.zeros((4, 0)), [["a"]], np.zeros((2, 2), complex), [[True]]]
+)
+def test_other_shapes_and_types_are_refused(vectors):
+    with pytest.raises(ParameterError, match=r"must have shape \(n, d\)"):
+        release_vectors(vectors, PLAIN)
+
+
+@pytest.mark.parametrize("mechanism", WORDS_ONLY, ids=lambda m: repr(m)[:60])
+def test_promises_for_words_take_words_only(table, mechanism):
+    rows = np.tile(table.vectors, (3, 1)).astype(np.float64)
+    for bad in (0, 77, 179):
+        spoilt = rows.copy()
+        spoilt[bad, 1] += 1e-7
+        spoilt[179, 1] += 1e-7
+        for block_rows in (None, 13):
+            with pytest.raises(ParameterError, match=f"vectors='row {bad}' must be a row of the vocabulary"):
+                go(spoilt, mechanism, vocabulary=table, block_rows=block_rows)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "remedy"),
+    [
+        (wv.NADP(epsilon=3.0), "vocabulary=None must be given: nadp.*laplace"),
+        (wv.Mahalanobis(epsilon=3.0), "vocabulary=None must be given: mahalanobis"),
+        (wv.Jaccard(epsilon=3.0, allow_refuted=True), "vocabulary=None must be given: jaccard"),
+        (wv.Projection(epsilon=3.0, dimensions=3), "'exact' covers the words.*use 'spectral'"),
+        (wv.Projection(epsilon=3.0, sensitivity="union-bound"), "'union-bound' covers the words.*use 'spectral'"),
+        (ANY_WITH_VOCABULARY[1], "'principal' needs a public vocabulary.*orthonormal"),
+        (wv.SanText(epsilon=3.0), "'santext' must be a vector mechanism"),
+    ],
+)
+def test_what_needs_a_vocabulary_says_so(rows, mechanism, remedy):
+    with pytest.raises(ParameterError, match=remedy):
+        release_vectors(rows, mechanism)
+
+
+def test_every_vector_mechanism_is_covered_here():
+    classes = [getattr(wv, name) for name in wv.names.MECHANISMS.values()]
+    wanted = {c for c in classes if issubclass(c, VectorMechanism)}
+    assert {type(m) for m in (*ANY_VECTORS, *ANY_WITH_VOCABULARY, *WORDS_ONLY)} == wanted
+
+
+def test_the_vocabulary_must_have_the_dimensions_of_the_vectors(table):
+    with pytest.raises(ParameterError, match="must have 5, like the vectors"):
+        release_vectors(np.zeros((2, 5)), PLAIN, vocabulary=table)
+
+
+def test_a_refuted_mechanism_promises_nothing_and_says_why(table):
+    release = release_vectors(table.vectors, wv.Jaccard(epsilon=3.0, allow_refuted=True), vocabulary=table)
+    assert isinstance(release.guarantee, NoGuarantee)
+    assert release.guarantee.standing is Standing.REFUTED
+    assert release.provenance.checksum == table.header.checksum
+
+
+@given(st.integers(1, 3000))
+@settings(max_examples=30)
+def test_the_default_projection_holds_for_any_vectors(d):
+    chosen = wv.Projection(epsilon=2.0, **default_projection(d))
+    assert 1 <= chosen.dimensions <= min(50, d)
+    if d < 200:
+        guarantee = bind(chosen, d, None).randomizer.guarantee()
+        assert guarantee.standing is Standing.PROVED
+        assert guarantee.delta == 0
+
+
+@pytest.mark.parametrize("change", [{"dtype": "float16"}, {"block_rows": 0}, {"threads": 0}])
+def test_settings_are_checked(change):
+    with pytest.raises(ParameterError, match="must be"):
+        VectorSettings(**change)
+
+
+def test_values_too_large_for_the_grid_are_refused_by_row(rows):
+    rows = rows.copy()
+    rows[30] *= 1e9
+    with pytest.raises(ParameterError, match="row 30 lies beyond 16777216 steps"):
+        release_vectors(rows, PLAIN)
+    assert release_vectors(rows, PLAIN, settings=VectorSettings(grid=2.0**10)).vectors.shape == rows.shape
+
+
+@pytest.mark.parametrize("ending", [".npy", ".npz", ".parquet", ".safetensors"])
+def test_a_file_gives_what_its_array_gives(tmp_path, files, rows, ending):
+    path = tmp_path / f"x{ending}"
+    files.write(path, rows)
+    found = release_vectors(path, PLAIN, source=RandomSource.seeded_for_tests(1), settings=VectorSettings(block_rows=4))
+    assert np.array_equal(found.vectors, go(rows, PLAIN, name=path.name).vectors)
+    with pytest.raises(DataFormatError, match="no such file"):
+        release_vectors(tmp_path / "absent.npy", PLAIN)
