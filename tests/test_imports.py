@@ -16,11 +16,11 @@ from wordveil import names
 ROOT = Path(wordveil.__file__).parent
 LAYERS = [
     {"names", "errors", "arrays", "randomness", "metrics", "kernels", "guarantees", "certificates"},
-    {"tokenization", "documents", "embeddings", "neighbors", "graphs"},
+    {"tokenization", "documents", "embeddings", "neighbors", "graphs", "vectors"},
     {"mechanisms"},
     {"decoding"},
     {"certification", "calibration", "explanations"},
-    {"sanitizer", "release", "runs"},
+    {"sanitizer", "release", "runs", "vector_release"},
     {"auditing", "evaluation", "reproductions", "reporting", "benchmarking", "ledger", "neural"},
     {"cli", "service", "spark", "integrations"},
 ]
