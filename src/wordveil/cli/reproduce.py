@@ -1,0 +1,53 @@
+"""`wordveil reproduce`: a paper's results beside its own numbers."""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wordveil.cli.common import VocabularyOption, say
+from wordveil.errors import ParameterError
+
+__all__ = ["PAPERS", "reproduce"]
+
+PAPERS = ("curse", "tem", "privemb", "nadp", "trlaplace")
+"""Names of the papers; `wordveil.reproductions.NAME` holds a function `reproduce`."""
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(help=f"One of {', '.join(PAPERS)}.")],
+    size: Annotated[str, typer.Option("--size", help="full, reduced (minutes) or miniature (seconds).")] = "reduced",
+    vocabulary: VocabularyOption = None,
+    repeats: Annotated[int, typer.Option("--repeats", help="Runs of everything noisy.")] = 3,
+    seed: Annotated[int, typer.Option("--seed", help="Another seed, other test noise.")] = 0,
+    report: Annotated[Path | None, typer.Option("--report", help="Write .md or .json; default: print.")] = None,
+) -> None:
+    """Repeat a paper's results on public data and show each number beside the paper's.
+
+    The data sets are files in the folder named by the environment variable WORDVEIL_DATA; nothing is downloaded.
+    """
+    from wordveil.reproductions.base import Options, as_markdown, timed, write_reproduction
+
+    if paper not in PAPERS:
+        raise ParameterError("paper", paper, f"must be one of {', '.join(PAPERS)}.")
+    if report is not None and report.suffix not in (".md", ".json"):
+        raise ParameterError("--report", report.name, "must end in .md or .json.")
+    options = Options(
+        size=size,
+        vocabulary=None if vocabulary is None else str(vocabulary),
+        seed=seed,
+        repeats=repeats,
+        progress=say,
+    )
+    found = timed(importlib.import_module(f"wordveil.reproductions.{paper}").reproduce, options)
+    command = shlex.join(["wordveil", *sys.argv[1:]])
+    if report is None:
+        typer.echo(as_markdown(found, command))
+    else:
+        write_reproduction(found, report, command)
+        say(f"{report}: {len(found.comparisons)} comparisons, {found.seconds:.0f} s")

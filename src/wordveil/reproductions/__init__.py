@@ -1,0 +1,4 @@
+"""The papers' own results, repeated: one module per paper, each number beside the paper's, each difference explained.
+
+All noise is seeded test noise on public data.
+"""

@@ -1,0 +1,189 @@
+"""What a reproduction is: comparisons with the paper's numbers, findings, what is missing; and how it is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from wordveil import __version__
+from wordveil.embeddings.table import Embeddings, load_embeddings
+from wordveil.errors import ParameterError
+from wordveil.evaluation.base import Summary, Task, summarise
+from wordveil.evaluation.data import locate
+from wordveil.evaluation.subjects import Subject
+from wordveil.randomness import RandomSource
+
+__all__ = ["Comparison", "Options", "Reproduction", "as_markdown", "table_of", "write_reproduction"]
+
+SIZES = ("full", "reduced", "miniature")
+_Choice = TypeVar("_Choice")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One number of the paper and ours.
+
+    Attributes:
+        what: Which number: figure or table, setting, score.
+        paper: As the paper gives it, or what it shows; "" where it gives none.
+        ours: Our number, with its standard error where it has one.
+        remark: Why they differ, or "".
+    """
+
+    what: str
+    paper: str
+    ours: str
+    remark: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction:
+    """What came of repeating one paper.
+
+    Attributes:
+        name: The paper's short name on the command line.
+        reference: Authors, year, title.
+        setting: Vocabulary, data and sizes, and how they differ from the paper's.
+        comparisons: Number beside number.
+        findings: What we found wrong or worth knowing, one sentence or two each.
+        missing: What was not reproduced, and why.
+        seconds: Time it took.
+    """
+
+    name: str
+    reference: str
+    setting: tuple[str, ...]
+    comparisons: tuple[Comparison, ...]
+    findings: tuple[str, ...]
+    missing: tuple[str, ...]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a reproduction is run.
+
+    Attributes:
+        size: "full", "reduced" (minutes) or "miniature" (seconds, for tests; its numbers mean little).
+        vocabulary: An embedding file or directory in place of the data folder's; None takes those.
+        seed: Changes all noise.
+        repeats: Runs of everything that is noisy, at least 2.
+        progress: Called with a line before every part.
+    """
+
+    size: str = "reduced"
+    vocabulary: str | None = None
+    seed: int = 0
+    repeats: int = 3
+    progress: Callable[[str], None] | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.size not in SIZES:
+            raise ParameterError("size", self.size, f"must be one of {', '.join(SIZES)}.")
+        if self.repeats < 2:
+            raise ParameterError("repeats", self.repeats, "must be at least 2: one run shows no spread.")
+
+    def pick(self, full: _Choice, reduced: _Choice, miniature: _Choice) -> _Choice:
+        """Return the value for this size."""
+        return {"full": full, "reduced": reduced, "miniature": miniature}[self.size]
+
+    def say(self, line: str) -> None:
+        """Report what is done next."""
+        if self.progress is not None:
+            self.progress(line)
+
+    def table(self, default: str) -> Embeddings:
+        """Return the vocabulary given, or this file of the data folder."""
+        if self.vocabulary is not None:
+            return load_embeddings(self.vocabulary)
+        return table_of(default)
+
+    def score(self, task: Task, subject: Subject, label: str) -> dict[str, Summary]:
+        """Return a task's scores over the repeats, with noise of the label's own."""
+        prepared = task.prepare(subject.embeddings)
+        runs = 1 if subject.is_baseline else self.repeats
+        found: dict[str, list[float]] = {score.name: [] for score in task.scores}
+        for i in range(runs):
+            for name, value in task.run(prepared, subject, self.source(f"{task.name} {label} {i}")).items():
+                found[name].append(value)
+        return {name: summarise(values) for name, values in found.items()}
+
+    def source(self, label: str) -> RandomSource:
+        """Return test noise that no other label shares."""
+        digest = sum(ord(c) * 257**i for i, c in enumerate(label)) % (1 << 61)
+        return RandomSource.seeded_for_tests(self.seed * (1 << 61) + digest)
+
+
+def table_of(name: str) -> Embeddings:
+    """Return the vocabulary in a file of the data folder, every entry of it allowed as output."""
+    read = load_embeddings(locate(name))
+    if len(read.candidates) == len(read):
+        return read
+    header = read.header
+    return Embeddings.from_arrays(
+        list(read.words),
+        read.vectors,
+        name=header.name,
+        source=header.source,
+        casing=header.casing,
+        candidate_rule="all",
+    )
+
+
+def shown(summary: Summary, digits: int = 3) -> str:
+    """Return mean and standard error as text."""
+    mean = f"{summary.mean:.{digits}f}"
+    return mean if summary.runs == 1 else f"{mean} +- {summary.standard_error:.{digits}f}"
+
+
+def timed(make: Callable[[Options], Reproduction], options: Options) -> Reproduction:
+    """Return a reproduction with the time it took."""
+    started = time.perf_counter()
+    found = make(options)
+    return Reproduction(**{**vars(found), "seconds": time.perf_counter() - started})
+
+
+def as_markdown(found: Reproduction, command: str = "") -> str:
+    """Return the page of a reproduction."""
+    lines = [f"# {found.reference}", ""]
+    if command:
+        lines += ["    " + command, ""]
+    lines += [f"wordveil {__version__}, {found.seconds:.0f} s. Public data, seeded test noise.", ""]
+    lines += ["## Setting", "", *_items(found.setting)]
+    lines += ["## Numbers", "", "| what | paper | here | remark |", "|---|---|---|---|"]
+    lines += [f"| {c.what} | {c.paper} | {c.ours} | {c.remark} |" for c in found.comparisons]
+    lines += ["", "A number after +- is the standard error over runs with fresh noise.", ""]
+    if found.findings:
+        lines += ["## Findings", "", *_items(found.findings)]
+    if found.missing:
+        lines += ["## Not reproduced", "", *_items(found.missing)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _items(sentences: Sequence[str]) -> list[str]:
+    return [*(f"- {sentence}" for sentence in sentences), ""]
+
+
+def as_dict(found: Reproduction, command: str = "") -> dict[str, Any]:
+    """Return a JSON-ready dictionary."""
+    return {"version": __version__, "command": command, **asdict(found)}
+
+
+def write_reproduction(found: Reproduction, path: str | os.PathLike[str], command: str = "") -> None:
+    """Write the page; the ending .md or .json chooses the form.
+
+    Raises:
+        ParameterError: If the name has another ending.
+    """
+    target = Path(path)
+    if target.suffix == ".md":
+        target.write_text(as_markdown(found, command), encoding="utf-8")
+    elif target.suffix == ".json":
+        target.write_text(json.dumps(as_dict(found, command), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    else:
+        raise ParameterError("report", target.name, "must end in .md or .json.")
