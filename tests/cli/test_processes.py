@@ -197,6 +197,6 @@ def test_an_interrupt_says_how_to_go_on(vocabulary, long_input, tmp_path):
     assert tool.returncode == 130
     assert complaint == b"wordveil: interrupted; where the output is a file, --resume continues the run.\n"
     assert run_key_path(output).exists()
-    assert subprocess.run([*arguments, "--resume"], check=False).returncode == 0
+    assert subprocess.run([*arguments, "--resume", "--block-tokens", "100000"], check=False).returncode == 0
     assert output.read_text().count("\n") == 20_000
     assert os.listdir(tmp_path) == ["out.txt"]
