@@ -1,0 +1,285 @@
+"""Files to files: every pair of formats, what is kept, atomic output, kill and resume, two runs at once."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wordveil as wv
+from wordveil.documents import is_resumable
+from wordveil.documents.checkpoints import run_key_path
+from wordveil.documents.output import Claim
+from wordveil.errors import DataFormatError, ParameterError, ResumeError
+from wordveil.randomness import RandomSource
+from wordveil.vector_release import VectorSettings, release_vector_file, release_vectors
+from wordveil.vector_release.releasing import RowReleaser
+from wordveil.vectors import VECTOR_FORMATS
+
+DRIVER = Path(__file__).with_name("vector_kill_driver.py")
+LAPLACE = wv.MultivariateLaplace(epsilon=5.0)
+ENDINGS = sorted(VECTOR_FORMATS)
+
+
+def go(source, target, *, seed=1, mechanism=LAPLACE, resume=False, **options):
+    return release_vector_file(
+        source,
+        target,
+        mechanism,
+        settings=VectorSettings(**options),
+        source=RandomSource.seeded_for_tests(seed),
+        resume=resume,
+    )
+
+
+def test_any_format_to_any_format(tmp_path, files, rows):
+    for first in ENDINGS:
+        source = tmp_path / f"in{first}"
+        files.write(source, rows)
+        wanted = release_vectors(source, LAPLACE, source=RandomSource.seeded_for_tests(1)).vectors
+        for second in ENDINGS:
+            for dtype in ("float32", "float64"):
+                report = go(source, tmp_path / f"out{second}", dtype=dtype)
+                found = files.read(tmp_path / f"out{second}")
+                assert found.dtype == dtype
+                assert np.array_equal(found, wanted)
+                assert (report.rows, report.dimensions, report.dtype, report.name) == (*rows.shape, dtype, "vectors")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_bytes_do_not_depend_on_blocks(tmp_path, files, rows, ending):
+    source = tmp_path / f"in{ending}"
+    files.write(source, rows)
+    outputs = []
+    for number, block_rows in enumerate((1, 8, 53, None)):
+        go(source, tmp_path / f"{number}{ending}", block_rows=block_rows, threads=1 + number % 2)
+        outputs.append((tmp_path / f"{number}{ending}").read_bytes())
+    assert len(set(outputs)) == 1
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_no_rows_give_an_empty_array(tmp_path, files, rows, ending):
+    files.write(tmp_path / f"in{ending}", rows[:0])
+    report = go(tmp_path / f"in{ending}", tmp_path / f"out{ending}")
+    assert report.rows == 0
+    if ending == ".parquet":
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(tmp_path / "out.parquet")
+        assert (table.num_rows, table.schema.field("vectors").type.list_size) == (0, 7)
+    else:
+        assert files.read(tmp_path / f"out{ending}").shape == (0, 7)
+
+
+def test_parquet_keeps_named_columns_in_the_order_of_rows(tmp_path, files, rows, monkeypatch):
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr("wordveil.vectors.parquet.GROUP_ROWS", 10)
+    files.write_parquet(tmp_path / "in.parquet", rows, note=["private"] * len(rows), n=list(range(len(rows))))
+    report = go(tmp_path / "in.parquet", tmp_path / "out.parquet", keep=("n", "id"))
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table.column_names == ["id", "vectors", "n"]
+    assert table.column("id").to_pylist() == [f"id{i}" for i in range(len(rows))]
+    assert table.column("n").to_pylist() == list(range(len(rows)))
+    assert pq.ParquetFile(tmp_path / "out.parquet").metadata.num_row_groups == 6
+    assert report.kept == ("id", "n")
+    assert report.left_out == ("note",)
+    assert any(line.endswith("copied unchanged beside each row: id, n") for line in report.disclosed)
+    assert b"private" not in (tmp_path / "out.parquet").read_bytes()
+
+
+def test_npz_and_safetensors_keep_named_arrays(tmp_path, files, rows):
+    arrays = {"ids": np.arange(53), "x": rows, "other": rows + 1}
+    np.savez(tmp_path / "in.npz", **arrays)
+    files.write_safetensors(tmp_path / "in.safetensors", arrays)
+    for ending in (".npz", ".safetensors"):
+        report = go(tmp_path / f"in{ending}", tmp_path / f"out{ending}", column="x", keep=("ids",))
+        assert np.array_equal(files.read(tmp_path / f"out{ending}", "ids"), np.arange(53))
+        wanted = release_vectors(rows, LAPLACE, source=RandomSource.seeded_for_tests(1), name=f"in{ending}")
+        assert np.array_equal(files.read(tmp_path / f"out{ending}", "x"), wanted.vectors)
+        with pytest.raises(KeyError):
+            files.read(tmp_path / f"out{ending}", "other")
+        assert report.left_out == ("other",)
+    assert b"private" not in (tmp_path / "out.safetensors").read_bytes()
+
+
+def test_what_cannot_be_kept_is_refused(tmp_path, files, rows):
+    files.write_parquet(tmp_path / "in.parquet", rows)
+    with pytest.raises(ParameterError, match="keep='no' must be among what the file holds beside: id"):
+        go(tmp_path / "in.parquet", tmp_path / "out.parquet", keep=("no",))
+    with pytest.raises(ParameterError, match="needs an output in the input's format, parquet"):
+        go(tmp_path / "in.parquet", tmp_path / "out.npy", keep=("id",))
+
+
+def test_destinations_that_would_do_harm_are_refused(tmp_path, files, rows):
+    files.write(tmp_path / "in.npy", rows)
+    before = (tmp_path / "in.npy").read_bytes()
+    for target, message in (
+        (tmp_path / "in.npy", "must differ from the input"),
+        (tmp_path / "no" / "out.npy", "existing directory"),
+        (tmp_path / "out.csv", r"must end in one of \.npy"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            go(tmp_path / "in.npy", target)
+    (tmp_path / "dir.npy").mkdir()
+    with pytest.raises(ParameterError, match="must be a file"):
+        go(tmp_path / "in.npy", tmp_path / "dir.npy")
+    assert (tmp_path / "in.npy").read_bytes() == before
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_bad_row_leaves_nothing_behind_and_the_old_output_alone(tmp_path, files, rows, ending):
+    rows = rows.copy()
+    rows[50, 0] = np.nan
+    files.write(tmp_path / f"in{ending}", rows)
+    (tmp_path / f"out{ending}").write_bytes(b"old")
+    with pytest.raises(ParameterError, match="row 50"):
+        go(tmp_path / f"in{ending}", tmp_path / f"out{ending}", block_rows=5)
+    assert (tmp_path / f"out{ending}").read_bytes() == b"old"
+    assert sorted(p.name for p in tmp_path.iterdir()) == [f"in{ending}", f"out{ending}"]
+
+
+def test_an_output_has_the_usual_mode_and_no_trace_of_the_key(tmp_path, files, rows):
+    files.write(tmp_path / "in.npy", rows)
+    go(tmp_path / "in.npy", tmp_path / "out.npy")
+    (tmp_path / "plain").write_bytes(b"")
+    assert (tmp_path / "out.npy").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy", "out.npy", "plain"]
+
+
+def interrupted(monkeypatch, blocks, call):
+    """Make a call that is interrupted from the keyboard at some block."""
+    left = iter(range(blocks))
+    original = RowReleaser.release
+
+    def stopping(self, block, first_row):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return original(self, block, first_row)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RowReleaser, "release", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            call()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_an_interrupted_run_goes_on_under_its_own_key(tmp_path, files, rows, ending, monkeypatch):
+    source, target = tmp_path / f"in{ending}", tmp_path / f"out{ending}"
+    files.write(source, rows)
+    settings = VectorSettings(block_rows=9)
+    interrupted(monkeypatch, 3, lambda: release_vector_file(source, target, LAPLACE, settings=settings))
+    assert is_resumable(target)
+    key_path = run_key_path(target)
+    assert key_path.stat().st_mode & 0o777 == 0o600
+    key = key_path.read_bytes()
+    report = release_vector_file(source, target, LAPLACE, settings=VectorSettings(block_rows=20), resume=True)
+    assert report.resumed_rows == 27
+    assert np.array_equal(files.read(target), release_vectors(source, LAPLACE, source=RandomSource(key)).vectors)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [source.name, target.name]
+
+
+def test_nothing_is_kept_before_the_first_block(tmp_path, files, rows, monkeypatch):
+    files.write(tmp_path / "in.npy", rows)
+    interrupted(monkeypatch, 0, lambda: go(tmp_path / "in.npy", tmp_path / "out.npy"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy"]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"mechanism": wv.MultivariateLaplace(epsilon=6.0)}, "mechanism"),
+        ({"grid": 2.0**-8}, "grid"),
+        ({"dtype": "float64"}, "dtype"),
+        ({"seed": 2}, "run key"),
+    ],
+)
+def test_a_run_does_not_go_on_with_other_settings(tmp_path, files, rows, monkeypatch, change, named):
+    files.write(tmp_path / "in.npy", rows)
+    interrupted(monkeypatch, 3, lambda: go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9))
+    with pytest.raises(ResumeError, match=f"differs in:.*{named}"):
+        go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9, resume=True, **change)
+    report = go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9, resume=True)
+    assert report.resumed_rows == 27
+
+
+def test_a_run_does_not_go_on_without_its_rows(tmp_path, files, rows, monkeypatch):
+    files.write(tmp_path / "in.npy", rows)
+    interrupted(monkeypatch, 3, lambda: go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9))
+    os.truncate(tmp_path / ".out.npy.partial" / "rows", 300)
+    with pytest.raises(ResumeError, match="gone"):
+        go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9, resume=True)
+
+
+def test_another_run_with_the_same_output_is_refused_and_leaves_the_first_alone(tmp_path, files, rows, monkeypatch):
+    files.write(tmp_path / "in.npy", rows)
+    interrupted(monkeypatch, 3, lambda: go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9))
+    claim = Claim(tmp_path / ".out.npy.partial")
+    kept = {p.name: p.read_bytes() for p in tmp_path.glob(".out.npy.*") if p.is_file()}
+    with pytest.raises(ParameterError, match="being written by another run"):
+        go(tmp_path / "in.npy", tmp_path / "out.npy", seed=3)
+    assert {p.name: p.read_bytes() for p in tmp_path.glob(".out.npy.*") if p.is_file()} == kept
+    claim.release()
+    assert go(tmp_path / "in.npy", tmp_path / "out.npy", resume=True).resumed_rows == 27
+
+
+def test_a_missing_input_is_named(tmp_path):
+    with pytest.raises(DataFormatError, match="no such file"):
+        go(tmp_path / "in.npy", tmp_path / "out.npy")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ending", "keep"), [(".npy", ""), (".npz", "ids"), (".parquet", "id"), (".safetensors", "ids")]
+)
+def test_a_run_killed_anywhere_resumes_to_the_same_bytes(tmp_path, files, rows, ending, keep):
+    source, target = tmp_path / f"in{ending}", tmp_path / "out" / f"out{ending}"
+    target.parent.mkdir()
+    files.write(source, rows)
+    if ending == ".npz":
+        np.savez(source, vectors=rows, ids=np.arange(53))
+    if ending == ".safetensors":
+        files.write_safetensors(source, {"vectors": rows, "ids": np.arange(53)})
+    answer = subprocess.run(
+        [sys.executable, DRIVER, source, target, keep], capture_output=True, check=False, timeout=300
+    )
+    assert answer.returncode == 0, answer.stderr.decode()
+    outcomes = json.loads(answer.stdout)
+    killed = outcomes[:-1]
+    assert [o["killed"] for o in outcomes] == [-9] * len(killed) + [0]
+    assert len(killed) > 20
+    for step, outcome in enumerate(outcomes, 1):
+        assert outcome["resumed"] == 0, step
+        assert outcome["same"], step
+        assert not outcome["early_and_wrong"], step
+        assert outcome["left"] == [], step
+    assert any(o["taken_over"] for o in killed)
+
+
+@pytest.mark.slow
+def test_memory_is_bounded_by_the_block(tmp_path):
+    np.save(tmp_path / "small.npy", np.zeros((2_000, 64), np.float32))
+    np.save(tmp_path / "large.npy", np.zeros((120_000, 64), np.float32))  # 31 MB in, 61 MB out as float64
+    program = """
+import resource, sys
+import wordveil as wv
+from wordveil.vector_release import VectorSettings, release_vector_file
+settings = VectorSettings(block_rows=1000, threads=1, dtype="float64")
+release_vector_file(sys.argv[1], sys.argv[2], wv.MultivariateLaplace(epsilon=5.0), settings=settings)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    peaks = [
+        int(
+            subprocess.run(
+                [sys.executable, "-c", program, tmp_path / f"{size}.npy", tmp_path / f"out{size}.npy"],
+                capture_output=True,
+                check=True,
+            ).stdout
+        )
+        for size in ("small", "large")
+    ]
+    assert peaks[1] - peaks[0] < 10_000  # kilobytes
