@@ -1,8 +1,9 @@
-"""Closed-form metrics on the vocabulary, each a Euclidean distance seen through public coordinates.
+"""Metrics on the vocabulary: closed forms, a user's own function of vectors, and whole matrices.
 
-Every metric here is g(||T(x) - T(y)||) with a public map T (`coordinates`) and an increasing g (`from_squared`), so
-one exact tile kernel serves them all. `squared_euclidean` is not here because it is not a metric.
-A user's own metric subclasses `Metric`; `check_axioms` tests it on samples, which can refute it but not prove it.
+A `Metric` is g(||T(x) - T(y)||) with a public map T (`coordinates`) and an increasing g (`from_squared`), so one exact
+tile kernel serves them all. A user's own metric subclasses that, or `PairwiseMetric` where it has no such form; one
+that belongs to a vocabulary is a `VocabularyMetric`, in the end a `Precomputed` matrix. `check_axioms` tests a metric
+on samples, which can refute it but not prove it. `squared_euclidean` is not here because it is not a metric.
 """
 
 from __future__ import annotations
@@ -12,11 +13,28 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
+from wordveil.kernels.distance_table import DistanceTable
 
-__all__ = ["Angular", "Euclidean", "Mahalanobis", "Metric", "check_axioms", "distances"]
+__all__ = [
+    "SAMPLE",
+    "Angular",
+    "AnyMetric",
+    "Euclidean",
+    "Mahalanobis",
+    "Metric",
+    "PairwiseMetric",
+    "Precomputed",
+    "VocabularyMetric",
+    "check_axioms",
+    "distances",
+]
+
+SAMPLE = 128
+"""Words whose triples are checked against the triangle inequality where it cannot be proved: two million triples."""
 
 
 class Metric(ABC):
@@ -99,7 +117,86 @@ class Mahalanobis(Metric):
         return np.ascontiguousarray(np.asarray(vectors, dtype=np.float64) @ self.whitening)
 
 
-def distances(metric: Metric, a: FloatArray, b: FloatArray) -> Float64Array:
+class PairwiseMetric(ABC):
+    """A user's own metric, as a function of blocks of vectors; make it a frozen dataclass so that it can be named.
+
+    Attributes:
+        name: Exact name of the metric; it appears in the guarantee.
+        distance_error: How far a computed distance may be from the metric's, in its unit; counted as slack.
+    """
+
+    name: ClassVar[str]
+    distance_error: ClassVar[float] = 1e-9
+
+    @abstractmethod
+    def between(self, a: FloatArray, b: FloatArray) -> Float64Array:
+        """Return all distances between public vectors, (n, d) and (k, d), as float64 of shape (n, k)."""
+
+
+class VocabularyMetric(ABC):
+    """A metric that belongs to one vocabulary: words, not vectors, are its points."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Exact name of the metric."""
+
+    @abstractmethod
+    def bind(self, vectors: FloatArray, checksum: str) -> Precomputed:
+        """Return its matrix for the vocabulary with these vectors, shape (v, d), and this SHA-256."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precomputed(VocabularyMetric):
+    """A metric given as the matrix of distances between the words of one vocabulary.
+
+    Attributes:
+        label: What the distances are, in a few words.
+        vocabulary: SHA-256 of the vocabulary whose words they are between (`embeddings.header.checksum`).
+        table: The matrix.
+        error: How far an entry may be from the metric's distance, in its unit; counted as slack.
+        by_construction: Whether the triangle inequality is a theorem, as for shortest paths; then the label and the
+            vocabulary say which metric it is. Otherwise the matrix's own checksum is part of the name.
+
+    Raises:
+        ParameterError: If the error is negative, or the triangle inequality fails on a sample of 128 words.
+
+    Example:
+        >>> matrix = DistanceTable(np.array([[0.0, 1.0], [1.0, 0.0]]))
+        >>> Precomputed(label="edit distance", vocabulary="5f2c", table=matrix).name
+        'edit distance of vocabulary 5f2c, matrix 6e9a4ab1f0d5'
+    """
+
+    label: str
+    vocabulary: str
+    table: DistanceTable
+    error: float = 0.0
+    by_construction: bool = False
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.error) and self.error >= 0):
+            raise ParameterError("error", self.error, "must be in [0, inf).")
+        ids, sample = self.table.sample(SAMPLE)
+        _check_triangle(self.label, sample, ids, _tolerance(self.error, sample))
+
+    @property
+    def name(self) -> str:
+        which = "" if self.by_construction else f", matrix {self.table.checksum[:12]}"
+        return f"{self.label} of vocabulary {self.vocabulary[:12]}{which}"
+
+    def bind(self, vectors: FloatArray, checksum: str) -> Precomputed:
+        if checksum != self.vocabulary or len(vectors) != len(self.table):
+            raise ParameterError(
+                "metric", self.name, f"does not belong to vocabulary {checksum[:12]} of {len(vectors)} words."
+            )
+        return self
+
+
+AnyMetric = Metric | PairwiseMetric | VocabularyMetric
+"""What a selection mechanism can measure distance by."""
+
+
+def distances(metric: Metric | PairwiseMetric, a: FloatArray, b: FloatArray) -> Float64Array:
     """Return all distances between two small sets by direct differences: the slow, obvious oracle.
 
     Args:
@@ -110,32 +207,50 @@ def distances(metric: Metric, a: FloatArray, b: FloatArray) -> Float64Array:
     Returns:
         Shape (n, k), float64; equal rows are at distance exactly 0. Uses n*k*d*8 bytes.
     """
+    if isinstance(metric, PairwiseMetric):
+        return np.asarray(metric.between(a, b), dtype=np.float64)
     left, right = metric.coordinates(a), metric.coordinates(b)
     squared: Float64Array = np.square(left[:, None, :] - right[None, :, :]).sum(axis=2)
     metric.from_squared(squared)
     return squared
 
 
-def check_axioms(metric: Metric, vectors: FloatArray, *, tolerance: float = 1e-9) -> None:
+def check_axioms(metric: Metric | PairwiseMetric, vectors: FloatArray, *, tolerance: float | None = None) -> None:
     """Check the metric axioms on every triple of a sample; passing is evidence, failing is a refutation.
 
     Args:
         metric: The metric, perhaps a user's own.
         vectors: Public sample, shape (n, d); n**3 triples are checked.
-        tolerance: Slack for rounding, in units of the metric.
+        tolerance: Slack for rounding, in units of the metric; None takes the error that a user's metric states, and
+            1e-9 for a closed form.
 
     Raises:
         ParameterError: Naming the axiom that fails and the rows of the sample where it does.
     """
     table = distances(metric, vectors, vectors)
+    if tolerance is None:
+        tolerance = _tolerance(metric.distance_error, table) if isinstance(metric, PairwiseMetric) else 1e-9
+    if table.shape != (len(vectors), len(vectors)):
+        raise ParameterError("metric", metric.name, f"returns shape {table.shape} for {len(vectors)} vectors.")
     if not np.all(np.isfinite(table)) or np.any(table < 0):
         raise ParameterError("metric", metric.name, "gives a negative or non-finite distance on the sample.")
     if np.any(np.abs(np.diagonal(table)) > tolerance):
         raise ParameterError("metric", metric.name, "gives a non-zero distance from a vector to itself.")
     if np.any(np.abs(table - table.T) > tolerance):
         raise ParameterError("metric", metric.name, "is not symmetric on the sample.")
+    _check_triangle(metric.name, table, np.arange(len(table)), tolerance)
+
+
+def _tolerance(error: float, table: Float64Array) -> float:
+    """Return by how much three distances, each with this error, may break the triangle inequality."""
+    return 3 * error + 4 * 2.0**-53 * float(np.max(table, initial=0.0, where=np.isfinite(table)))
+
+
+def _check_triangle(name: str, table: Float64Array, ids: NDArray[np.integer], tolerance: float) -> None:
     for middle in range(len(table)):
         gap = table - (table[:, middle][:, None] + table[middle][None, :])
         if gap.max() > tolerance:
             i, j = np.unravel_index(int(gap.argmax()), gap.shape)
-            raise ParameterError("metric", metric.name, f"breaks the triangle inequality at rows {i}, {middle}, {j}.")
+            raise ParameterError(
+                "metric", name, f"breaks the triangle inequality at rows {ids[i]}, {ids[middle]}, {ids[j]}."
+            )

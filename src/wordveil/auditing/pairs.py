@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
-from wordveil.auditing.score_channels import PairDistances
+from wordveil.auditing.score_channels import input_distances
 from wordveil.auditing.subjects import Pair
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.guarantees import Guarantee, LocalDP, MetricDP, NeighbourDP
-from wordveil.metrics import Euclidean, Metric
+from wordveil.metrics import AnyMetric, Euclidean
 
 __all__ = ["claimed_loss", "edge_pairs", "noise_class_pair", "vector_pairs", "vocabulary_pairs"]
 
@@ -41,7 +41,7 @@ def vocabulary_pairs(
     embeddings: Embeddings,
     guarantee: Guarantee,
     *,
-    metric: Metric | None = None,
+    metric: AnyMetric | None = None,
     count: int = 8,
     vectors: bool = False,
     seed: int = 0,
@@ -59,7 +59,7 @@ def vocabulary_pairs(
     generator = np.random.default_rng(seed)
     v = len(embeddings)
     ids = np.sort(generator.choice(v, size=min(v, SEARCHED), replace=False)).astype(np.int32)
-    table = PairDistances(embeddings.vectors[ids], metric or Euclidean())(0, len(ids))
+    table = input_distances(embeddings, metric or Euclidean(), ids)(0, len(ids))
     upper = np.where(table > 0, table, np.inf)
     nearest: tuple[Any, ...] = np.unravel_index(int(upper.argmin()), table.shape)
     farthest: tuple[Any, ...] = np.unravel_index(int(table.argmax()), table.shape)

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.auditing.exact import ChannelVerdict
+from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
 from wordveil.mechanisms.exponential import FittedExponential
-from wordveil.metrics import Metric
+from wordveil.mechanisms.metric_rows import distance_source
+from wordveil.metrics import AnyMetric, Metric
 
-__all__ = ["PairDistances", "verify_scores"]
+__all__ = ["PairDistances", "input_distances", "verify_scores"]
 
 BLOCK = 256
 CLOSE = 1e-6  # squared distances below this share of the largest squared norm are recomputed from differences
@@ -52,6 +54,14 @@ class PairDistances:
             squared[a, b] = np.einsum("ij,ij->i", gap, gap)
         self._metric.from_squared(squared)
         return np.asarray(squared)
+
+
+def input_distances(embeddings: Embeddings, metric: AnyMetric, ids: IdArray) -> Callable[[int, int], Float64Array]:
+    """Return a function that gives rows [start, stop) of the matrix of distances between some words, for any metric."""
+    if isinstance(metric, Metric):
+        return PairDistances(embeddings.vectors[ids], metric)
+    source = distance_source(metric, embeddings)
+    return lambda start, stop: source.block(source.canonical[ids[start:stop]], ids)
 
 
 def verify_scores(
@@ -86,7 +96,7 @@ def verify_scores(
     slack = (getattr(claim, "slack", 0.0) or 0.0) if slack is None else slack
     rows, v = randomizer.rows, len(randomizer.embeddings)
     logs = rows.log_normalisers(np.arange(v, dtype=np.int32), threads=threads)
-    far = PairDistances(randomizer.embeddings.vectors, rows.metric)
+    far = input_distances(randomizer.embeddings, rows.metric, np.arange(v, dtype=np.int32))
     scan = _Scan(distances=far, logs=logs, rate=rows.rate, cap=rows.cap, epsilon=epsilon, slack=slack, local=local)
     spans = [(start, min(start + BLOCK, v)) for start in range(0, v, BLOCK)]
     results = []
@@ -118,7 +128,7 @@ def verify_scores(
 class _Scan:
     """The largest loss per distance over blocks of pairs."""
 
-    distances: PairDistances
+    distances: Callable[[int, int], Float64Array]
     logs: Float64Array
     rate: float
     cap: float

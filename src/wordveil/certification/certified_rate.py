@@ -8,18 +8,21 @@ itself been certified over all pairs.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 
 import wordveil
 from wordveil.certificates import Certificate, identity
 from wordveil.certification.normaliser_lipschitz import ExactLoss, LossComputation, Progress
+from wordveil.certification.pairwise_loss import PairwiseLoss
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError
+from wordveil.graphs.rank_metric import NeighbourRank
 from wordveil.mechanisms.exponential import LIPSCHITZ, SelectionMechanism
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
-from wordveil.metrics import Angular, Euclidean, Metric
+from wordveil.metrics import Angular, AnyMetric, Euclidean, Metric
 
 __all__ = ["SEARCH_TOLERANCE", "certify_selection", "largest_rate", "rebuild_mechanism", "repeat_selection"]
 
@@ -89,13 +92,12 @@ def certify_selection(
         embeddings: The public vocabulary: all words are inputs, its candidates outputs.
         threads: Threads; the answer does not depend on it.
         progress: Called with the number of pair visits done.
-        checkpoint: File to resume from; removed at the end.
+        checkpoint: File to resume from; removed at the end. Only closed-form metrics use it.
 
     Returns:
         A certificate for `fit` with calibration="certified".
     """
-    vocabulary = DistinctVectors.of(embeddings, mechanism.metric)
-    work = LossComputation(vocabulary, threads=threads, progress=progress, checkpoint=checkpoint)
+    work = _losses(mechanism.metric, embeddings, threads, progress, checkpoint)
     outputs = len(embeddings.candidates)
     best = largest_rate(lambda rate: work.metric(rate, mechanism.cap(rate, outputs)), mechanism.epsilon)
     work.finish()
@@ -118,11 +120,25 @@ def repeat_selection(
     rate = certificate.numbers.get("rate")
     if rate is None or not 0 < rate <= mechanism.epsilon:
         raise CertificateError(f"The certificate's rate={rate!r} must be in (0, {mechanism.epsilon!r}].")
-    work = LossComputation(DistinctVectors.of(embeddings, mechanism.metric), threads=threads, progress=progress)
+    work = _losses(mechanism.metric, embeddings, threads, progress)
     found = work.metric(rate, mechanism.cap(rate, len(embeddings.candidates)))
     if found.epsilon > mechanism.epsilon * (1 + 2e-9):
         raise CertificateError(f"The repetition found epsilon={found.epsilon!r}, above {mechanism.epsilon!r}.")
     return _certificate(mechanism, embeddings, found)
+
+
+def _losses(
+    metric: AnyMetric,
+    embeddings: Embeddings,
+    threads: int | None,
+    progress: Progress | None,
+    checkpoint: str | None = None,
+) -> LossComputation | PairwiseLoss:
+    """Return the computation of losses that suits the metric."""
+    if isinstance(metric, Metric):
+        vocabulary = DistinctVectors.of(embeddings, metric)
+        return LossComputation(vocabulary, threads=threads, progress=progress, checkpoint=checkpoint)
+    return PairwiseLoss(embeddings, metric, threads=threads, progress=progress)
 
 
 def _certificate(mechanism: SelectionMechanism, embeddings: Embeddings, loss: ExactLoss) -> Certificate:
@@ -144,8 +160,7 @@ def rebuild_mechanism(certificate: Certificate) -> SelectionMechanism:
         CertificateError: If it is not TEM or SanText, or its metric has parameters of its own.
     """
     parameters = certificate.parameters
-    metrics: dict[str, Metric] = {identity(metric): metric for metric in (Euclidean(), Angular())}
-    metric = metrics.get(str(parameters.get("metric")))
+    metric = _rebuild_metric(str(parameters.get("metric")))
     name, epsilon = parameters.get("mechanism"), parameters.get("epsilon")
     if metric is None or name not in (TEM.name, SanText.name) or not isinstance(epsilon, int | float):
         raise CertificateError(
@@ -158,3 +173,15 @@ def rebuild_mechanism(certificate: Certificate) -> SelectionMechanism:
     if not isinstance(beta, int | float) or isinstance(gamma, str):
         raise CertificateError(f"The certificate gives beta={beta!r} and gamma={gamma!r}, which are no numbers.")
     return TEM(epsilon=epsilon, beta=beta, gamma=gamma, metric=metric, calibration="certified")
+
+
+def _rebuild_metric(name: str) -> AnyMetric | None:
+    """Return the metric of this identity, or None where its name does not say everything about it."""
+    metrics: dict[str, AnyMetric] = {identity(metric): metric for metric in (Euclidean(), Angular())}
+    rank = re.fullmatch(r"NeighbourRank\(k=(\d{1,9}), cap=(None|[\d.e+-]+)\)", name)
+    if rank is None:
+        return metrics.get(name)
+    try:
+        return NeighbourRank(k=int(rank[1]), cap=None if rank[2] == "None" else float(rank[2]))
+    except ValueError:
+        return None

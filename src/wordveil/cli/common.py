@@ -191,9 +191,10 @@ def certificate_for(
 def parse_value(key: str, text: str) -> Any:
     """Read a metric's name, or a number, True, False, None or a plain word."""
     if key == "metric":
-        from wordveil.metrics import Angular, Euclidean
+        from wordveil.graphs.rank_metric import NeighbourRank
+        from wordveil.metrics import Angular, AnyMetric, Euclidean
 
-        metrics = {metric.name: metric for metric in (Euclidean(), Angular())}
+        metrics: dict[str, AnyMetric] = {"euclidean": Euclidean(), "angular": Angular(), "rank": NeighbourRank()}
         if text not in metrics:
             raise ParameterError("metric", text, f"must be one of {', '.join(metrics)}.")
         return metrics[text]

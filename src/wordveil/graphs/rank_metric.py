@@ -21,9 +21,11 @@ from scipy.spatial.distance import cdist
 from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
 from wordveil.graphs.nearest_lists import EdgeArray, components, unique_edges
+from wordveil.kernels.distance_table import DistanceTable
 from wordveil.kernels.threads import map_chunks
+from wordveil.metrics import Precomputed, VocabularyMetric
 
-__all__ = ["RankGraph", "rank_distances", "rank_graph"]
+__all__ = ["NeighbourRank", "RankGraph", "rank_distances", "rank_graph"]
 
 ROWS = 128
 LARGEST_VOCABULARY = 20_000
@@ -49,6 +51,51 @@ class RankGraph:
     def connected(self) -> bool:
         """Whether every word can be reached from every other."""
         return bool(np.all(self.component == self.component[0]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighbourRank(VocabularyMetric):
+    """The neighbour-rank metric, for selection mechanisms; computed when a mechanism is fitted.
+
+    `bind` once and pass the result to mechanisms where several are fitted to one vocabulary.
+
+    Attributes:
+        k: Neighbours of each word in the graph, >= 1; fewer where the vocabulary has no more.
+        cap: Distances are min(path, cap), again a metric; None refuses a graph that is not connected.
+
+    Raises:
+        ParameterError: If k or cap is out of range; when bound, if the vocabulary has more than 20 000 words, or its
+            graph is not connected and there is no cap.
+    """
+
+    k: int = 100
+    cap: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise ParameterError("k", self.k, "must be at least 1.")
+        if self.cap is not None and not (math.isfinite(self.cap) and self.cap > 0):
+            raise ParameterError("cap", self.cap, "must be in (0, inf), or None.")
+
+    @property
+    def name(self) -> str:
+        return f"neighbour-rank(k={self.k}" + (")" if self.cap is None else f", cap={self.cap:g})")
+
+    def bind(self, vectors: FloatArray, checksum: str) -> Precomputed:
+        if len(vectors) > LARGEST_VOCABULARY:
+            limit = f"is for at most {LARGEST_VOCABULARY} words, the vocabulary has {len(vectors)}; use another metric."
+            raise ParameterError("metric", self.name, limit)
+        if len(vectors) == 1:
+            distances = np.zeros((1, 1))
+        else:
+            graph = rank_graph(vectors, min(self.k, len(vectors) - 1))
+            distances = rank_distances(graph, cap=math.inf if self.cap is None else self.cap)
+        longest = float(distances.max())
+        distances.flags.writeable = False
+        # A path of h edges sums h rounded logarithms; every edge but a last one is at least ln 2 long.
+        error = (longest / math.log(2) + 4) * 2.0**-52 * longest
+        table = DistanceTable(distances)
+        return Precomputed(label=self.name, vocabulary=checksum, table=table, error=error, by_construction=True)
 
 
 def rank_graph(

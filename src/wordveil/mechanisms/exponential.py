@@ -18,9 +18,9 @@ from wordveil.certificates import Certificate, Scalar, identity
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.guarantees import Guarantee, MetricDP, PrivacyUnit, Standing
-from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
-from wordveil.metrics import Metric
+from wordveil.mechanisms.metric_rows import ChannelRows, bound_metric, metric_assumptions, rows_for
+from wordveil.metrics import AnyMetric
 from wordveil.randomness import Draws, Stream, words
 
 __all__ = [
@@ -53,7 +53,7 @@ class SelectionMechanism(WordMechanism):
     """
 
     epsilon: float
-    metric: Metric
+    metric: AnyMetric
     calibration: Calibration
 
     @abstractmethod
@@ -80,7 +80,7 @@ class FittedExponential(WordRandomizer):
     """
 
     embeddings: Embeddings
-    rows: SelectionRows
+    rows: ChannelRows
     claim: Guarantee
     draw_width: int = 2
 
@@ -118,12 +118,12 @@ def fit_selection(
 
     Raises:
         CertificateError: If a certificate is missing, superfluous, or made for other inputs.
-        ParameterError: If no cap exists, or it is so far that 64-bit sampling cannot honour the promise.
+        ParameterError: If no cap exists, it is so far that 64-bit sampling cannot honour the promise, or the metric
+            does not belong to this vocabulary or fails an axiom.
     """
     rate, cap, error = _rate_and_cap(mechanism, embeddings, certificate)
-    rows = SelectionRows(
-        embeddings.vectors, mechanism.metric, embeddings.candidates, embeddings.canonical, rate=rate, cap=cap
-    )
+    metric = bound_metric(mechanism.metric, embeddings)
+    rows = rows_for(metric, embeddings, rate=rate, cap=cap)
     slack = rows.arithmetic_slack() + error
     if not math.isfinite(slack):
         raise ParameterError(
@@ -131,12 +131,13 @@ def fit_selection(
         )
     claim = MetricDP(
         epsilon=mechanism.epsilon,
-        metric=mechanism.metric.name,
+        metric=metric.name,
         slack=slack,
         largest_distance=cap,
         unit=PrivacyUnit.TOKEN,
         standing=Standing.PROVED if certificate is None else Standing.CERTIFIED,
-        assumptions=() if certificate is None else (f"certificate: {LIPSCHITZ} of this vocabulary and candidate set",),
+        assumptions=metric_assumptions(metric)
+        + (() if certificate is None else (f"certificate: {LIPSCHITZ} of this vocabulary and candidate set",)),
     )
     return FittedExponential(embeddings=embeddings, rows=rows, claim=claim)
 

@@ -15,7 +15,7 @@ from wordveil.mechanisms.exponential import (
     check_epsilon,
     fit_selection,
 )
-from wordveil.metrics import Euclidean, Metric
+from wordveil.metrics import AnyMetric, Euclidean
 
 __all__ = ["TAIL_NATS", "SanText"]
 
@@ -34,7 +34,7 @@ class SanText(SelectionMechanism):
 
     Attributes:
         epsilon: Loss per unit of distance, unit 1/distance, in (0, inf).
-        metric: The metric, Euclidean unless said otherwise.
+        metric: The metric, Euclidean unless said otherwise; any other, a user's own or a matrix included.
         calibration: "textbook", or "certified", for which `fit` needs a certificate.
 
     Raises:
@@ -67,7 +67,7 @@ class SanText(SelectionMechanism):
     name: ClassVar[str] = "santext"
     paper: ClassVar[str] = "Yue et al. 2021, section 4.1"
     epsilon: float
-    metric: Metric = field(default_factory=Euclidean)
+    metric: AnyMetric = field(default_factory=Euclidean)
     calibration: Calibration = "textbook"
 
     def __post_init__(self) -> None:

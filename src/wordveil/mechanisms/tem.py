@@ -17,7 +17,7 @@ from wordveil.mechanisms.exponential import (
     check_epsilon,
     fit_selection,
 )
-from wordveil.metrics import Euclidean, Metric
+from wordveil.metrics import AnyMetric, Euclidean
 
 __all__ = ["TEM", "truncation_distance"]
 
@@ -41,7 +41,7 @@ class TEM(SelectionMechanism):
         epsilon: Loss per unit of distance, unit 1/distance, in (0, inf).
         beta: Public; probability, per the paper's bound, of leaving the words within gamma. In (0, 1).
         gamma: Public truncation distance; None computes (1/rate) ln((1 - beta)(v - 1)/beta).
-        metric: The metric, Euclidean unless said otherwise.
+        metric: The metric, Euclidean unless said otherwise; any other, a user's own or a matrix included.
         calibration: "textbook", or "certified", for which `fit` needs a certificate.
 
     Raises:
@@ -74,7 +74,7 @@ class TEM(SelectionMechanism):
     epsilon: float
     beta: float = 0.001
     gamma: float | None = None
-    metric: Metric = field(default_factory=Euclidean)
+    metric: AnyMetric = field(default_factory=Euclidean)
     calibration: Calibration = "textbook"
 
     def __post_init__(self) -> None:

@@ -1,0 +1,110 @@
+"""Where kernels that take any metric get distances from: a matrix, a user's function, or coordinates.
+
+Words that share a vector, or are at distance 0, are represented by the lowest id. Where the bits of a row must not
+depend on what else is asked, ask for one word at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from wordveil.arrays import Float64Array, FloatArray, IdArray
+from wordveil.errors import ParameterError
+from wordveil.kernels.distance_table import DistanceTable
+from wordveil.metrics import Metric, PairwiseMetric
+
+__all__ = ["CoordinateSource", "DistanceSource", "FunctionSource", "TableSource"]
+
+UNIT = 2.0**-53
+
+
+class DistanceSource(Protocol):
+    """Distances of one public vocabulary, word against word."""
+
+    @property
+    def error(self) -> float:
+        """How far a returned distance may be from that of the metric that is claimed, in its unit."""
+
+    @property
+    def canonical(self) -> IdArray:
+        """The lowest id with the same distances to all words, shape (v,)."""
+
+    def block(self, words: IdArray, outputs: IdArray) -> Float64Array:
+        """Return a new array of the distances from canonical words to outputs, shape (n, k), at least 0."""
+
+
+class TableSource:
+    """Distances read from a matrix.
+
+    Args:
+        table: The matrix.
+        error: How far an entry may be from the metric claimed.
+    """
+
+    def __init__(self, table: DistanceTable, *, error: float = 0.0) -> None:
+        self._matrix, self.canonical, self.error = table.matrix, table.canonical, error
+
+    def block(self, words: IdArray, outputs: IdArray) -> Float64Array:
+        if len(outputs) == len(self._matrix):
+            return np.asarray(self._matrix[words])
+        return np.asarray(self._matrix[words[:, None], outputs])
+
+
+class FunctionSource:
+    """Distances from a user's function of vectors.
+
+    Args:
+        metric: The user's metric.
+        vectors: Public table, shape (v, d).
+        canonical: Lowest id with the same vector, shape (v,).
+    """
+
+    def __init__(self, metric: PairwiseMetric, vectors: FloatArray, canonical: IdArray) -> None:
+        self._metric, self._vectors, self.canonical = metric, vectors, canonical
+        self.error = metric.distance_error
+
+    def block(self, words: IdArray, outputs: IdArray) -> Float64Array:
+        # One word a call: products inside the user's function may round differently for other shapes.
+        return np.stack([self._row(int(word), outputs) for word in words])
+
+    def _row(self, word: int, outputs: IdArray) -> Float64Array:
+        found = np.asarray(self._metric.between(self._vectors[word : word + 1], self._vectors[outputs]))
+        if found.shape != (1, len(outputs)) or found.dtype != np.float64:
+            wanted = f"must return float64 of shape (1, {len(outputs)}) here."
+            raise ParameterError("metric", f"{self._metric.name}: {found.dtype} {found.shape}", wanted)
+        row = found[0].copy()
+        row[self.canonical[outputs] == word] = 0.0
+        if not np.isfinite(row).all() or row.min() < 0:
+            raise ParameterError("metric", self._metric.name, "gives a negative or non-finite distance.")
+        return row
+
+
+class CoordinateSource:
+    """Distances of a closed-form metric, from float64 products.
+
+    Args:
+        metric: The metric.
+        vectors: Public table, shape (v, d).
+        canonical: Lowest id with the same vector, shape (v,).
+    """
+
+    def __init__(self, metric: Metric, vectors: FloatArray, canonical: IdArray) -> None:
+        self._metric, self.canonical = metric, canonical
+        self._rows: Float64Array = metric.coordinates(vectors)
+        self._norms = np.einsum("ij,ij->i", self._rows, self._rows)
+        # A squared distance is a sum of d products and two norms, each off by (d + 2) roundings of the largest.
+        squared_error = 2 * (self._rows.shape[1] + 4) * UNIT * 4 * float(self._norms.max())
+        self.error = metric.distance_error(squared_error)
+
+    def block(self, words: IdArray, outputs: IdArray) -> Float64Array:
+        whole = len(outputs) == len(self._rows)
+        rows, norms = (self._rows, self._norms) if whole else (self._rows[outputs], self._norms[outputs])
+        squared = (-2.0 * self._rows[words]) @ rows.T
+        squared += norms
+        squared += self._norms[words, None]
+        np.maximum(squared, 0.0, out=squared)
+        squared[self.canonical[outputs] == words[:, None]] = 0.0
+        self._metric.from_squared(squared)
+        return np.asarray(squared)

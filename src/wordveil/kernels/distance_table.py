@@ -1,0 +1,101 @@
+"""A whole matrix of distances between the words of one public vocabulary, checked once and then never changed.
+
+Every entry is looked at: finite, not negative, symmetric, zero on the diagonal, and equal rows for words at distance
+0. The triangle inequality is not checked here; over all triples it would take v**3 steps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import final
+
+import numpy as np
+
+from wordveil.arrays import Float64Array, FloatArray, IdArray
+from wordveil.errors import ParameterError
+
+__all__ = ["LARGEST_TABLE", "DistanceTable"]
+
+LARGEST_TABLE = 20_000
+"""Most words of a whole matrix: 3.2 GB."""
+ROWS = 256
+
+
+@final
+class DistanceTable:
+    """A read-only distance matrix with its checksum; equal where the matrices are.
+
+    Args:
+        matrix: Shape (v, v), v in [1, 20 000], any float type; copied to float64 unless already a read-only float64
+            matrix that owns its memory.
+
+    Attributes:
+        matrix: Shape (v, v), float64, read-only.
+        checksum: SHA-256 of shape and values, hexadecimal.
+        canonical: Shape (v,), int32, the lowest id at distance 0.
+
+    Raises:
+        ParameterError: If the matrix is not square or too large, or an entry breaks one of the axioms checked here.
+    """
+
+    def __init__(self, matrix: FloatArray) -> None:
+        given = np.asarray(matrix)
+        if given.ndim != 2 or given.shape[0] != given.shape[1] or not 1 <= len(given) <= LARGEST_TABLE:
+            raise ParameterError("matrix", given.shape, f"must be the shape (v, v), v from 1 to {LARGEST_TABLE} words.")
+        self.matrix = _frozen(given)
+        self.canonical = np.arange(len(given), dtype=np.int32)
+        digest = hashlib.sha256(repr(given.shape).encode())
+        for start in range(0, len(given), ROWS):
+            self._check(start)
+            digest.update(self.matrix[start : start + ROWS].data)
+        self.checksum = digest.hexdigest()
+
+    def _check(self, start: int) -> None:
+        """Check the axioms on some rows and find the words at distance 0 from them."""
+        rows = self.matrix[start : start + ROWS]
+        own = np.arange(len(rows))
+        if not np.isfinite(rows).all() or rows.min() < 0:
+            row, column = np.argwhere(~(np.isfinite(rows) & (rows >= 0)))[0]
+            _refuse("has a negative or non-finite entry", start + row, column)
+        if np.any(rows[own, start + own] != 0):
+            place = start + np.flatnonzero(rows[own, start + own])[0]
+            _refuse("has a non-zero distance from a word to itself", place, place)
+        if not np.array_equal(rows, self.matrix[:, start : start + ROWS].T):
+            row, column = np.argwhere(rows != self.matrix[:, start : start + ROWS].T)[0]
+            _refuse("is not symmetric (take (m + m.T) / 2 if only rounding is to blame)", start + row, column)
+        rows_at_zero, columns = np.nonzero(rows == 0)
+        for i, j in zip((start + rows_at_zero).tolist(), columns.tolist(), strict=True):
+            if j < i:
+                if not np.array_equal(self.matrix[i], self.matrix[j]):
+                    _refuse("breaks the triangle inequality: two words at distance 0 have different rows", i, j)
+                self.canonical[i] = min(self.canonical[i], j)
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DistanceTable) and self.checksum == other.checksum
+
+    def __hash__(self) -> int:
+        return hash(self.checksum)
+
+    def __repr__(self) -> str:
+        return f"DistanceTable({len(self)} words, sha256:{self.checksum})"
+
+    def sample(self, most: int) -> tuple[IdArray, Float64Array]:
+        """Return at most this many evenly spaced ids, and the distances between them."""
+        ids = np.unique(np.linspace(0, len(self) - 1, min(most, len(self))).astype(np.int32))
+        return ids, self.matrix[np.ix_(ids, ids)]
+
+
+def _frozen(given: FloatArray) -> Float64Array:
+    """Return a float64 matrix that nobody else can write to."""
+    if given.dtype == np.float64 and given.flags.c_contiguous and given.base is None and not given.flags.writeable:
+        return np.asarray(given, dtype=np.float64)
+    own = np.array(given, dtype=np.float64, order="C")
+    own.flags.writeable = False
+    return own
+
+
+def _refuse(problem: str, row: int, column: int) -> None:
+    raise ParameterError("matrix", f"entry ({int(row)}, {int(column)})", f"is refused: the matrix {problem}.")

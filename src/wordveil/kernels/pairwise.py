@@ -1,0 +1,167 @@
+"""Exact exponential-family rows for any metric: P(y | x) proportional to exp(-rate * min(dist(x, y), cap)).
+
+Where `SelectionRows` needs coordinates, this needs only distances from one word to all outputs. A draw picks a block
+of outputs by its mass and a word inside it, from 128 random bits, with integer arithmetic in place of cumulative
+rounding. Each distinct input costs one row of v distances and exponentials; `NearRows` avoids that where it fits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.kernels.distance_sources import DistanceSource
+from wordveil.kernels.selection import WordArray, multiply_high
+from wordveil.kernels.threads import map_chunks
+from wordveil.metrics import AnyMetric
+
+__all__ = ["PairwiseRows"]
+
+COLUMNS = 512
+INPUTS = 32  # distinct inputs of one chunk of work
+UNIT = 2.0**-53
+
+
+class _Chunk(NamedTuple):
+    """Some distinct inputs, and the tokens that hold them, sorted by input."""
+
+    inputs: IdArray
+    tokens: NDArray[np.int64]
+    edges: NDArray[np.int64]
+
+
+class PairwiseRows:
+    """The rows of an exponential-family channel, from distances alone.
+
+    Args:
+        source: Distances.
+        metric: The metric they are of, for its name.
+        outputs: Ids that may be output, int32, sorted, at least one.
+        rate: Rate of the exponential, 1/distance, > 0.
+        cap: Distances are clipped here, in (0, inf).
+    """
+
+    def __init__(self, source: DistanceSource, metric: AnyMetric, outputs: IdArray, *, rate: float, cap: float) -> None:
+        self.source, self.metric, self.outputs = source, metric, outputs
+        self.rate, self.cap = rate, cap
+        blocks = -(-len(outputs) // COLUMNS)
+        self._edges = np.linspace(0, len(outputs), blocks + 1).round().astype(np.int64)
+        self._width = int(np.diff(self._edges).max())
+        # Weights are at most 1, so these units keep every sum of integers below 2**62.
+        self._mass_unit = 2.0 ** (62 - math.ceil(math.log2(len(outputs) + 1)))
+        self._inner_unit = 2.0 ** (62 - math.ceil(math.log2(self._width + 1)))
+
+    def with_cache(self, limit_bytes: int) -> PairwiseRows:
+        """Return the same rows: nothing of one word's row is kept for the next."""
+        return self
+
+    def _row(self, word: int) -> Float64Array:
+        """Return the weights of one canonical input, shape (number of outputs,)."""
+        row = self.source.block(np.array([word], dtype=np.int32), self.outputs)[0]
+        np.minimum(row, self.cap, out=row)
+        row *= -self.rate
+        return np.asarray(np.exp(row, out=row))
+
+    def weights(self, ids: IdArray) -> Float64Array:
+        """Return whole weight rows, shape (n, number of outputs)."""
+        rows = [self._row(int(word)) for word in self.source.canonical[ids]]
+        return np.stack(rows) if rows else np.empty((0, len(self.outputs)))
+
+    def log_normalisers(
+        self, ids: IdArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
+    ) -> Float64Array:
+        """Return ln Z(x) = ln sum_y exp(-rate * min(dist, cap)) for each input, shape (n,)."""
+        canonical = self.source.canonical[ids]
+        answer = np.empty(len(ids))
+        starts = range(0, len(ids), INPUTS)
+
+        def some(start: int) -> list[float]:
+            return [math.log(float(self._row(int(word)).sum())) for word in canonical[start : start + INPUTS]]
+
+        for start, part in zip(starts, map_chunks(some, starts, threads), strict=True):
+            answer[start : start + len(part)] = part
+            if progress is not None:
+                progress(len(part))
+        return answer
+
+    def draw(
+        self,
+        ids: IdArray,
+        words: WordArray,
+        *,
+        threads: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> IdArray:
+        """Draw one output id per input token.
+
+        Args:
+            ids: Input ids, shape (n,), all in [0, v).
+            words: Random 64-bit words, shape (n, 2): one picks the block, one the word inside it.
+            threads: Threads to use; the answer does not depend on it.
+            progress: Called with the number of tokens done since the last call.
+
+        Returns:
+            Shape (n,), int32, ids from `outputs`.
+        """
+        answer = np.empty(len(ids), dtype=np.int32)
+        chunks = self._chunks(self.source.canonical[ids])
+        for chunk, columns in zip(chunks, map_chunks(lambda c: self._columns(c, words), chunks, threads), strict=True):
+            answer[chunk.tokens] = self.outputs[columns]
+            if progress is not None:
+                progress(len(columns))
+        return answer
+
+    def _chunks(self, canonical: IdArray) -> list[_Chunk]:
+        order = np.argsort(canonical, kind="stable")
+        inputs, starts = np.unique(canonical[order], return_index=True)
+        edges = np.append(starts, len(order))
+        parts = []
+        for low in range(0, len(inputs), INPUTS):
+            some = edges[low : low + INPUTS + 1]
+            parts.append(_Chunk(inputs[low : low + INPUTS], order[some[0] : some[-1]], some - some[0]))
+        return parts
+
+    def _columns(self, chunk: _Chunk, words: WordArray) -> NDArray[np.int64]:
+        columns = np.empty(len(chunk.tokens), dtype=np.int64)
+        for i, word in enumerate(chunk.inputs.tolist()):
+            part = slice(chunk.edges[i], chunk.edges[i + 1])
+            columns[part] = self._draw_row(self._row(word), words[chunk.tokens[part]])
+        return columns
+
+    def _draw_row(self, row: Float64Array, words: WordArray) -> NDArray[np.int64]:
+        """Return the column that each pair of random words falls into."""
+        masses = np.add.reduceat(row, self._edges[:-1])
+        bounds = np.cumsum(np.rint(masses * self._mass_unit).astype(np.uint64))
+        block_of = np.searchsorted(bounds, multiply_high(words[:, 0], bounds[-1]), side="right")
+        columns = np.empty(len(words), dtype=np.int64)
+        for block in np.unique(block_of).tolist():
+            low, high = self._edges[block], self._edges[block + 1]
+            inner = np.cumsum(np.rint(row[low:high] * self._inner_unit).astype(np.uint64))
+            here = block_of == block
+            columns[here] = low + np.searchsorted(inner, multiply_high(words[here, 1], inner[-1]), side="right")
+        return columns
+
+    def arithmetic_slack(self) -> float:
+        """Return a bound on what arithmetic adds to the privacy loss between any two inputs, in nats.
+
+        A draw has probability (M_b / sum M) * (I_y / sum I), with integer masses M of the blocks and integer weights I
+        of the words from one and the same row of float64 weights. A weight is off by rate * (error of its distance),
+        and by the rounding of product and exponential; numerator and denominator of both picks by half a unit a term,
+        and each pick by the 2**-64 grid of its random word; masses by the rounding of a sum. Both inputs count.
+        """
+        reach = self.rate * self.cap
+        farthest = math.exp(-reach)
+        if farthest == 0.0:
+            return math.inf
+        weight = self.rate * self.source.error + (3 + 2 * reach) * UNIT
+        block = farthest * float(np.diff(self._edges).min()) * self._mass_unit
+        relative = 1.25 / block + 1.25 / (farthest * self._inner_unit)
+        if relative >= 0.5:
+            return math.inf
+        sums = 2 * (self._width + len(self._edges)) * UNIT
+        return 2 * (2 * weight + relative / (1 - relative) + sums)

@@ -1,0 +1,104 @@
+"""Which kernel draws for which metric, and what a promise in that metric rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.embeddings.table import Embeddings
+from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, FunctionSource, TableSource
+from wordveil.kernels.pairwise import PairwiseRows
+from wordveil.kernels.selection import SelectionRows, WordArray
+from wordveil.metrics import SAMPLE, AnyMetric, Metric, PairwiseMetric, Precomputed, VocabularyMetric, check_axioms
+
+__all__ = ["ChannelRows", "bound_metric", "distance_source", "metric_assumptions", "rows_for"]
+
+
+class ChannelRows(Protocol):
+    """Rows of the channel P(y | x) proportional to exp(-rate * min(dist(x, y), cap)) over one vocabulary.
+
+    `SelectionRows`, `PairwiseRows` and `NearRows` are of this form.
+    """
+
+    rate: float
+    cap: float
+    outputs: IdArray
+
+    @property
+    def metric(self) -> AnyMetric:
+        """The metric, bound to the vocabulary where it belongs to one."""
+
+    def with_cache(self, limit_bytes: int) -> ChannelRows:
+        """Return the same rows for one batch job, with a cache where one helps."""
+
+    def weights(self, ids: IdArray) -> Float64Array:
+        """Return whole weight rows, shape (n, number of outputs)."""
+
+    def log_normalisers(
+        self, ids: IdArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
+    ) -> Float64Array:
+        """Return ln Z(x) for each input, shape (n,)."""
+
+    def draw(
+        self,
+        ids: IdArray,
+        words: WordArray,
+        *,
+        threads: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> IdArray:
+        """Draw one output id per input from two random 64-bit words each, shape (n, 2)."""
+
+    def arithmetic_slack(self) -> float:
+        """Return a bound on what arithmetic adds to the privacy loss, in nats; infinite where there is none."""
+
+
+def bound_metric(metric: AnyMetric, embeddings: Embeddings) -> AnyMetric:
+    """Return the metric ready for this vocabulary, its axioms checked on a sample where it is a user's own.
+
+    Raises:
+        ParameterError: If it belongs to another vocabulary, cannot be made for this one, or fails an axiom.
+    """
+    if isinstance(metric, VocabularyMetric):
+        return metric.bind(embeddings.vectors, embeddings.header.checksum)
+    if not _is_known(metric):
+        distinct = np.unique(embeddings.canonical)
+        some = distinct[np.unique(np.linspace(0, len(distinct) - 1, min(SAMPLE, len(distinct))).astype(np.int64))]
+        check_axioms(metric, embeddings.vectors[some])
+    return metric
+
+
+def distance_source(metric: AnyMetric, embeddings: Embeddings) -> DistanceSource:
+    """Return where word-to-word distances of a bound metric come from."""
+    if isinstance(metric, VocabularyMetric):
+        bound = metric.bind(embeddings.vectors, embeddings.header.checksum)
+        return TableSource(bound.table, error=bound.error)
+    if isinstance(metric, PairwiseMetric):
+        return FunctionSource(metric, embeddings.vectors, embeddings.canonical)
+    return CoordinateSource(metric, embeddings.vectors, embeddings.canonical)
+
+
+def rows_for(metric: AnyMetric, embeddings: Embeddings, *, rate: float, cap: float) -> ChannelRows:
+    """Return the rows that draw for a bound metric: tiles for a closed form, one row at a time for any other."""
+    if isinstance(metric, Metric):
+        return SelectionRows(
+            embeddings.vectors, metric, embeddings.candidates, embeddings.canonical, rate=rate, cap=cap
+        )
+    return PairwiseRows(distance_source(metric, embeddings), metric, embeddings.candidates, rate=rate, cap=cap)
+
+
+def metric_assumptions(metric: AnyMetric) -> tuple[str, ...]:
+    """Return what a promise in a bound metric assumes, each a sentence: nothing for metrics known to be metrics."""
+    if _is_known(metric):
+        return ()
+    return (f"{metric.name} satisfies the triangle inequality, which was checked on a sample of the vocabulary",)
+
+
+def _is_known(metric: AnyMetric) -> bool:
+    """Return whether the metric is one by a theorem: a closed form of this library, or shortest paths."""
+    if isinstance(metric, Precomputed):
+        return metric.by_construction
+    return isinstance(metric, Metric) and type(metric).__module__ == Metric.__module__
