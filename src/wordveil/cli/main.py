@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
 """Command -> its line in the overview; `wordveil.cli.NAME` holds a function NAME, or `app` for a group."""
 
 
+INTERRUPTED = 130
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]  # typer names only this one of the errors it raises
 
 
@@ -77,7 +78,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         typer.echo("wordveil: interrupted; where the output is a file, --resume continues the run.", err=True)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
 
 
 def _run(app: typer.Typer, given: list[str]) -> None:
@@ -95,4 +96,6 @@ def _run(app: typer.Typer, given: list[str]) -> None:
         asked_for_help = "\n" in message  # a group without a command answers with its help
         typer.echo(message if asked_for_help else f"wordveil: {message} See: wordveil --help", err=True)
         sys.exit(2)
+    if status == INTERRUPTED:  # newer typer versions answer an interrupt with a status, older ones abort
+        raise KeyboardInterrupt
     sys.exit(status if isinstance(status, int) else 0)
