@@ -13,7 +13,7 @@ from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Score, Task, TaskKind
 from wordveil.evaluation.corpora import encode, released_tokens
-from wordveil.evaluation.data import read_labelled
+from wordveil.evaluation.data import mixed_order, read_labelled
 from wordveil.evaluation.models import as_numbers, bag_of_words, fit_quietly, linear_model, weighted_bag
 from wordveil.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
@@ -60,7 +60,7 @@ class AttributeInference(Task):
     def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:
         corpus, labels = prepared
         counts = bag_of_words(released_tokens(corpus, subject, source, self.name), corpus, len(subject.embeddings))
-        fold = np.arange(len(labels)) % self.folds
+        fold = np.array(mixed_order(len(labels))) % self.folds
         right = 0
         for held in range(self.folds):
             train, weights = weighted_bag(counts[fold != held])

@@ -14,7 +14,7 @@ from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Score, Task, TaskKind
 from wordveil.evaluation.corpora import Corpus, centroids, encode, released_tokens
-from wordveil.evaluation.data import read_labelled, read_rows
+from wordveil.evaluation.data import mixed_order, read_labelled, read_rows
 from wordveil.evaluation.models import (
     as_numbers,
     bag_of_words,
@@ -48,7 +48,7 @@ class _TwoFiles(Task):
 
     Attributes:
         train: Training file with columns text and label.
-        test: Test file; None holds out every fifth training text.
+        test: Test file; None holds out a random fifth of the training texts.
         model: "logistic" or "svm".
         released_test: Whether the test texts are released too, or read as they are (as in TEM's experiments).
         limit: Training texts at most.
@@ -71,8 +71,9 @@ class _TwoFiles(Task):
     def prepare(self, embeddings: Embeddings) -> LabelledCorpora:
         train = read_labelled(self.train, text=self.text, label=self.label, limit=self.limit)
         if self.test is None:
-            test = train[4::5]
-            train = [item for i, item in enumerate(train) if i % 5 != 4]
+            mixed = [train[i] for i in mixed_order(len(train))]
+            cut = len(mixed) // 5
+            test, train = mixed[:cut], mixed[cut:]
         else:
             test = read_labelled(self.test, text=self.text, label=self.label, limit=self.test_limit)
         classes = sorted({item.label for item in train})

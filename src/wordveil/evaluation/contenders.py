@@ -22,7 +22,7 @@ import numpy as np
 from wordveil.certification import certify
 from wordveil.certification.certified_rate import largest_rate
 from wordveil.certification.normaliser_lipschitz import LossComputation
-from wordveil.certification.privacy_profile import laplace_epsilon, laplace_to_local
+from wordveil.certification.privacy_profile import laplace_delta, laplace_to_local
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.decoding.base import Decoder
 from wordveil.decoding.decoded import Decoded
@@ -220,12 +220,12 @@ def diameter(embeddings: Embeddings) -> float:
 
 def _laplace_local(plan: _Plan) -> Contender:
     reach, d, delta = diameter(plan.embeddings), plan.embeddings.dimensions, plan.settings.delta
-    low = high = plan.epsilon  # loss at the diameter; the profile's epsilon is never above it
-    while laplace_epsilon(delta, dimensions=d, loss=high) <= plan.epsilon:
+    low = high = plan.epsilon  # loss at the diameter: delta is 0 there, and grows with the loss
+    while laplace_delta(plan.epsilon, dimensions=d, loss=high) <= delta:
         low, high = high, 2 * high
     while high - low > 1e-4 * high:
         middle = (low + high) / 2
-        if laplace_epsilon(delta, dimensions=d, loss=middle) <= plan.epsilon:
+        if laplace_delta(plan.epsilon, dimensions=d, loss=middle) <= delta:
             low = middle
         else:
             high = middle

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from wordveil.errors import DataFormatError, ParameterError
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "data_folder",
     "file_digest",
     "locate",
+    "mixed_order",
     "read_labelled",
     "read_pairs",
     "read_rows",
@@ -187,6 +190,11 @@ def read_labelled(
         for row in rows
     ]
     return thinned(texts, limit)
+
+
+def mixed_order(n: int) -> list[int]:
+    """Return a fixed public permutation of n rows: files are often sorted or alternate by class."""
+    return [int(i) for i in np.random.Generator(np.random.PCG64(0)).permutation(n)]
 
 
 def thinned(items: list[Any], limit: int | None) -> list[Any]:

@@ -18,7 +18,7 @@ from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Score, Task, TaskKind
 from wordveil.evaluation.corpora import Corpus, encode, released_tokens
-from wordveil.evaluation.data import read_labelled
+from wordveil.evaluation.data import mixed_order, read_labelled
 from wordveil.evaluation.mean_classifier import MeanClassifier
 from wordveil.evaluation.models import as_numbers, fit_quietly, load_sklearn
 from wordveil.evaluation.subjects import Subject
@@ -41,8 +41,8 @@ class MembershipInference(Task):
     """AUC of a membership attack on a classifier trained on released texts, and that classifier's accuracy.
 
     Attributes:
-        train: File whose even rows are TR1 and odd rows TR2.
-        test: File whose even rows are TE1 and odd rows TE2.
+        train: File split at random, the same way every time, into TR1 and TR2.
+        test: File split likewise into TE1 and TE2.
         limit: Rows of each file at most.
         epochs: Passes over the texts.
         batch: Texts a step.
@@ -69,7 +69,8 @@ class MembershipInference(Task):
 
     def prepare(self, embeddings: Embeddings) -> Quarters:
         files = [read_labelled(path, limit=self.limit) for path in (self.train, self.test)]
-        parts = [file[start::2] for file in files for start in (0, 1)]
+        halves = [[file[i] for i in mixed_order(len(file))] for file in files]
+        parts = [half[start::2] for half in halves for start in (0, 1)]
         classes = sorted({item.label for item in parts[0]})
         if len(classes) < 2 or min(map(len, parts)) < 2:
             raise ParameterError("limit", self.limit, "must leave two texts a quarter and two classes.")

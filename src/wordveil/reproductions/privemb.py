@@ -58,7 +58,7 @@ def reproduce(options: Options) -> Reproduction:
             "dimensions, because the GloVe subset holds few words of the lexicon. Its vectors are shorter than "
             "GloVe's, so that an epsilon is a stronger promise here and every accuracy lower.",
             "Table 1: centroids of released token vectors and logistic regression; the paper uses SentEval. MR and "
-            "MPQA hold out every fifth text, SST-5 is tested on its development set.",
+            "MPQA hold out a random fifth, SST-5 is tested on its development set.",
         ),
         comparisons=tuple(comparisons),
         findings=(
