@@ -83,7 +83,7 @@ def test_grids_have_names():
 def test_the_default_grid_follows_the_noise(mechanism, deviation):
     binding = bind(mechanism, 50, None)
     grid = public_grid(binding.randomizer, binding.probes())
-    assert grid == 2.0 ** np.floor(np.log2(deviation) - 12)
+    assert grid == 2.0 ** np.floor(np.log2(deviation) - 8)
     assert grid == public_grid(binding.randomizer, binding.probes())
 
 

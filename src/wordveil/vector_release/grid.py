@@ -18,7 +18,7 @@ from wordveil.randomness import RandomSource
 
 __all__ = ["STEPS", "check_grid", "grid_name", "public_grid", "round_to_grid"]
 
-FINER = 12  # the default grid is the noise's standard deviation over 2**12 to 2**13
+FINER = 8  # the default grid is the noise's standard deviation over 2**8 to 2**9
 EXPONENTS = (-100, 100)
 STEPS = {"float32": 2**24, "float64": 2**32}
 """Largest number of steps from 0: every such multiple is a value of the type, and the grid is at least 2**20 times
@@ -44,7 +44,7 @@ def grid_name(grid: float) -> str:
 
 
 def public_grid(randomizer: VectorRandomizer, probes: FloatArray) -> float:
-    """Return the default grid: the power of two at or below the standard deviation of a coordinate's noise, over 2^12.
+    """Return the default grid: the power of two at or below the standard deviation of a coordinate's noise, over 2^8.
 
     The standard deviation is measured on public rows with a public test seed, so that the rule sees no private data and
     holds for any mechanism that adds noise; the grid in use is stated on the release.

@@ -14,6 +14,7 @@ import hashlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ class VectorSettings:
     Attributes:
         column: Which array, column or tensor of the file; None for the only one.
         keep: Other columns, arrays or tensors to copy unchanged; they are disclosed. All else is left out.
-        grid: Public grid, a power of two; None takes 2^-12 of the noise's standard deviation, rounded down.
+        grid: Public grid, a power of two; None takes 2^-8 of the noise's standard deviation, rounded down.
         dtype: Type of the released numbers, "float32" or "float64".
         block_rows: Rows held at once; None for about four million numbers. Performance only.
         threads: Threads to use, None for one per processor. Performance only.
@@ -125,14 +126,14 @@ class RowReleaser:
 
     def _randomized(self, rows: Float64Array, first_row: int) -> Float64Array:
         randomizer = self.binding.randomizer
-        prefix = self._prefix()
-        ids = [f"{prefix}:{first_row + i}" for i in range(len(rows))]
+        ids = [f"{self._prefix}:{first_row + i}" for i in range(len(rows))]
         # Content is hashed as text: each byte becomes one character. Numbers count, not how the input stored them.
         contents = [row.tobytes().decode("latin-1") for row in rows.astype("<f8")]
         streams = self.source.documents(self.source.nonces(ids, contents), [1] * len(rows))
         (draws,) = streams.chunks(randomizer.sample, len(rows))
         return randomizer.randomize(rows, draws)
 
+    @cached_property
     def _prefix(self) -> str:
         """Return what stands for input and mechanism in every row's id: other parameters must never share noise."""
         table = self.binding.vocabulary
@@ -179,7 +180,7 @@ def release_vectors(
         >>> from wordveil.vector_release import release_vectors
         >>> release = release_vectors([[0.0, 1.0], [2.0, 3.0]], wv.MultivariateLaplace(epsilon=8.0))
         >>> release.vectors.shape, release.grid
-        ((2, 2), 6.103515625e-05)
+        ((2, 2), 0.00048828125)
         >>> release.guarantee.promise
         'metric DP'
     """

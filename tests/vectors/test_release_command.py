@@ -1,0 +1,161 @@
+"""`wordveil release` in a process of its own, and every command of its page."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wordveil as wv
+from wordveil.documents import is_resumable
+from wordveil.randomness import RandomSource
+from wordveil.vector_release import release_vectors
+
+PAGE = Path(__file__).parents[2] / "docs" / "vectors.md"
+TOOL = [sys.executable, "-W", "error", "-c", "from wordveil.cli.main import main; main()"]
+
+
+def tool(folder, *arguments, code=0):
+    run = subprocess.run([*TOOL, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == code, run.stderr
+    return run
+
+
+def test_the_command_of_the_issue(tmp_path, rows):
+    np.save(tmp_path / "vectors.npy", rows)
+    arguments = "release vectors.npy --mechanism projection --epsilon 10 -o private.npy --measure-retrieval"
+    run = tool(tmp_path, *arguments.split(), "--report", "report.json")
+    assert np.load(tmp_path / "private.npy").shape == (53, 4)
+    assert run.stdout == ""
+    for said in (
+        "projection of any vectors: directions=orthonormal, sensitivity=spectral, dimensions=4",
+        "guarantee: metric DP (proved)",
+        "grid: released values are multiples of 2^-",
+        "disclosed: the number of rows",
+        "recall@10 of private against original neighbours: 0.",
+        "publishing it is a disclosure",
+    ):
+        assert said in run.stderr
+    facts = json.loads((tmp_path / "report.json").read_text())
+    assert facts["guarantee"]["standing"] == "proved"
+    assert "recall" not in json.dumps(facts)
+    values = np.load(tmp_path / "private.npy").astype(np.float64)
+    assert np.array_equal(np.rint(values / facts["grid"]) * facts["grid"], values)
+
+
+def test_options_reach_the_library(tmp_path, files, rows):
+    files.write_parquet(tmp_path / "in.parquet", rows, name="v")
+    run = tool(
+        tmp_path,
+        *[
+            "release",
+            "in.parquet",
+            "-o",
+            "out.parquet",
+            "-e",
+            "4",
+            "-m",
+            "clipped-gaussian",
+            "--set",
+            "delta=1e-6",
+            "--set",
+            "clip_norm=3",
+        ],
+        *[
+            "--column",
+            "v",
+            "--keep",
+            "id",
+            "--grid",
+            "2^-6",
+            "--dtype",
+            "float64",
+            "--threads",
+            "1",
+            "--block-rows",
+            "8",
+        ],
+    )
+    found = files.read(tmp_path / "out.parquet", "v")
+    assert found.dtype == np.float64
+    assert np.array_equal(np.rint(found * 64) / 64, found)
+    assert "local DP (proved)" in run.stderr
+    assert "disclosed: these columns, copied unchanged beside each row: id" in run.stderr
+    quiet = tool(tmp_path, *["release", "in.parquet", "-o", "out.npy", "-e", "4", "--quiet"])
+    assert quiet.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("-e 4 -m tem", "mechanism='tem' must be a vector mechanism"),
+        ("-e 4 -m nadp", "vocabulary=None must be given"),
+        ("-e 4 -m jaccard", "pass allow_refuted=True"),
+        ("-e 4 -m projection --set sensitivity=exact", "'exact' covers the words of a vocabulary only"),
+        ("-e 4 -m nosuch", "must be one of"),
+        ("-e 4 --grid 0.3", "power of two"),
+        ("-e 4 --grid x", "power of two"),
+        ("-e 4 --dtype float16", "float32, float64"),
+        ("-e 4 --report r.txt", "must end in .json"),
+        ("-e -4", "epsilon=-4.0 must be in (0, inf)"),
+        ("", "epsilon"),
+        ("-e 4 --vocabulary embedded", "must have 7, like the vectors"),
+    ],
+)
+def test_errors_are_one_line_with_a_remedy_and_leave_nothing(tmp_path, rows, arguments, message):
+    np.save(tmp_path / "in.npy", rows)
+    run = tool(tmp_path, "release", "in.npy", "-o", "out.npy", *arguments.split(), code=2)
+    assert message in run.stderr
+    assert "Traceback" not in run.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["in.npy"]
+
+
+def test_a_word_mechanism_takes_the_embedded_vocabulary(tmp_path):
+    vocabulary = wv.load_embeddings()
+    np.save(tmp_path / "in.npy", vocabulary.vectors[500:510])
+    run = tool(
+        tmp_path, *["release", "in.npy", "-o", "out.npy", "-e", "2", "-m", "mahalanobis", "--vocabulary", "embedded"]
+    )
+    assert "assumes: in Euclidean terms" in run.stderr
+    assert np.load(tmp_path / "out.npy").shape == (10, 128)
+
+
+@pytest.mark.slow
+def test_a_killed_command_resumes_under_its_own_key(tmp_path):
+    np.save(tmp_path / "in.npy", np.random.default_rng(1).standard_normal((60_000, 20)))
+    arguments = ["release", "in.npy", "-o", "out.npy", "-e", "4", "--block-rows", "300", "--threads", "1"]
+    target = tmp_path / "out.npy"
+    process = subprocess.Popen([*TOOL, *arguments], cwd=tmp_path, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not is_resumable(target):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    key = (tmp_path / ".out.npy.key").read_bytes()
+    assert not target.exists()
+    tool(tmp_path, *arguments[:-4], "--resume")
+    wanted = release_vectors(tmp_path / "in.npy", wv.MultivariateLaplace(epsilon=4.0), source=RandomSource(key))
+    assert np.array_equal(np.load(target), wanted.vectors)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy", "out.npy"]
+
+
+@pytest.mark.slow
+def test_the_page_runs_from_top_to_bottom(tmp_path):
+    text = PAGE.read_text(encoding="utf-8")
+    for language, block in re.findall(r"^```(python|sh)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
+        if language == "python":
+            subprocess.run([sys.executable, "-W", "error", "-c", block], cwd=tmp_path, check=True, timeout=120)
+            continue
+        for line in block.splitlines():
+            name, *arguments = shlex.split(line, comments=True)
+            assert name == "wordveil"
+            tool(tmp_path, *arguments)
