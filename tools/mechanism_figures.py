@@ -1,0 +1,70 @@
+"""Every figure of the reference pages, by the name of its mechanism or decoder.
+
+    python tools/mechanism_figures.py    measures them again and writes docs/mechanisms/figures.json (a minute or two)
+
+Seeds are fixed: the file is the same on every run on one kind of machine.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from figure_values import Figure, Sampling
+from vector_figures import clipped_gaussian, clipped_laplace, laplace, mahalanobis, projection, truncated_laplace
+from word_figures import decoder, jaccard, nadp, selection
+from wordveil import TEM, Nearest, RankSoftmax, SanText, Vickrey, load_embeddings
+from wordveil.embeddings.table import Embeddings
+
+__all__ = ["FIGURES", "STORED", "stored_figures"]
+
+STORED = Path(__file__).parents[1] / "docs" / "mechanisms" / "figures.json"
+WORDS = 1000
+
+
+def _words() -> Embeddings:
+    """Return the first words of the embedded vocabulary: enough to fit and quick to search."""
+    whole = load_embeddings()
+    return Embeddings.from_arrays([whole.words[i] for i in range(WORDS)], np.array(whole.vectors[:WORDS]))
+
+
+FIGURES: dict[str, Callable[[Sampling], Figure]] = {
+    "clipped-gaussian": clipped_gaussian,
+    "clipped-laplace": clipped_laplace,
+    "jaccard": lambda s: jaccard(_words(), s),
+    "laplace": laplace,
+    "mahalanobis": lambda s: mahalanobis(_words(), s),
+    "nadp": lambda s: nadp(_words(), s),
+    "projection": lambda s: projection(_words(), s),
+    "santext": lambda s: selection(SanText, load_embeddings(), s),
+    "tem": lambda s: selection(TEM, load_embeddings(), s),
+    "truncated-laplace": truncated_laplace,
+    "nearest": lambda s: decoder(Nearest(), _words(), s),
+    "rank-softmax": lambda s: decoder(RankSoftmax(epsilon=20.0, c=0.04), _words(), s),
+    "vickrey": lambda s: decoder(Vickrey(t=0.5), _words(), s),
+}
+"""Mechanism or decoder name -> its figure, measured with the given sampling."""
+
+
+def stored_figures() -> dict[str, Figure]:
+    """Return the figures as they were last measured."""
+    return {name: Figure.from_dict(values) for name, values in json.loads(STORED.read_text(encoding="utf-8")).items()}
+
+
+def main() -> None:
+    """Measure every figure and store it."""
+    found = {}
+    for name, make in FIGURES.items():
+        start = time.perf_counter()
+        found[name] = make(Sampling()).as_dict()
+        print(f"{name:18s} {time.perf_counter() - start:6.1f} s")
+    STORED.parent.mkdir(parents=True, exist_ok=True)
+    STORED.write_text(json.dumps(found, indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""The figures of mechanisms whose noise or law depends on the word, and of decoders."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from figure_values import DELTA, Figure, Sampling, Series, audited, curve, digits, places, solve_epsilon
+from vector_figures import case, profile
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.auditing import Pair
+from wordveil.auditing.pairs import edge_pairs, noise_class_pair
+from wordveil.auditing.subjects import WordSubject
+from wordveil.certification.shipped import shipped_certificate
+from wordveil.decoding.base import Decoder
+from wordveil.decoding.decoded import Decoded
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import CertificateError
+from wordveil.guarantees import LocalDP, MetricDP, Standing
+from wordveil.kernels.nearest import NearestWords
+from wordveil.mechanisms.exponential import FittedExponential, SelectionMechanism
+from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
+from wordveil.mechanisms.jaccard import Jaccard, class_delta
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil.mechanisms.nadp import NADP
+
+__all__ = ["decoder", "jaccard", "nadp", "selection"]
+
+CENTRES = 15
+DECODED_EPSILON = 20.0
+
+
+def nadp(table: Embeddings, sampling: Sampling) -> Figure:
+    """NADP: the exact Gaussian loss of every edge, and audits of pairs that nothing is promised for."""
+    epsilon = 4.0
+    randomizer = NADP(epsilon=epsilon, delta=DELTA).fit(table)
+    edges, rows = randomizer.graph.edges, table.vectors.astype(np.float64)
+    lengths = np.linalg.norm(rows[edges[:, 0]] - rows[edges[:, 1]], axis=1)
+    pairs = edge_pairs(table, randomizer.guarantee(), edges, count=6)
+    audited_too = np.isin(lengths, [pair.distance for pair in pairs])
+    spread = np.argsort(lengths, kind="stable")[:: max(1, len(edges) // 80)]
+    order = np.union1d(spread, np.flatnonzero(audited_too))
+    losses = [
+        solve_epsilon(lambda e, s=float(randomizer.sigmas[edges[i, 0]] / lengths[i]): gaussian_log_delta(e, s), DELTA)
+        for i in order
+    ]
+    cases = [case(float(p.distance or 0), randomizer, (p.first, p.second), (epsilon, DELTA), sampling) for p in pairs]
+    loose = noise_class_pair(table, randomizer.guarantee(), randomizer.sigmas)
+    far = [case(float(loose.distance or 0), randomizer, (loose.first, loose.second), (epsilon, DELTA), sampling)]
+    top = 1.1 * max(float(lengths.max()), float(loose.distance or 0))
+    return Figure(
+        setting=(
+            f"epsilon = {epsilon:g}, delta = {DELTA:g}, {len(table)} public words in {table.dimensions} dimensions, "
+            f"{len(edges)} edges; {sampling.samples} samples of each word."
+        ),
+        axis="Euclidean distance between two words",
+        series=(
+            curve("claimed, adjacent words", "claimed", places(0.1, top), lambda _: epsilon),
+            Series(
+                label="certified: exact loss of edges",
+                kind="certified",
+                x=tuple(digits(float(lengths[i])) for i in order),
+                y=tuple(digits(e) for e in losses),
+            ),
+            *audited("audited, adjacent words", cases, sampling),
+            *audited("audited, words of two components: no promise", far, sampling, kind="unpromised"),
+        ),
+        reading=(
+            "The longest edge of each component attains the claim, shorter ones lose less. Words of two components get "
+            "noise of different size, which the size of the noise gives away: nothing is promised there."
+        ),
+    )
+
+
+def jaccard(table: Embeddings, sampling: Sampling) -> Figure:
+    """Jaccard: the exact loss between its two classes does not depend on the epsilon claimed."""
+    grid, marks, d = places(0.5, 16, log=True), (0.5, 2.0, 8.0, 16.0), table.dimensions
+    fitted = Jaccard(epsilon=1.0, allow_refuted=True).fit(table)
+    ratio = fitted.mechanism.dense_factor / fitted.mechanism.sparse_factor
+    exact = solve_epsilon(lambda e: math.log(max(class_delta(d, ratio, e), 1e-300)), DELTA)
+    cases = []
+    for e in marks:
+        randomizer = Jaccard(epsilon=e, allow_refuted=True).fit(table)
+        claim = LocalDP(epsilon=e, delta=DELTA, standing=Standing.REFUTED)
+        pair = noise_class_pair(table, claim, randomizer.sigmas)
+        cases.append(case(e, randomizer, (pair.first, pair.second), (e, DELTA), sampling))
+    return Figure(
+        setting=(
+            f"delta = {DELTA:g}, {len(table)} public words in {d} dimensions; a dense word and the nearest sparse one, "
+            f"{sampling.samples} samples of each."
+        ),
+        axis="claimed epsilon (nats)",
+        log=True,
+        series=(
+            curve("claimed", "claimed", grid, lambda e: e),
+            curve(f"exact, two classes at the same place, delta {DELTA:g}: refuted", "refuted", grid, lambda _: exact),
+            Series(
+                label="exact delta at the claimed epsilon",
+                kind="refuted",
+                x=marks,
+                y=(exact,) * len(marks),
+                notes=tuple(f"{math.ceil(class_delta(d, ratio, e) * 1e4) / 1e4:.4f}" for e in marks),
+            ),
+            *audited("audited", cases, sampling, deltas=True),
+        ),
+        reading=(
+            "The loss comes from the two sizes of noise, not from the words: it stays where it is however small the "
+            "claimed epsilon. Audited points end where the samples do."
+        ),
+    )
+
+
+def selection(mechanism: type[Any], table: Embeddings, sampling: Sampling) -> Figure:
+    """A selection mechanism on the embedded vocabulary: exact losses of pairs at both rates, and audits."""
+    epsilon = 5.0
+    textbook = mechanism(epsilon=epsilon).fit(table)
+    certified: SelectionMechanism = mechanism(epsilon=epsilon, calibration="certified")
+    certificate = shipped_certificate(certified, table)
+    if certificate is None:
+        raise CertificateError(f"No certificate of {mechanism.__name__} at epsilon {epsilon:g} is shipped.")
+    tight = certified.fit(table, certificate)
+    claim = textbook.guarantee()
+    ids = _some_words(table)
+    distance = np.linalg.norm(
+        table.vectors[ids].astype(np.float64)[:, None] - table.vectors[ids].astype(np.float64)[None], axis=2
+    )
+    i, j = np.triu_indices(len(ids), 1)
+    pick = np.argsort(distance[i, j], kind="stable")[:: max(1, len(i) // 60)]
+    i, j = i[pick], j[pick]
+    apart = [float(t) for t in distance[i, j]]
+    chosen = [int(p) for p in np.linspace(0, len(i) - 1, 5).round()]
+    cases = [
+        (
+            apart[p],
+            WordSubject(tight, sampling.source()),
+            Pair(
+                first=int(ids[i[p]]),
+                second=int(ids[j[p]]),
+                label=f"at {apart[p]:g}",
+                epsilon=claim.loss(apart[p]),
+                delta=DELTA,
+            ),
+        )
+        for p in chosen
+    ]
+    return Figure(
+        setting=(
+            f"epsilon = {epsilon:g} per unit of distance, the embedded vocabulary ({len(table)} words, "
+            f"{table.dimensions} dimensions), its shipped certificate; {sampling.samples} samples of each word."
+        ),
+        axis="Euclidean distance between two words",
+        series=(
+            curve("claimed", "claimed", places(0.1, 1.1 * max(apart)), claim.loss),
+            Series(
+                label="exact, certified rate",
+                kind="certified",
+                x=tuple(digits(t) for t in apart),
+                y=_exact_losses(tight, ids, i, j),
+            ),
+            Series(
+                label="exact, textbook rate",
+                kind="textbook",
+                x=tuple(digits(t) for t in apart),
+                y=_exact_losses(textbook, ids, i, j),
+            ),
+            *audited("audited, certified rate", cases, sampling),
+        ),
+        reading=(
+            f"Both rates keep the same promise. The textbook rate {textbook.rows.rate:.4g} leaves part unused; the "
+            f"certified rate {tight.rows.rate:.4g} comes nearer, so words keep more of their meaning."
+        ),
+    )
+
+
+def _some_words(table: Embeddings) -> IdArray:
+    """Return common words with their nearest neighbours: near pairs and far ones."""
+    centres = table.ids(["dog", "house", "red", "doctor", "music", "seven", "river", "angry", "paris", "walked"])
+    near, _ = NearestWords(table.vectors, table.candidates).top(table.vectors[centres], 3)
+    return np.unique(np.concatenate([centres, near.ravel()])).astype(np.int32)
+
+
+def _exact_losses(fitted: FittedExponential, ids: IdArray, i: Any, j: Any) -> tuple[float, ...]:
+    weights = fitted.rows.weights(ids)
+    logs: Float64Array = np.log(weights) - np.log(weights.sum(axis=1, keepdims=True))
+    return tuple(digits(float(np.abs(logs[a] - logs[b]).max())) for a, b in zip(i, j, strict=True))
+
+
+def decoder(chosen: Decoder, table: Embeddings, sampling: Sampling) -> Figure:
+    """Multivariate Laplace decoded: the vectors' guarantee, and what is left of the loss in the words."""
+    mechanism = MultivariateLaplace(epsilon=DECODED_EPSILON)
+    fitted = Decoded(mechanism=mechanism, decoder=chosen).fit(table)
+    claim = fitted.guarantee()
+    assert isinstance(claim, MetricDP)
+    rows, d = table.vectors.astype(np.float64), table.dimensions
+    lengths = np.linalg.norm(rows[:300, None] - rows[None, :300], axis=2)
+    positive = np.where(lengths > 0, lengths, np.inf)
+    cases = []
+    for t in (0.5, 1.0, 1.5, 2.0, 2.45):
+        i, j = (int(x) for x in np.unravel_index(int(np.abs(positive - t).argmin()), lengths.shape))
+        length = float(lengths[i, j])
+        pair = Pair(first=i, second=j, label=f"at {length:g}", epsilon=claim.loss(length), delta=DELTA)
+        cases.append((length, WordSubject(fitted, sampling.source()), pair))
+    grid = places(0.1, 2.6)
+    return Figure(
+        setting=(
+            f"multivariate Laplace at epsilon = {DECODED_EPSILON:g}, {len(table)} public words in {d} dimensions, "
+            f"{sampling.samples} samples of each word."
+        ),
+        axis="Euclidean distance between two words",
+        series=(
+            curve("claimed, delta 0", "claimed", grid, claim.loss),
+            curve(
+                f"certified for the vectors at delta {DELTA:g}",
+                "certified",
+                grid,
+                profile(DECODED_EPSILON, d),
+            ),
+            *audited("audited on released words", cases, sampling),
+        ),
+        reading="Decoding is post-processing: it can lose information and never adds to the loss of the vectors.",
+    )
