@@ -120,6 +120,10 @@ class Mahalanobis(Metric):
 class PairwiseMetric(ABC):
     """A user's own metric, as a function of blocks of vectors; make it a frozen dataclass so that it can be named.
 
+    Axioms are checked on a sample when a mechanism is fitted. A negative or non-finite distance that the sample missed
+    stops a release with an error, which tells whoever sees it that such a word was there; `certify` and `precompute`
+    look at every pair beforehand.
+
     Attributes:
         name: Exact name of the metric; it appears in the guarantee.
         distance_error: How far a computed distance may be from the metric's, in its unit; counted as slack.

@@ -74,7 +74,7 @@ class FunctionSource:
         if found.shape != (1, len(outputs)) or found.dtype != np.float64:
             wanted = f"must return float64 of shape (1, {len(outputs)}) here."
             raise ParameterError("metric", f"{self._metric.name}: {found.dtype} {found.shape}", wanted)
-        row = found[0].copy()
+        row: Float64Array = found[0].copy()
         row[self.canonical[outputs] == word] = 0.0
         if not np.isfinite(row).all() or row.min() < 0:
             raise ParameterError("metric", self._metric.name, "gives a negative or non-finite distance.")

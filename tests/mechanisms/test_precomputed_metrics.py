@@ -1,0 +1,398 @@
+"""TEM and SanText in any metric: matrices, a user's own function, neighbour ranks, and precomputed rows."""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from wordveil.auditing.exact import verify_channel
+from wordveil.auditing.score_channels import verify_scores
+from wordveil.certification import certify, verify
+from wordveil.certification.normaliser_lipschitz import LossComputation
+from wordveil.certification.pairwise_loss import PairwiseLoss
+from wordveil.certification.vocabulary import DistinctVectors
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import CertificateError, ParameterError
+from wordveil.graphs.rank_metric import NeighbourRank, rank_distances, rank_graph
+from wordveil.guarantees import Standing, require_same_promise
+from wordveil.kernels.distance_table import DistanceTable
+from wordveil.kernels.pairwise import PairwiseRows
+from wordveil.kernels.precomputed import NearRows
+from wordveil.mechanisms.precomputation import precompute, precomputed_size
+from wordveil.mechanisms.santext import SanText
+from wordveil.mechanisms.tem import TEM
+from wordveil.metrics import Angular, Euclidean, Metric, PairwiseMetric, Precomputed, check_axioms
+from wordveil.randomness import RandomSource
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manhattan(PairwiseMetric):
+    """A user's own metric."""
+
+    name: ClassVar[str] = "manhattan"
+    distance_error: ClassVar[float] = 1e-12
+
+    def between(self, a, b):
+        return np.abs(np.asarray(a, dtype=np.float64)[:, None] - b[None]).sum(axis=2)
+
+
+def vocabulary(seed=0, v=50, *, barred=0, d=3):
+    rng = np.random.Generator(np.random.PCG64(seed))
+    rows = rng.normal(size=(v, d)).astype(np.float32)
+    rows[v - 4 :] = rows[:4]
+    words = [f"w{i}" for i in range(v)]
+    return Embeddings.from_arrays(words, rows, candidate_rule="all").without_outputs(words[:barred])
+
+
+def manhattan_table(embeddings):
+    rows = embeddings.vectors.astype(np.float64)
+    return np.abs(rows[:, None] - rows[None]).sum(axis=2)
+
+
+def as_matrix(embeddings, table, **changes):
+    return Precomputed(
+        label="manhattan", vocabulary=embeddings.header.checksum, table=DistanceTable(table), error=1e-12, **changes
+    )
+
+
+def metric_and_table(kind, embeddings):
+    """Return a metric of each kind and its distances by the definition."""
+    if kind == "function":
+        return Manhattan(), manhattan_table(embeddings)
+    if kind == "matrix":
+        return as_matrix(embeddings, manhattan_table(embeddings)), manhattan_table(embeddings)
+    return NeighbourRank(k=6), rank_distances(rank_graph(embeddings.vectors, 6))
+
+
+KINDS = ["function", "matrix", "rank"]
+
+
+def excess(channel, s, claim):
+    """Return how far the loss of any triple (x, x', y) exceeds epsilon * s(x, x') + slack, in nats."""
+    log_p = np.log(channel)
+    gaps = np.stack([np.abs(log_p - row).max(axis=1) for row in log_p])
+    return float((gaps - claim.epsilon * s).max()) - claim.slack
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("barred", [0, 15])
+@pytest.mark.parametrize("epsilon", [0.3, 2.0, 6.0])
+@pytest.mark.parametrize("gamma", [None, 1.2, "santext"])
+@pytest.mark.parametrize("form", ["as fitted", "precomputed"])
+def test_every_triple_of_the_exact_channel_keeps_the_claim(kind, barred, epsilon, gamma, form):
+    embeddings = vocabulary(barred=barred)
+    metric, table = metric_and_table(kind, embeddings)
+    santext = gamma == "santext"
+    mechanism = SanText(epsilon=epsilon, metric=metric) if santext else TEM(epsilon=epsilon, gamma=gamma, metric=metric)
+    fitted = mechanism.fit(embeddings)
+    if form == "precomputed":
+        fitted = precompute(fitted)
+    assert isinstance(fitted.rows, NearRows if form == "precomputed" else PairwiseRows)
+    claim, cap = fitted.guarantee(), fitted.rows.cap
+    assert (claim.epsilon, claim.standing, claim.largest_distance) == (epsilon, Standing.PROVED, cap)
+    assert claim.slack < 1e-3
+    s = np.minimum(table, cap)
+    expected = np.exp(-epsilon / 2 * s[:, embeddings.candidates])
+    channel = fitted.channel()
+    np.testing.assert_allclose(channel, expected / expected.sum(axis=1, keepdims=True), rtol=1e-10)
+    assert excess(channel, s, claim) <= 0
+    assert verify_channel(channel, distances=s, epsilon=epsilon, slack=claim.slack).holds
+    assert verify_scores(fitted).holds
+    if kind != "rank":
+        assert channel[-4:].tobytes() == channel[:4].tobytes()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_broken_twins_fail_the_same_check(kind):
+    embeddings = vocabulary()
+    metric, table = metric_and_table(kind, embeddings)
+    claim = TEM(epsilon=2.0, gamma=2.5, metric=metric).fit(embeddings).guarantee()
+    s = np.minimum(table, 2.5)
+    for rate, squared, breaks in [(1.0, False, False), (2.0, False, True), (1.0, True, True)]:
+        weights = np.exp(-rate * (np.minimum(table**2, 2.5**2) if squared else s))
+        assert bool(excess(weights / weights.sum(axis=1, keepdims=True), s, claim) > 0.1) is breaks
+
+
+@pytest.mark.parametrize("metric", [Euclidean(), Angular()], ids=lambda m: m.name)
+@pytest.mark.parametrize("barred", [0, 15])
+@pytest.mark.parametrize("epsilon", [1.0, 8.0])
+def test_precomputed_rows_of_closed_forms_have_the_law_of_the_tiles(metric, barred, epsilon):
+    embeddings = vocabulary(barred=barred)
+    fitted = TEM(epsilon=epsilon, metric=metric).fit(embeddings)
+    made = precompute(fitted)
+    np.testing.assert_allclose(made.channel(), fitted.channel(), rtol=1e-5)  # tiles take roots in float32
+    assert made.guarantee().slack >= fitted.guarantee().slack
+    size = precomputed_size(fitted)
+    assert size.pairs == len(made.rows.near.positions) < len(embeddings) ** 2
+    assert verify_scores(made).holds
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("form", ["as fitted", "precomputed"])
+def test_released_words_follow_the_channel_with_power(seed, form):
+    embeddings = vocabulary()
+    mechanism = TEM(epsilon=2.0, gamma=2.5, metric=NeighbourRank(k=6))
+    fitted = mechanism.fit(embeddings)
+    n, word = 60_000, 7
+    used = precompute(fitted) if form == "precomputed" else fitted
+    drawn = used.for_batch_job().release(np.full(n, word, dtype=np.int32), RandomSource.seeded_for_tests(seed))
+    counts = np.bincount(drawn, minlength=50)
+    for epsilon, holds in [(2.0, True), (1.8, False), (2.2, False)]:
+        law = replace(mechanism, epsilon=epsilon).fit(embeddings).channel()[word]
+        p = chi2.sf(((counts - n * law) ** 2 / (n * law)).sum(), 49)
+        assert bool(p > 1e-9) is holds
+
+
+def test_the_guarantee_names_the_metric_and_what_it_rests_on():
+    embeddings, other = vocabulary(), vocabulary(1)
+    checksum = embeddings.header.checksum[:12]
+    own = TEM(epsilon=1.0, metric=Manhattan()).fit(embeddings).guarantee()
+    assert own.metric == "manhattan"
+    assert "triangle inequality" in own.assumptions[0]
+    ranks = TEM(epsilon=1.0, metric=NeighbourRank(k=6)).fit(embeddings).guarantee()
+    assert ranks.metric == f"neighbour-rank(k=6) of vocabulary {checksum}"
+    assert ranks.assumptions == ()
+    capped = TEM(epsilon=1.0, metric=NeighbourRank(k=6, cap=3.0)).fit(embeddings).guarantee()
+    assert capped.metric == f"neighbour-rank(k=6, cap=3) of vocabulary {checksum}"
+    table = manhattan_table(embeddings)
+    matrix = as_matrix(embeddings, table)
+    claim = TEM(epsilon=1.0, metric=matrix).fit(embeddings).guarantee()
+    assert claim.metric == f"manhattan of vocabulary {checksum}, matrix {DistanceTable(table).checksum[:12]}"
+    assert "triangle inequality" in claim.assumptions[0]
+    assert TEM(epsilon=1.0).fit(embeddings).guarantee().assumptions == ()
+    elsewhere = TEM(epsilon=1.0, metric=NeighbourRank(k=6)).fit(other).guarantee()
+    with pytest.raises(Exception, match="vocabulary"):
+        require_same_promise(ranks, elsewhere)
+
+
+def test_a_matrix_serves_its_own_vocabulary_only():
+    embeddings, other = vocabulary(), vocabulary(1)
+    bound = NeighbourRank(k=6).bind(embeddings.vectors, embeddings.header.checksum)
+    direct = TEM(epsilon=1.0, metric=bound).fit(embeddings)
+    later = TEM(epsilon=1.0, metric=NeighbourRank(k=6)).fit(embeddings)
+    assert direct.guarantee() == later.guarantee()
+    assert direct.channel().tobytes() == later.channel().tobytes()
+    with pytest.raises(ParameterError, match="does not belong to vocabulary"):
+        TEM(epsilon=1.0, metric=bound).fit(other)
+    assert pickle.loads(pickle.dumps(direct)).channel().tobytes() == direct.channel().tobytes()
+
+
+def user_metric(label, function, error=1e-12):
+    class Own(PairwiseMetric):
+        name = label
+        distance_error = error
+
+        def between(self, a, b):
+            return function(np.asarray(a, dtype=np.float64)[:, None], np.asarray(b, dtype=np.float64)[None])
+
+    return Own()
+
+
+@pytest.mark.parametrize(
+    ("function", "match"),
+    [
+        (lambda a, b: ((a - b) ** 2).sum(axis=2), "breaks the triangle inequality"),
+        (lambda a, b: np.maximum(a - b, 0).sum(axis=2), "not symmetric"),
+        (lambda a, b: np.abs(a - b).sum(axis=2) + 0.5, "from a vector to itself"),
+        (lambda a, b: (a - b).sum(axis=2), "negative or non-finite"),
+        (lambda a, b: np.full((a.shape[0], b.shape[1]), np.nan), "negative or non-finite"),
+        (lambda a, b: np.abs(a - b)[..., 0][:, :-1], "returns shape"),
+        (lambda a, b: np.abs(a - b).sum(axis=2).astype(np.float32).astype(np.float64), "triangle inequality"),
+    ],
+)
+@pytest.mark.parametrize("mechanism", [TEM, SanText])
+def test_a_function_that_is_no_metric_is_refused_when_fitted(function, match, mechanism):
+    metric = user_metric("mine", function)
+    with pytest.raises(ParameterError, match=f"metric='mine'.*{match}"):
+        mechanism(epsilon=1.0, metric=metric).fit(vocabulary())
+    with pytest.raises(ParameterError, match=match):
+        check_axioms(metric, vocabulary().vectors)
+
+
+def test_rounding_that_is_declared_is_accepted_and_paid_for():
+    metric = user_metric("rounded", lambda a, b: np.abs(a - b).sum(axis=2).astype(np.float32).astype(np.float64), 1e-6)
+    claim = TEM(epsilon=4.0, metric=metric).fit(vocabulary()).guarantee()
+    assert 4 * 2.0 * 1e-6 <= claim.slack < 1e-4
+
+
+def test_values_outside_the_sample_stop_a_release():
+    embeddings = vocabulary(v=300)
+    unsampled = embeddings.vectors[
+        1
+    ]  # 128 of 296 distinct words are looked at when fitted, evenly spaced from the first
+
+    def function(a, b):
+        return np.abs(a - b).sum(axis=2) - 9 * np.all(a == unsampled, axis=2)
+
+    fitted = TEM(epsilon=1.0, metric=user_metric("late", function)).fit(embeddings)
+    source = RandomSource.seeded_for_tests(0)
+    assert len(fitted.release(np.array([0, 2], dtype=np.int32), source)) == 2
+    with pytest.raises(ParameterError, match="metric='late' gives a negative or non-finite distance"):
+        fitted.release(np.array([0, 1, 2], dtype=np.int32), source)
+    with pytest.raises(ParameterError, match="metric='late' gives a negative"):
+        precomputed_size(fitted)
+
+
+def test_functions_must_return_float64_of_the_right_shape():
+    single = user_metric("single", lambda a, b: np.abs(a - b).sum(axis=2).astype(np.float32), 1e-4)
+    fitted = TEM(epsilon=1.0, metric=single).fit(vocabulary())
+    with pytest.raises(ParameterError, match=r"single: float32.*must return float64 of shape \(1, 50\)"):
+        fitted.channel()
+
+
+def test_a_closed_form_of_the_users_own_is_checked_and_its_axioms_assumed():
+    class Squared(Metric):
+        name = "squared"
+
+        def coordinates(self, vectors):
+            return np.asarray(vectors, dtype=np.float64)
+
+        def from_squared(self, squared):
+            squared *= 1.0
+
+    class Twice(Squared):
+        name = "twice"
+
+        def from_squared(self, squared):
+            np.sqrt(squared, out=squared)
+            squared *= 2.0
+
+        def distance_error(self, squared_error):
+            return 2 * math.sqrt(squared_error)
+
+    with pytest.raises(ParameterError, match="metric='squared' breaks the triangle inequality"):
+        TEM(epsilon=1.0, metric=Squared()).fit(vocabulary())
+    claim = TEM(epsilon=1.0, metric=Twice()).fit(vocabulary()).guarantee()
+    assert claim.metric == "twice"
+    assert "triangle inequality" in claim.assumptions[0]
+
+
+def test_matrices_that_are_no_metric_are_refused():
+    embeddings = vocabulary()
+    table = manhattan_table(embeddings)
+    with pytest.raises(ParameterError, match="metric='manhattan' breaks the triangle inequality at rows"):
+        as_matrix(embeddings, table**2)
+    for broken, match in [(-table, "negative"), (np.triu(table), "not symmetric"), (table + 1, "word to itself")]:
+        with pytest.raises(ParameterError, match=match):
+            as_matrix(embeddings, broken)
+    with pytest.raises(ParameterError, match="error=-1"):
+        Precomputed(label="x", vocabulary="", table=DistanceTable(table), error=-1.0)
+
+
+def test_disconnected_and_small_and_large_vocabularies():
+    apart = Embeddings.from_arrays(
+        ["a", "b", "c", "d"], [[0.0, 0.0], [1.0, 0.0], [90.0, 0.0], [91.0, 0.0]], candidate_rule="all"
+    )
+    with pytest.raises(ParameterError, match="2 components"):
+        TEM(epsilon=1.0, gamma=2.0, metric=NeighbourRank(k=1)).fit(apart)
+    fitted = TEM(epsilon=1.0, gamma=9.0, metric=NeighbourRank(k=1, cap=2.0)).fit(apart)
+    far = math.exp(-0.5 * 2.0)
+    np.testing.assert_allclose(fitted.channel()[0, 2] / fitted.channel()[0, 0], far, rtol=1e-12)
+    one = Embeddings.from_arrays(["only"], [[1.0, 2.0]], candidate_rule="all")
+    for metric in (NeighbourRank(), Manhattan(), as_matrix(one, np.zeros((1, 1)))):
+        fitted = TEM(epsilon=1.0, gamma=1.0, metric=metric).fit(one)
+        np.testing.assert_array_equal(fitted.channel(), [[1.0]])
+        np.testing.assert_array_equal(precompute(fitted).channel(), [[1.0]])
+        source = RandomSource.seeded_for_tests(0)
+        assert precompute(fitted).release(np.zeros(5, dtype=np.int32), source).tolist() == [0] * 5
+    with pytest.raises(ParameterError, match="at most 20000 words, the vocabulary has 20001"):
+        NeighbourRank().bind(np.zeros((20_001, 1)), "")
+    for bad, match in [({"k": 0}, "k=0"), ({"cap": 0.0}, "cap=0"), ({"cap": math.inf}, "cap=inf")]:
+        with pytest.raises(ParameterError, match=match):
+            NeighbourRank(**bad)
+
+
+def test_precomputing_above_the_limit_is_refused_with_the_size():
+    fitted = TEM(epsilon=1.0, metric=Manhattan()).fit(vocabulary())
+    size = precomputed_size(fitted)
+    assert size.pairs == 46 * 50  # so small an epsilon reaches everywhere
+    with pytest.raises(ParameterError, match=f"limit_bytes={size.bytes - 1} is less than {size.bytes}: 2,300 pairs"):
+        precompute(fitted, limit_bytes=size.bytes - 1)
+    assert precompute(fitted, limit_bytes=size.bytes).channel().shape == (50, 50)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("barred", [0, 15])
+def test_certified_rates_equal_the_definition_and_verify(kind, barred):
+    embeddings = vocabulary(barred=barred)
+    metric, table = metric_and_table(kind, embeddings)
+    mechanism = TEM(epsilon=3.0, metric=metric, calibration="certified")
+    certificate = certify(mechanism, embeddings)
+    rate, cap = certificate.numbers["rate"], certificate.numbers["cap"]
+    assert 1.5 < rate <= 3.0
+    assert 3.0 * 0.99 < certificate.numbers["epsilon"] <= 3.0
+    s = np.minimum(table, cap)
+    logs = np.log(np.exp(-rate * s[:, embeddings.candidates]).sum(axis=1))
+    gaps = np.abs(logs[:, None] - logs[None])
+    exact = rate + np.divide(gaps, s, out=np.zeros_like(s), where=s > 0).max()
+    assert certificate.numbers["epsilon"] == pytest.approx(exact, rel=1e-7)
+    found = PairwiseLoss(embeddings, metric).local(rate, cap)
+    assert found.computed == pytest.approx((rate * s + gaps).max(), rel=1e-7)
+    fitted = mechanism.fit(embeddings, certificate)
+    claim = fitted.guarantee()
+    assert claim.standing is Standing.CERTIFIED
+    assert excess(fitted.channel(), s, claim) <= 0
+    assert verify_scores(fitted).holds
+    repeated = verify(certificate, embeddings, mechanism=None if kind == "rank" else mechanism)
+    assert repeated.numbers == certificate.numbers
+    if kind != "rank":
+        with pytest.raises(CertificateError, match="pass the mechanism itself"):
+            verify(certificate, embeddings)
+
+
+def test_losses_of_pairs_agree_with_those_of_coordinates():
+    class Own(PairwiseMetric):
+        name = "euclidean, as a function"
+        distance_error = 1e-12
+
+        def between(self, a, b):
+            return np.sqrt(np.square(np.asarray(a, dtype=np.float64)[:, None] - b[None]).sum(axis=2))
+
+    embeddings = vocabulary(barred=10)
+    known = LossComputation(DistinctVectors.of(embeddings, Euclidean()))
+    done = []
+    found = PairwiseLoss(embeddings, Own(), progress=done.append)
+    for rate, cap in [(0.5, math.inf), (2.0, 3.0), (9.0, 1.0)]:
+        assert found.metric(rate, cap).computed == pytest.approx(known.metric(rate, cap).computed, rel=1e-8)
+        assert found.local(rate, 3.0).computed == pytest.approx(known.local(rate, 3.0).computed, rel=1e-8)
+    assert sum(done) == 6 * 50 * (50 + 40)
+    for bad in ({"rate": 0.0}, {"rate": 1.0, "cap": 0.0}):
+        with pytest.raises(ParameterError, match=r"must be in \(0, inf"):
+            found.metric(**bad)
+
+
+CHECKED = {0.5: (0.911, 0.017, 0.179, 0.804), 1.0: (1.525, 0.244, 0.457, 0.299),
+           1.5: (1.931, 0.588, 0.362, 0.050), 2.0: (2.297, 0.776, 0.216, 0.008)}  # fmt: skip
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_certified_epsilon_and_shares_of_the_rank_metric_on_glove():
+    """Certified epsilon, share of the word itself, one of its 100 nearest, other: 6 000 words, k = 100."""
+    folder = os.environ.get("WORDVEIL_DATA", str(Path(__file__).parents[3] / "shared" / "data"))
+    path = Path(folder) / "embeddings" / "glove.6B.50d.top100k.npz"
+    if not path.exists():
+        pytest.skip("the shared GloVe vectors are absent")
+    with np.load(path) as archive:
+        rows = archive["vectors"][:6000]
+    embeddings = Embeddings.from_arrays([f"w{i}" for i in range(6000)], rows, candidate_rule="all")
+    bound = NeighbourRank(k=100).bind(embeddings.vectors, embeddings.header.checksum)
+    wide = rows.astype(np.float64)
+    norms = np.einsum("ij,ij->i", wide, wide)
+    near = np.argsort(norms[None] - 2 * wide @ wide.T, axis=1)  # the word itself is first, or nearly so
+    others = np.array([row[row != i][:100] for i, row in enumerate(near)])
+    losses = PairwiseLoss(embeddings, bound)
+    for rate, (epsilon, own, close, other) in CHECKED.items():
+        found = losses.metric(rate)
+        assert found.computed == pytest.approx(epsilon, abs=6e-4)
+        channel = TEM(epsilon=2 * rate, gamma=float(bound.table.matrix.max()), metric=bound).fit(embeddings).channel()
+        shares = [np.diagonal(channel).mean(), np.take_along_axis(channel, others, axis=1).sum(axis=1).mean()]
+        assert [*shares, 1 - sum(shares)] == pytest.approx([own, close, other], abs=6e-4)
