@@ -17,6 +17,7 @@ __all__ = ["build_app", "main"]
 
 COMMANDS: dict[str, str] = {
     "sanitize": "Sanitize text files, tables, a directory or standard input.",
+    "release": "Release an array of vectors, rounded to a public grid.",
     "vocabulary": "Import, inspect and query vocabularies.",
     "mechanisms": "List mechanisms with promise, standing and paper.",
     "explain": "Explain a guarantee in plain words, with worked word pairs.",
