@@ -1,0 +1,78 @@
+"""What mechanisms say beyond their guarantee: plain advice with computed numbers, printed by `explain`."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from typer.testing import CliRunner
+
+from wordveil import NADP, ClippedGaussian, Decoded, Embeddings, Jaccard, MultivariateLaplace, TruncatedLaplace
+from wordveil.cli.main import build_app
+from wordveil.explanations import explain
+from wordveil.mechanisms.truncated_law import noise_deviation
+
+
+def vocabulary(v=30, d=3):
+    rows = np.random.default_rng(5).normal(size=(v, d)).astype(np.float32)
+    return Embeddings.from_arrays([f"w{i}" for i in range(v)], rows, candidate_rule="all")
+
+
+@pytest.mark.parametrize(("alpha", "half_width"), [(0.7, 3.0), (1e-3, 2.0), (5.0, 40.0)])
+def test_noise_deviation_is_that_of_the_density(alpha, half_width):
+    mass, _ = quad(lambda x: math.exp(-alpha * x), 0, half_width)
+    square, _ = quad(lambda x: x * x * math.exp(-alpha * x), 0, half_width)
+    assert noise_deviation(alpha, half_width) == pytest.approx(math.sqrt(square / mass), rel=1e-6)
+
+
+def test_the_corrected_truncated_laplace_says_that_it_gains_nothing():
+    advice = TruncatedLaplace(epsilon=1.0, delta=1e-5).for_dimensions(300).advice()
+    assert advice.startswith("No gain over the plain clipped Laplace, and a delta on top")
+    own, plain, gaussian = (
+        float(re.search(pattern, advice)[1])
+        for pattern in (r"deviation ([\d.]+)", r"clipped-laplace ([\d.]+) with", r"clipped-gaussian ([\d.]+)\.")
+    )
+    assert (own, plain, gaussian) == pytest.approx((48.957, 48.990, 7.461), abs=1.1e-3)
+    assert "Use clipped-gaussian here" in advice
+
+
+@pytest.mark.parametrize(("dimensions", "use"), [(1, "laplace"), (3, "laplace"), (50, "gaussian"), (768, "gaussian")])
+def test_it_recommends_what_has_less_noise(dimensions, use):
+    assert f"Use clipped-{use} here" in TruncatedLaplace(epsilon=1.0).for_dimensions(dimensions).advice()
+
+
+def test_a_real_gain_is_not_called_none():
+    advice = TruncatedLaplace(epsilon=1.0, delta=0.4).for_dimensions(2).advice()
+    assert advice.startswith("A gain of at most ")
+
+
+def test_refuted_calibrations_say_what_to_use_instead():
+    published = TruncatedLaplace(epsilon=0.1, delta=4.0**-300, calibration="published", allow_refuted=True)
+    assert "clipped-gaussian" in published.for_dimensions(300).advice()
+    classical = ClippedGaussian(epsilon=30.0, calibration="classical", allow_refuted=True)
+    assert "analytic" in classical.for_dimensions(3).advice()
+    assert ClippedGaussian(epsilon=30.0).for_dimensions(3).advice() == ""
+    assert "No epsilon repairs it" in Jaccard(epsilon=1.0, allow_refuted=True).fit(vocabulary()).advice()
+
+
+def test_nadp_counts_the_pairs_it_promises_anything_for():
+    fitted = NADP(epsilon=4.0).fit(vocabulary())
+    assert fitted.advice().startswith(f"Of 435 pairs of words, {len(fitted.graph.edges)} are adjacent")
+
+
+def test_advice_reaches_the_explanation_through_a_decoder():
+    words = vocabulary()
+    fitted = Decoded(mechanism=TruncatedLaplace(epsilon=1.0)).fit(words)
+    text = str(explain(words, fitted.guarantee(), advice=fitted.advice()))
+    assert text.splitlines()[-1] == f"Advice: {fitted.advice()}"
+    assert "Advice" not in str(explain(words, fitted.guarantee()))
+    assert Decoded(mechanism=MultivariateLaplace(epsilon=1.0)).fit(words).advice() == ""
+
+
+def test_the_command_prints_it():
+    result = CliRunner().invoke(build_app(), ["explain", "--mechanism", "truncated-laplace", "--epsilon", "1"])
+    assert result.exit_code == 0
+    assert "Advice: No gain over the plain clipped Laplace" in result.stdout
