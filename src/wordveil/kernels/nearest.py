@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
+from wordveil.kernels.compiled.library import NUMPY, engine_name
+from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.threads import map_chunks
 
 __all__ = ["NearestWords"]
@@ -36,11 +38,24 @@ class NearestWords:
     Args:
         vectors: All vectors, float32, shape (v, d).
         outputs: Ids searched, int32, sorted ascending, at least one.
+
+    Attributes:
+        engine: What screens: "numpy", or a compiled kernel's name. The answers are the same.
     """
 
     def __init__(self, vectors: Float32Array, outputs: IdArray) -> None:
         self._vectors = vectors
         self.outputs = outputs
+        self.engine = engine_name()
+        self._compiled: CompiledScreen | None = None
+        if self.engine != NUMPY:
+            whole = np.ascontiguousarray(vectors, dtype=np.float32)
+            with np.errstate(over="ignore", invalid="ignore"):  # such words are answered for by the float64 path
+                self._compiled = CompiledScreen(
+                    engine=self.engine, vectors=whole, outputs=np.ascontiguousarray(outputs, dtype=np.int32)
+                )
+            self._largest = self._compiled.largest + float(np.linalg.norm(self._compiled.centre))
+            return
         self._tiles, self._words = self._pack(vectors, outputs)
         norms = self._words[-1].astype(np.float64)
         self._largest_half = float(norms.max())
@@ -116,6 +131,8 @@ class NearestWords:
         norms = np.linalg.norm(rows, axis=1)
         if max(norms.max(), self._largest) > LARGEST_NORM:
             return self._direct(rows, k)
+        if self._compiled is not None:
+            return self._decide(rows, *self._compiled.candidates(rows, k), k)
         left = np.zeros((ROWS, rows.shape[1] + 1), dtype=np.float32)
         left[: len(rows), :-1] = rows
         left[:, -1] = -1.0

@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
+from wordveil.kernels.compiled.library import NUMPY, engine_name
+from wordveil.kernels.compiled.selection_rows import MOST_COLUMNS, MOST_K, CompiledRows
 from wordveil.kernels.row_cache import RowCache
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics import Metric
@@ -71,6 +73,10 @@ class SelectionRows:
         rate: Rate of the exponential, 1/distance, > 0.
         cap: Distances are clipped here, in (0, inf]; the score min(dist, cap) is again a metric.
         base: Base measure b over `outputs`, non-negative, or None for 1.
+
+    Attributes:
+        engine: What computes the weights: "numpy", or a compiled kernel's name. Weights of different engines agree
+            within `arithmetic_slack`; the words drawn can differ.
     """
 
     def __init__(
@@ -95,6 +101,8 @@ class SelectionRows:
         self._base = None if base is None else self._pack_base(base)
         self._weight_type = np.float32 if metric.is_norm else np.float64
         self._cache: RowCache | None = None
+        fits = metric.is_norm and self._right.shape[1] <= MOST_K and self.width <= MOST_COLUMNS
+        self.engine = engine_name() if fits else NUMPY
         output_canonical = canonical[outputs]
         self._by_canonical = np.argsort(output_canonical, kind="stable")
         self._sorted_canonical = output_canonical[self._by_canonical]
@@ -187,8 +195,17 @@ class SelectionRows:
         tile[:, self._edges[block + 1] - self._edges[block] :] = 0.0
         return tile
 
+    @property
+    def _compiled(self) -> CompiledRows | None:
+        if self.engine == NUMPY:
+            return None
+        right, edges, base = self._right, self._edges, self._base
+        return CompiledRows(engine=self.engine, right=right, edges=edges, base=base, rate=self.rate, cap=self.cap)
+
     def masses(self, ids: IdArray) -> Float32Array:
         """Return the mass of every output block for each canonical input, shape (n, blocks)."""
+        if self._compiled is not None:
+            return self._compiled.masses(self._left(ids, len(ids)), self._twins(ids))
         answer = np.empty((len(ids), self.blocks), dtype=np.float32)
         tiles, sums = self._tiles(ROWS), np.empty((ROWS, self.blocks))
         for start in range(0, len(ids), ROWS):
@@ -207,8 +224,9 @@ class SelectionRows:
         for start in range(0, len(ids), ROWS):
             chunk = ids[start : start + ROWS]
             left, twins = self._left(chunk, ROWS), self._twins(chunk)
+            whole = None if self._compiled is None else self._compiled.tiles(left[: len(chunk)], twins)
             for block in range(self.blocks):
-                tile = self._weight_tile(left, block, twins, tiles)
+                tile = self._weight_tile(left, block, twins, tiles) if whole is None else whole[:, block]
                 low, high = self._edges[block], self._edges[block + 1]
                 out[start : start + len(chunk), low:high] = tile[: len(chunk), : high - low]
         return out
@@ -291,6 +309,13 @@ class SelectionRows:
         key = block_of * len(inputs) + row_of
         order = np.argsort(key, kind="stable")
         pairs, first, counts = np.unique(key[order], return_index=True, return_counts=True)
+        if self._compiled is not None:
+            blocks, rows = np.divmod(pairs, len(inputs))
+            left, twins, starts = self._left(inputs, len(inputs)), self._twins(inputs), np.append(first, len(order))
+            units = np.array([self._inner_unit(block) for block in range(self.blocks)])
+            columns = self._compiled.draw(left, twins, (rows, blocks), starts, units, words[order])
+            positions[order] = self._edges[block_of[order]] + columns
+            return positions
         block_start = np.searchsorted(pairs, np.arange(self.blocks + 1) * len(inputs))
         tiles = self._tiles(DRAW_ROWS)
         left, twin_rows, twin_columns = self._left(inputs, len(inputs)), *self._twins(inputs)

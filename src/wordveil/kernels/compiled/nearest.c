@@ -1,0 +1,248 @@
+/* Screening for the nearest words: scores q.y - |y|^2/2 in bfloat16 or float32, of which only maxima are kept, and
+   the words that can be nearest, picked out by float64 direct differences. Python states and adds the error bounds.
+
+   Words come in tiles of 16 columns; GROUP tiles share 16 maxima, so that maximum (g, lane) is over the words
+   (g * GROUP + t) * 16 + lane. The words' factor is laid out as the products read it: for each tile, for each run of
+   PAIR rows, 16 columns of PAIR numbers. Query rows are padded to a multiple of 32. */
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512BF16__)
+#include <immintrin.h>
+typedef uint16_t number;
+#define PAIR 2
+#else
+typedef float number;
+#define PAIR 1
+#endif
+#if defined(__AMX_BF16__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#define LANES 16
+#define GROUP 32
+#define SIDE 32 /* rows of queries, and columns of words, taken together */
+
+int wordveil_pair(void) { return PAIR; }
+
+/* Ask the system for the tile registers; 0 on success. */
+int wordveil_prepare(void) {
+#if defined(__AMX_BF16__)
+    return syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* XTILEDATA */) == 0 ? 0 : 1;
+#else
+    return 0;
+#endif
+}
+
+#if defined(__AMX_BF16__)
+
+typedef struct {
+    uint8_t palette, start, unused[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+} configuration;
+
+static void begin(void) {
+    configuration c __attribute__((aligned(64)));
+    memset(&c, 0, sizeof c);
+    c.palette = 1;
+    for (int i = 0; i < 8; i++) c.bytes[i] = 64, c.rows[i] = 16;
+    _tile_loadconfig(&c);
+}
+static void end(void) { _tile_release(); }
+
+/* Raise the running maxima of 32 queries by the scores of two tiles of words. */
+static inline void scores(const number *left, const number *right, int64_t k, float best[SIDE][LANES]) {
+    float out[4][LANES][LANES] __attribute__((aligned(64)));
+    const number *next = right + k * LANES;
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (int64_t i = 0; i < k; i += 32) {
+        _tile_loadd(4, left + i, k * sizeof *left);
+        _tile_loadd(5, left + LANES * k + i, k * sizeof *left);
+        _tile_loadd(6, right + i * LANES, 64);
+        _tile_loadd(7, next + i * LANES, 64);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_stored(0, out[0], 64);
+    _tile_stored(1, out[1], 64);
+    _tile_stored(2, out[2], 64);
+    _tile_stored(3, out[3], 64);
+    for (int r = 0; r < SIDE; r++) {
+        const __m512 a = _mm512_load_ps(out[r / 16 * 2][r % 16]), b = _mm512_load_ps(out[r / 16 * 2 + 1][r % 16]);
+        _mm512_store_ps(best[r], _mm512_max_ps(_mm512_load_ps(best[r]), _mm512_max_ps(a, b)));
+    }
+}
+
+#else
+
+static void begin(void) {}
+static void end(void) {}
+
+#ifdef __AVX512F__
+#define BYTES 64
+#define TALL 8
+#else
+#define BYTES 32
+#define TALL 2
+#endif
+#define PARTS (2 * 64 / BYTES)
+#define WIDTH (BYTES / 4)
+
+typedef float lanes __attribute__((vector_size(BYTES), aligned(4)));
+
+/* Raise the running maxima of 32 queries by the scores of two tiles of words. */
+static inline void scores(const number *left, const number *right, int64_t k, float best[SIDE][LANES]) {
+    for (int row = 0; row < SIDE; row += TALL) {
+        lanes sum[TALL][PARTS];
+        memset(sum, 0, sizeof sum);
+        const number *rows = left + row * k;
+        for (int64_t i = 0; i < k; i += PAIR) {
+#if PAIR == 2
+            for (int p = 0; p < PARTS; p++) {
+                const __m512bh column = (__m512bh)_mm512_loadu_si512(right + (p * k + i) * LANES);
+                for (int r = 0; r < TALL; r++) {
+                    int32_t pair;
+                    memcpy(&pair, rows + r * k + i, sizeof pair);
+                    sum[r][p] = _mm512_dpbf16_ps(sum[r][p], (__m512bh)_mm512_set1_epi32(pair), column);
+                }
+            }
+#else
+            lanes column[PARTS];
+            for (int p = 0; p < PARTS; p++)
+                column[p] = *(const lanes *)(right + (p * WIDTH / LANES * k + i) * LANES + p * WIDTH % LANES);
+            for (int r = 0; r < TALL; r++)
+                for (int p = 0; p < PARTS; p++) sum[r][p] += rows[r * k + i] * column[p];
+#endif
+        }
+        for (int r = 0; r < TALL; r++) {
+            float out[PARTS * WIDTH];
+            memcpy(out, sum[r], sizeof out);
+            float *to = best[row + r];
+            for (int c = 0; c < LANES; c++) {
+                const float larger = out[c] > out[c + LANES] ? out[c] : out[c + LANES];
+                to[c] = larger > to[c] ? larger : to[c];
+            }
+        }
+    }
+}
+
+#endif
+
+/* Maxima of n queries (a multiple of 32) over every group: out (n, groups * 16). k is a multiple of 32. */
+void wordveil_screen(const number *left, int64_t n, const number *right, int64_t k, int64_t groups, float *out) {
+    float best[SIDE][LANES] __attribute__((aligned(64)));
+    begin();
+    for (int64_t g = 0; g < groups; g++) {
+        const number *words = right + g * GROUP * LANES * k;
+        for (int64_t row = 0; row < n; row += SIDE) {
+            for (int r = 0; r < SIDE; r++)
+                for (int c = 0; c < LANES; c++) best[r][c] = -3.4e38f;
+            for (int t = 0; t < GROUP; t += 2) scores(left + row * k, words + t * LANES * k, k, best);
+            for (int r = 0; r < SIDE; r++)
+                memcpy(out + ((row + r) * groups + g) * LANES, best[r], sizeof best[r]);
+        }
+    }
+    end();
+}
+
+typedef struct {
+    const float *vectors;                 /* all words, (v, d) */
+    const int32_t *outputs;               /* ids searched, ascending */
+    const double *length, *residue, *own; /* of each maximum's words, for `bound` */
+    int64_t d, count, maxima;             /* dimensions, ids searched, maxima of a row */
+} table;
+
+/* How far maximum i of a query may lie from the exact one: scale[0] length + scale[1] residue + own. */
+static inline double bound(const table *t, const double *scale, int64_t i) {
+    return scale[0] * t->length[i] + scale[1] * t->residue[i] + t->own[i];
+}
+
+/* A score that the nearest word certainly reaches, for each query: the largest maximum less its bound. */
+void wordveil_floor(const table *t, int64_t n, const float *maxima, const double *scales, double *floors) {
+    for (int64_t r = 0; r < n; r++) {
+        const float *row = maxima + r * t->maxima;
+        double best[8];
+        for (int j = 0; j < 8; j++) best[j] = -1e308;
+        for (int64_t i = 0; i < t->maxima; i += 8) /* maxima come in sixteens */
+            for (int j = 0; j < 8; j++) {
+                const double low = (double)row[i + j] - bound(t, scales + 2 * r, i + j);
+                best[j] = low > best[j] ? low : best[j];
+            }
+        for (int j = 1; j < 8; j++) best[0] = best[j] > best[0] ? best[j] : best[0];
+        floors[r] = best[0];
+    }
+}
+
+static double squared_distance(const double *query, const float *word, int64_t d) {
+    double sums[8] = {0}, rest = 0;
+    int64_t i = 0;
+    for (; i + 8 <= d; i += 8)
+        for (int j = 0; j < 8; j++) {
+            const double difference = query[i + j] - (double)word[i + j];
+            sums[j] += difference * difference;
+        }
+    for (; i < d; i++) rest += (query[i] - (double)word[i]) * (query[i] - (double)word[i]);
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])) + rest;
+}
+
+/* Keep, of candidates [first, end), those within rounding of the nearest; of equal vectors the first id only. */
+static int64_t nearest_only(const table *t, int64_t *column, double *distance, int64_t first, int64_t end,
+                            double rounding) {
+    double least = 1e308;
+    for (int64_t i = first; i < end; i++) least = distance[i] < least ? distance[i] : least;
+    int64_t kept = first;
+    for (int64_t i = first; i < end; i++) {
+        if (distance[i] > least * (1 + rounding)) continue;
+        const size_t bytes = (size_t)t->d * sizeof(float);
+        int64_t same = first;
+        while (same < kept && same < first + 16 &&
+               memcmp(t->vectors + t->outputs[column[same]] * t->d, t->vectors + t->outputs[column[i]] * t->d, bytes))
+            same++;
+        if (same < kept && same < first + 16) {
+            if (column[i] < column[same]) column[same] = column[i];
+        } else
+            distance[kept] = distance[i], column[kept++] = column[i];
+    }
+    return kept;
+}
+
+/* Candidates of queries [from, n): every word whose squared distance is at most limit[r], among groups whose maximum
+   plus bound reaches floors[r]. With `one`, only those within `rounding` of the nearest. Stops before a row that may
+   not fit into `room`; returns the first row not done. ends[r]: end of row r's candidates. */
+int64_t wordveil_candidates(const table *t, int64_t from, int64_t n, const double *queries, const float *maxima,
+                            const double *scales, const double *floors, const double *limit, double rounding, int one,
+                            int64_t room, int64_t *column, double *distance, int64_t *ends) {
+    int64_t end = 0;
+    for (int64_t r = from; r < n; r++) {
+        const float *row = maxima + r * t->maxima;
+        const int64_t first = end;
+        for (int64_t chunk = 0; chunk < t->maxima; chunk += LANES) {
+            int any = 0;
+            for (int j = 0; j < LANES; j++)
+                any |= (double)row[chunk + j] + bound(t, scales + 2 * r, chunk + j) >= floors[r];
+            if (!any) continue;
+            for (int j = 0; j < LANES; j++) {
+                if ((double)row[chunk + j] + bound(t, scales + 2 * r, chunk + j) < floors[r]) continue;
+                if (end + GROUP > room) return r;
+                for (int g = 0; g < GROUP; g++) {
+                    const int64_t word = (chunk / LANES * GROUP + g) * LANES + j;
+                    if (word >= t->count) break;
+                    const float *vector = t->vectors + (int64_t)t->outputs[word] * t->d;
+                    const double squared = squared_distance(queries + r * t->d, vector, t->d);
+                    if (squared <= limit[r]) column[end] = word, distance[end++] = squared;
+                }
+            }
+        }
+        if (one) end = nearest_only(t, column, distance, first, end, rounding);
+        ends[r] = end;
+    }
+    return n;
+}
