@@ -13,7 +13,7 @@ from figure_values import Figure, Series
 __all__ = ["draw"]
 
 STYLES: dict[str, dict[str, Any]] = {
-    "claimed": {"color": "#222222", "linestyle": "-", "marker": "_"},
+    "claimed": {"color": "#9a9a9a", "linestyle": "-", "linewidth": 3},
     "certified": {"color": "#1f6fb4", "linestyle": "--", "marker": "o", "markersize": 3.5},
     "textbook": {"color": "#7aa6cf", "linestyle": ":", "marker": "x", "markersize": 4},
     "audited": {"color": "#d9730d", "linestyle": ":", "marker": "^", "markersize": 7},
@@ -59,7 +59,8 @@ def _add(axes: Any, series: Series, earlier: int) -> None:
     style = dict(STYLES[series.kind])
     if series.line:
         dashes = DASHES[earlier % len(DASHES)] if series.kind == "certified" else style["linestyle"]
-        axes.plot(series.x, series.y, color=style["color"], linestyle=dashes, label=series.label)
+        width = style.get("linewidth", 1.5)  # a broad claim stays visible under a certified line that equals it
+        axes.plot(series.x, series.y, color=style["color"], linestyle=dashes, linewidth=width, label=series.label)
         return
     if series.kind == "audited":
         style["marker"] = MARKERS[earlier % len(MARKERS)]
@@ -68,5 +69,5 @@ def _add(axes: Any, series: Series, earlier: int) -> None:
     for x, y, note in zip(series.x, series.y, series.notes, strict=False):
         if series.kind == "refuted":
             axes.annotate(
-                note, (x, y), textcoords="offset points", xytext=(0, 8), ha="center", fontsize=8, color=style["color"]
+                note, (x, y), textcoords="offset points", xytext=(0, -15), ha="center", fontsize=8, color=style["color"]
             )

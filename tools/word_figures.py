@@ -28,7 +28,6 @@ from wordveil.mechanisms.nadp import NADP
 
 __all__ = ["decoder", "jaccard", "nadp", "selection"]
 
-CENTRES = 15
 DECODED_EPSILON = 20.0
 
 
@@ -130,7 +129,8 @@ def selection(mechanism: type[Any], table: Embeddings, sampling: Sampling) -> Fi
     pick = np.argsort(distance[i, j], kind="stable")[:: max(1, len(i) // 60)]
     i, j = i[pick], j[pick]
     apart = [float(t) for t in distance[i, j]]
-    chosen = [int(p) for p in np.linspace(0, len(i) - 1, 5).round()]
+    wanted = np.linspace(min(apart), max(apart), 5)
+    chosen = [int(np.abs(np.array(apart) - t).argmin()) for t in wanted]
     cases = [
         (
             apart[p],
