@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.stats import t as student
 
+from wordveil.arrays import Float64Array
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.evaluation.subjects import Subject
@@ -107,7 +108,7 @@ class Task(ABC):
         """Return one number per score with noise from this source; the caller gives a new source to every run."""
 
 
-def summarise(values: Sequence[float]) -> Summary:
+def summarise(values: Sequence[float] | Float64Array) -> Summary:
     """Return mean, standard error and the 95 % interval of Student's t of some runs.
 
     Args:

@@ -71,6 +71,8 @@ def bag_of_words(tokens: IdArray, corpus: Corpus, v: int) -> csr_array:
     owner = np.repeat(np.arange(len(corpus)), np.diff(corpus.offsets))[known]
     counts = csr_array((np.ones(int(known.sum())), (owner, tokens[known])), shape=(len(corpus), v))
     counts.sum_duplicates()
+    # scikit-learn's stochastic models take 32-bit indices only.
+    counts.indices, counts.indptr = counts.indices.astype(np.int32), counts.indptr.astype(np.int32)
     return counts
 
 
