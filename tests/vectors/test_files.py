@@ -283,3 +283,20 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
         for size in ("small", "large")
     ]
     assert peaks[1] - peaks[0] < 10_000  # kilobytes
+
+
+@pytest.mark.parametrize("n", [0, 53])
+def test_an_interrupt_before_the_renaming_loses_nothing(tmp_path, files, rows, monkeypatch, n):
+    files.write(tmp_path / "in.npy", rows[:n])
+
+    def stopping(self):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("wordveil.vectors.output.RowsOutput.publish", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            go(tmp_path / "in.npy", tmp_path / "out.npy")
+    assert go(tmp_path / "in.npy", tmp_path / "out.npy", resume=True).resumed_rows == n
+    wanted = release_vectors(tmp_path / "in.npy", LAPLACE, source=RandomSource.seeded_for_tests(1)).vectors
+    assert np.array_equal(np.load(tmp_path / "out.npy"), wanted)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy", "out.npy"]

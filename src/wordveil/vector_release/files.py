@@ -190,7 +190,7 @@ class _Run:
             journal.remove()
             raise
         except BaseException:
-            output.abort(keep=journal.records > 0)
+            output.abort(keep=journal.records > 0 or journal.complete)
             raise
 
     def _fingerprint(self) -> dict[str, Any]:
