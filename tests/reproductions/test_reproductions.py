@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.evaluation.conftest import use_world, world, world_data  # noqa: F401 - fixtures
 from typer.testing import CliRunner
 
 from wordveil.certification.noisy_dot_product import closer_probability
@@ -18,8 +19,6 @@ from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.reproductions import curse, nadp
 from wordveil.reproductions.base import Options, as_markdown, write_reproduction
-
-from tests.evaluation.conftest import use_world, world, world_data  # noqa: F401 - fixtures
 
 
 @pytest.fixture
