@@ -68,11 +68,11 @@ class Figure:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Figure:
         """Rebuild a figure from `as_dict` or its JSON."""
-        series = tuple(
-            Series(**{k: tuple(v) if isinstance(v, list | tuple) else v for k, v in s.items()})
-            for s in values["series"]
-        )
-        return cls(**{**values, "series": series})
+        series = []
+        for stored in values["series"]:
+            lists = {key: tuple(stored[key]) for key in ("x", "y", "notes")}
+            series.append(Series(**{**stored, **lists}))
+        return cls(**{**values, "series": tuple(series)})
 
 
 @dataclass(frozen=True, kw_only=True)

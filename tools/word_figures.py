@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,13 +39,11 @@ def nadp(table: Embeddings, sampling: Sampling) -> Figure:
     edges, rows = randomizer.graph.edges, table.vectors.astype(np.float64)
     lengths = np.linalg.norm(rows[edges[:, 0]] - rows[edges[:, 1]], axis=1)
     pairs = edge_pairs(table, randomizer.guarantee(), edges, count=6)
-    audited_too = np.isin(lengths, [pair.distance for pair in pairs])
+    audited_too = np.isin(lengths, [pair.distance or 0.0 for pair in pairs])
     spread = np.argsort(lengths, kind="stable")[:: max(1, len(edges) // 80)]
     order = np.union1d(spread, np.flatnonzero(audited_too))
-    losses = [
-        solve_epsilon(lambda e, s=float(randomizer.sigmas[edges[i, 0]] / lengths[i]): gaussian_log_delta(e, s), DELTA)
-        for i in order
-    ]
+    scales = randomizer.sigmas[edges[order, 0]] / lengths[order]
+    losses = [solve_epsilon(partial(gaussian_log_delta, scale=float(scale)), DELTA) for scale in scales]
     cases = [case(float(p.distance or 0), randomizer, (p.first, p.second), (epsilon, DELTA), sampling) for p in pairs]
     loose = noise_class_pair(table, randomizer.guarantee(), randomizer.sigmas)
     far = [case(float(loose.distance or 0), randomizer, (loose.first, loose.second), (epsilon, DELTA), sampling)]

@@ -54,8 +54,9 @@ class ClippedGaussian(VectorMechanism):
         (3, 300)
         >>> round(randomizer.sigma, 4)
         1.2005
-        >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
-        local DP (proved): between any two inputs, ... at most exp(8), delta 1e-05 ...
+        >>> print(randomizer.guarantee().sentence())
+        local DP (proved): between any two inputs, the probability of any output changes by a factor of at most
+        exp(8), delta 1e-05 (for ideal real noise: float64 rounding is outside the proof); unit: one vector (row)
     """
 
     name: ClassVar[str] = "clipped-gaussian"

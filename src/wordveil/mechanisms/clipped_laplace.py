@@ -44,8 +44,9 @@ class ClippedLaplace(VectorMechanism):
         (3, 4)
         >>> randomizer.scale
         0.5
-        >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
-        local DP (proved): between any two inputs, ... by a factor of at most exp(8) ...
+        >>> print(randomizer.guarantee().sentence())
+        local DP (proved): between any two inputs, the probability of any output changes by a factor of at most exp(8)
+        (for ideal real noise: float64 rounding is outside the proof); unit: one vector (row)
     """
 
     name: ClassVar[str] = "clipped-laplace"

@@ -43,8 +43,9 @@ class MultivariateLaplace(VectorMechanism):
         >>> randomizer = MultivariateLaplace(epsilon=5.0).for_dimensions(50)
         >>> randomizer.release(np.zeros((3, 50)), RandomSource.seeded_for_tests(1)).shape
         (3, 50)
-        >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
-        metric DP (proved): between two inputs at euclidean distance t, ... by a factor of exp(5 * t) ...
+        >>> print(randomizer.guarantee().sentence())
+        metric DP (proved): between two inputs at euclidean distance t, the probability of any output changes by a
+        factor of exp(5 * t) (for ideal real noise: float64 rounding is outside the proof); unit: one vector (row)
     """
 
     name: ClassVar[str] = "laplace"

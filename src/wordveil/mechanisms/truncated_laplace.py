@@ -72,8 +72,11 @@ class TruncatedLaplace(VectorMechanism):
         >>> randomizer = TruncatedLaplace(epsilon=1.0, delta=1e-5).for_dimensions(300)
         >>> randomizer.release(np.ones((3, 300)), RandomSource.seeded_for_tests(1)).shape
         (3, 300)
-        >>> print(randomizer.advice())  # doctest: +ELLIPSIS
-        No gain over the plain clipped Laplace, and a delta on top: ... 48.957, that of clipped-laplace 48.99 ...
+        >>> print(randomizer.advice())
+        No gain over the plain clipped Laplace, and a delta on top: in 300 dimensions the noise of one coordinate has
+        standard deviation 48.957, that of clipped-laplace 48.99 with delta 0, that of the analytic clipped-gaussian
+        7.462. Use clipped-gaussian here; in general clipped-gaussian from 50 dimensions up and clipped-laplace up to
+        5.
         >>> published = TruncatedLaplace(epsilon=0.1, delta=4.0**-300, calibration="published", allow_refuted=True)
         >>> print(published.for_dimensions(300).guarantee().sentence())
         no guarantee (refuted): the published calibration claims delta 2.41e-181 at epsilon 0.1; its exact delta in 300
