@@ -24,6 +24,10 @@ COMMANDS: dict[str, str] = {
     "calibrate": "Find the epsilon at which a typical word stays with a given probability.",
     "certify": "Certify a rate on a vocabulary, or repeat a certificate.",
     "audit": "Find out what a mechanism really promises; exit code 1 where refuted.",
+    "evaluate": "Compare mechanisms at equal promise: utility, attacks and measures in one table.",
+    "reproduce": "Repeat a paper's results beside its own numbers.",
+    "train": "Train a rewriter or a classifier behind the noise (extra: torch).",
+    "rewrite": "Rewrite private text with a trained rewriter (extra: torch).",
     "bench": "Measure tokens per second against this machine's own product rate.",
 }
 """Command -> its line in the overview; `wordveil.cli.NAME` holds a function NAME, or `app` for a group."""
