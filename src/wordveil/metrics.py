@@ -168,7 +168,7 @@ class Precomputed(VocabularyMetric):
     Example:
         >>> matrix = DistanceTable(np.array([[0.0, 1.0], [1.0, 0.0]]))
         >>> Precomputed(label="edit distance", vocabulary="5f2c", table=matrix).name
-        'edit distance of vocabulary 5f2c, matrix 6e9a4ab1f0d5'
+        'edit distance of vocabulary 5f2c, matrix 41aa8c19a6ab'
     """
 
     label: str

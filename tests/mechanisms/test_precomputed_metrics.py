@@ -21,6 +21,7 @@ from wordveil.certification.pairwise_loss import PairwiseLoss
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError, ParameterError
+from wordveil.graphs import rank_metric
 from wordveil.graphs.rank_metric import NeighbourRank, rank_distances, rank_graph
 from wordveil.guarantees import Standing, require_same_promise
 from wordveil.kernels.distance_table import DistanceTable
@@ -310,6 +311,24 @@ def test_disconnected_and_small_and_large_vocabularies():
             NeighbourRank(**bad)
 
 
+def test_ranks_are_computed_once_for_certify_and_fit(monkeypatch):
+    calls = []
+    known = rank_metric.rank_graph
+    monkeypatch.setattr(rank_metric, "rank_graph", lambda *args: calls.append(1) or known(*args))
+    for seed in (11, 12):
+        embeddings = vocabulary(seed)
+        metric = NeighbourRank(k=5)
+        bound = metric.bind(embeddings.vectors, embeddings.header.checksum)
+        assert metric.bind(embeddings.vectors.copy(), embeddings.header.checksum) is bound
+        np.testing.assert_array_equal(bound.table.matrix, rank_distances(known(embeddings.vectors, 5)))
+        mechanism = TEM(epsilon=2.0, metric=metric, calibration="certified")
+        mechanism.fit(embeddings, certify(mechanism, embeddings))
+    assert len(calls) == 2
+    assert NeighbourRank(k=4).bind(embeddings.vectors, embeddings.header.checksum) != bound
+    other = NeighbourRank(k=5).bind(vocabulary(13).vectors, embeddings.header.checksum)
+    assert other.table != bound.table
+
+
 def test_precomputing_above_the_limit_is_refused_with_the_size():
     fitted = TEM(epsilon=1.0, metric=Manhattan()).fit(vocabulary())
     size = precomputed_size(fitted)
@@ -393,6 +412,6 @@ def test_certified_epsilon_and_shares_of_the_rank_metric_on_glove():
     for rate, (epsilon, own, close, other) in CHECKED.items():
         found = losses.metric(rate)
         assert found.computed == pytest.approx(epsilon, abs=6e-4)
-        channel = TEM(epsilon=2 * rate, gamma=float(bound.table.matrix.max()), metric=bound).fit(embeddings).channel()
+        channel = SanText(epsilon=2 * rate, metric=bound).fit(embeddings).channel()
         shares = [np.diagonal(channel).mean(), np.take_along_axis(channel, others, axis=1).sum(axis=1).mean()]
         assert [*shares, 1 - sum(shares)] == pytest.approx([own, close, other], abs=6e-4)
