@@ -48,6 +48,7 @@ def test_the_baseline_solves_what_the_made_up_world_answers(world, use_world):
     assert run(LexiconClassification(cap=40), world, clean)["accuracy"] >= 0.8
     assert run(CentroidClassification(), world, clean)["accuracy"] == 1.0
     assert run(TextClassification(model="svm"), world, clean)["accuracy"] == 1.0
+    assert run(TextClassification(model="fasttext"), world, clean)["accuracy"] == 1.0
     assert run(AttributeInference(folds=3), world, clean)["accuracy"] == 1.0
     assert run(TextOverlap(limit=10), world, clean) == pytest.approx({"meaning": 1, "rouge-1": 1, "bleu": 100})
     assert run(DistanceDistortion(words=10), world, clean) == {
