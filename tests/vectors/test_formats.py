@@ -163,3 +163,18 @@ def test_names_of_files(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((1, 1)))
     with pytest.raises(DataFormatError, match="Leave it out"):
         open_vectors(tmp_path / "x.npy", "a")
+
+
+def test_parquet_is_decoded_one_row_group_at_a_time(tmp_path, files):
+    import pyarrow as pa
+
+    array = np.random.default_rng(0).standard_normal((40_000, 64))  # 20 megabytes in 40 row groups
+    files.write_parquet(tmp_path / "x.parquet", array, group=1000)
+    before = pa.total_allocated_bytes()
+    held = []
+    with open_vectors(tmp_path / "x.parquet") as reader:
+        for block in reader.blocks(0, 500):
+            held.append(pa.total_allocated_bytes() - before)
+            assert len(block) == 500
+    assert len(held) == 80
+    assert max(held) < 5_000_000

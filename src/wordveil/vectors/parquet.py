@@ -73,17 +73,19 @@ class _ParquetReader(VectorReader):
     def _batches(self, start: int, size: int, columns: list[str]) -> Iterator[Any]:
         """Yield record batches from row `start` on, of at most `size` rows."""
         pa, _ = _pyarrow()
-        groups, skipped = list(range(self._file.metadata.num_row_groups)), 0
-        while groups and skipped + self._file.metadata.row_group(groups[0]).num_rows <= start:
-            skipped += self._file.metadata.row_group(groups.pop(0)).num_rows
-        broken = False
-        left = start - skipped
+        left, broken = start, False
         try:
-            for batch in self._file.iter_batches(size, row_groups=groups, columns=columns):
-                cut = min(left, batch.num_rows)
-                left -= cut
-                if cut < batch.num_rows:
-                    yield batch.slice(cut)
+            for group in range(self._file.metadata.num_row_groups):
+                rows = self._file.metadata.row_group(group).num_rows
+                if rows <= left:
+                    left -= rows
+                    continue
+                # One row group at a time: asked for several, pyarrow decodes lists of all of them before the first.
+                for batch in self._file.iter_batches(size, row_groups=[group], columns=columns):
+                    cut = min(left, batch.num_rows)
+                    left -= cut
+                    if cut < batch.num_rows:
+                        yield batch.slice(cut)
         except (pa.ArrowException, OSError):
             broken = True
         if broken:
