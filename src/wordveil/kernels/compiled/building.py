@@ -25,7 +25,6 @@ WIDE = ("-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma", "-mprefe
 LEVELS: dict[str, tuple[str, ...]] = {
     "avx2": ("-mavx2", "-mfma"),
     "avx512": WIDE,
-    "bf16": (*WIDE, "-mavx512bf16"),
     "amx": (*WIDE, "-mavx512bf16", "-mamx-tile", "-mamx-bf16"),
 }
 """Instruction set -> compiler flags, in the order of the bits that processor.c returns."""

@@ -8,17 +8,15 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__AVX512BF16__)
+#if defined(__AMX_BF16__)
 #include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 typedef uint16_t number;
 #define PAIR 2
 #else
 typedef float number;
 #define PAIR 1
-#endif
-#if defined(__AMX_BF16__)
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 #define LANES 16
@@ -77,7 +75,7 @@ static inline void scores(const number *left, const number *right, int64_t k, fl
     _tile_stored(3, out[3], 64);
     for (int r = 0; r < SIDE; r++) {
         const __m512 a = _mm512_load_ps(out[r / 16 * 2][r % 16]), b = _mm512_load_ps(out[r / 16 * 2 + 1][r % 16]);
-        _mm512_store_ps(best[r], _mm512_max_ps(_mm512_load_ps(best[r]), _mm512_max_ps(a, b)));
+        _mm512_storeu_ps(best[r], _mm512_max_ps(_mm512_loadu_ps(best[r]), _mm512_max_ps(a, b)));
     }
 }
 
@@ -102,29 +100,21 @@ typedef float lanes __attribute__((vector_size(BYTES), aligned(4)));
 static inline void scores(const number *left, const number *right, int64_t k, float best[SIDE][LANES]) {
     for (int row = 0; row < SIDE; row += TALL) {
         lanes sum[TALL][PARTS];
-        memset(sum, 0, sizeof sum);
+        for (int r = 0; r < TALL; r++)
+            for (int p = 0; p < PARTS; p++) sum[r][p] = (lanes){0};
         const number *rows = left + row * k;
-        for (int64_t i = 0; i < k; i += PAIR) {
-#if PAIR == 2
-            for (int p = 0; p < PARTS; p++) {
-                const __m512bh column = (__m512bh)_mm512_loadu_si512(right + (p * k + i) * LANES);
-                for (int r = 0; r < TALL; r++) {
-                    int32_t pair;
-                    memcpy(&pair, rows + r * k + i, sizeof pair);
-                    sum[r][p] = _mm512_dpbf16_ps(sum[r][p], (__m512bh)_mm512_set1_epi32(pair), column);
-                }
-            }
-#else
+        for (int64_t i = 0; i < k; i++) {
             lanes column[PARTS];
             for (int p = 0; p < PARTS; p++)
                 column[p] = *(const lanes *)(right + (p * WIDTH / LANES * k + i) * LANES + p * WIDTH % LANES);
             for (int r = 0; r < TALL; r++)
                 for (int p = 0; p < PARTS; p++) sum[r][p] += rows[r * k + i] * column[p];
-#endif
         }
+        float raw[TALL][PARTS * WIDTH];
+        for (int r = 0; r < TALL; r++)
+            for (int p = 0; p < PARTS; p++) *(lanes *)(raw[r] + p * WIDTH) = sum[r][p];
         for (int r = 0; r < TALL; r++) {
-            float out[PARTS * WIDTH];
-            memcpy(out, sum[r], sizeof out);
+            const float *out = raw[r];
             float *to = best[row + r];
             for (int c = 0; c < LANES; c++) {
                 const float larger = out[c] > out[c + LANES] ? out[c] : out[c + LANES];
@@ -136,28 +126,11 @@ static inline void scores(const number *left, const number *right, int64_t k, fl
 
 #endif
 
-/* Maxima of n queries (a multiple of 32) over every group: out (n, groups * 16). k is a multiple of 32. */
-void wordveil_screen(const number *left, int64_t n, const number *right, int64_t k, int64_t groups, float *out) {
-    float best[SIDE][LANES] __attribute__((aligned(64)));
-    begin();
-    for (int64_t g = 0; g < groups; g++) {
-        const number *words = right + g * GROUP * LANES * k;
-        for (int64_t row = 0; row < n; row += SIDE) {
-            for (int r = 0; r < SIDE; r++)
-                for (int c = 0; c < LANES; c++) best[r][c] = -3.4e38f;
-            for (int t = 0; t < GROUP; t += 2) scores(left + row * k, words + t * LANES * k, k, best);
-            for (int r = 0; r < SIDE; r++)
-                memcpy(out + ((row + r) * groups + g) * LANES, best[r], sizeof best[r]);
-        }
-    }
-    end();
-}
-
 typedef struct {
     const float *vectors;                 /* all words, (v, d) */
     const int32_t *outputs;               /* ids searched, ascending */
     const double *length, *residue, *own; /* of each maximum's words, for `bound` */
-    int64_t d, count, maxima;             /* dimensions, ids searched, maxima of a row */
+    int64_t d, count, groups;             /* dimensions, ids searched, groups of 16 maxima */
 } table;
 
 /* How far maximum i of a query may lie from the exact one: scale[0] length + scale[1] residue + own. */
@@ -165,20 +138,48 @@ static inline double bound(const table *t, const double *scale, int64_t i) {
     return scale[0] * t->length[i] + scale[1] * t->residue[i] + t->own[i];
 }
 
-/* A score that the nearest word certainly reaches, for each query: the largest maximum less its bound. */
-void wordveil_floor(const table *t, int64_t n, const float *maxima, const double *scales, double *floors) {
-    for (int64_t r = 0; r < n; r++) {
-        const float *row = maxima + r * t->maxima;
-        double best[8];
-        for (int j = 0; j < 8; j++) best[j] = -1e308;
-        for (int64_t i = 0; i < t->maxima; i += 8) /* maxima come in sixteens */
-            for (int j = 0; j < 8; j++) {
-                const double low = (double)row[i + j] - bound(t, scales + 2 * r, i + j);
-                best[j] = low > best[j] ? low : best[j];
-            }
-        for (int j = 1; j < 8; j++) best[0] = best[j] > best[0] ? best[j] : best[0];
-        floors[r] = best[0];
+/* Maxima of n queries (a multiple of 32) over every group, out (groups, n, 16), and for each query and lane the
+   largest maximum less its bound, floors (n, 16), which some word certainly reaches. */
+void wordveil_screen(const table *t, const number *left, int64_t n, const number *right, int64_t k,
+                     const double *scales, float *out, double *floors) {
+    begin();
+    for (int64_t i = 0; i < n * LANES; i++) floors[i] = -1e308;
+    for (int64_t g = 0; g < t->groups; g++) {
+        const number *words = right + g * GROUP * LANES * k;
+        for (int64_t row = 0; row < n; row += SIDE) {
+            float(*best)[LANES] = (float(*)[LANES])(out + (g * n + row) * LANES);
+            for (int r = 0; r < SIDE; r++)
+                for (int c = 0; c < LANES; c++) best[r][c] = -3.4e38f;
+            for (int i = 0; i < GROUP; i += 2) scores(left + row * k, words + i * LANES * k, k, best);
+            for (int r = 0; r < SIDE; r++)
+                for (int c = 0; c < LANES; c++) {
+                    const double low = (double)best[r][c] - bound(t, scales + 2 * (row + r), g * LANES + c);
+                    double *floor = floors + (row + r) * LANES + c;
+                    *floor = low > *floor ? low : *floor;
+                }
+        }
     }
+    end();
+}
+
+/* Maxima that, with their bound, reach their query's floor: (query, maximum) in hits, at most `room` pairs.
+   Returns their number, or -1 if they do not fit. */
+int64_t wordveil_hits(const table *t, int64_t n, int64_t padded, const float *maxima, const double *scales,
+                      const double *floors, int64_t room, int64_t *query, int64_t *maximum) {
+    int64_t found = 0;
+    for (int64_t g = 0; g < t->groups; g++)
+        for (int64_t r = 0; r < n; r++) {
+            const float *row = maxima + (g * padded + r) * LANES;
+            int any = 0;
+            for (int c = 0; c < LANES; c++)
+                any |= (double)row[c] + bound(t, scales + 2 * r, g * LANES + c) >= floors[r];
+            if (!any) continue;
+            if (found + LANES > room) return -1;
+            for (int c = 0; c < LANES; c++)
+                if ((double)row[c] + bound(t, scales + 2 * r, g * LANES + c) >= floors[r])
+                    query[found] = r, maximum[found++] = g * LANES + c;
+        }
+    return found;
 }
 
 static double squared_distance(const double *query, const float *word, int64_t d) {
@@ -214,33 +215,24 @@ static int64_t nearest_only(const table *t, int64_t *column, double *distance, i
     return kept;
 }
 
-/* Candidates of queries [from, n): every word whose squared distance is at most limit[r], among groups whose maximum
-   plus bound reaches floors[r]. With `one`, only those within `rounding` of the nearest. Stops before a row that may
-   not fit into `room`; returns the first row not done. ends[r]: end of row r's candidates. */
-int64_t wordveil_candidates(const table *t, int64_t from, int64_t n, const double *queries, const float *maxima,
-                            const double *scales, const double *floors, const double *limit, double rounding, int one,
-                            int64_t room, int64_t *column, double *distance, int64_t *ends) {
+/* Candidates of queries [from, n): every word, among those of the query's maxima, whose squared distance is at most
+   limit[r]; with `one`, only those within `rounding` of the nearest. Query r has maxima hit[start[r]] .. start[r + 1].
+   Stops before a row that may not fit into `room`; returns the first row not done. ends[r]: where its candidates end. */
+int64_t wordveil_candidates(const table *t, int64_t from, int64_t n, const double *queries, const int64_t *start,
+                            const int64_t *hit, const double *limit, double rounding, int one, int64_t room,
+                            int64_t *column, double *distance, int64_t *ends) {
     int64_t end = 0;
     for (int64_t r = from; r < n; r++) {
-        const float *row = maxima + r * t->maxima;
         const int64_t first = end;
-        for (int64_t chunk = 0; chunk < t->maxima; chunk += LANES) {
-            int any = 0;
-            for (int j = 0; j < LANES; j++)
-                any |= (double)row[chunk + j] + bound(t, scales + 2 * r, chunk + j) >= floors[r];
-            if (!any) continue;
-            for (int j = 0; j < LANES; j++) {
-                if ((double)row[chunk + j] + bound(t, scales + 2 * r, chunk + j) < floors[r]) continue;
-                if (end + GROUP > room) return r;
-                for (int g = 0; g < GROUP; g++) {
-                    const int64_t word = (chunk / LANES * GROUP + g) * LANES + j;
-                    if (word >= t->count) break;
-                    const float *vector = t->vectors + (int64_t)t->outputs[word] * t->d;
-                    const double squared = squared_distance(queries + r * t->d, vector, t->d);
-                    if (squared <= limit[r]) column[end] = word, distance[end++] = squared;
-                }
+        if (end + (start[r + 1] - start[r]) * GROUP > room) return r;
+        for (int64_t h = start[r]; h < start[r + 1]; h++)
+            for (int g = 0; g < GROUP; g++) {
+                const int64_t word = (hit[h] / LANES * GROUP + g) * LANES + hit[h] % LANES;
+                if (word >= t->count) break;
+                const float *vector = t->vectors + (int64_t)t->outputs[word] * t->d;
+                const double squared = squared_distance(queries + r * t->d, vector, t->d);
+                if (squared <= limit[r]) column[end] = word, distance[end++] = squared;
             }
-        }
         if (one) end = nearest_only(t, column, distance, first, end, rounding);
         ends[r] = end;
     }

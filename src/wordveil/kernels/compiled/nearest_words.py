@@ -45,7 +45,7 @@ class _Table(ctypes.Structure):
         ("own", ctypes.c_void_p),
         ("d", ctypes.c_int64),
         ("count", ctypes.c_int64),
-        ("maxima", ctypes.c_int64),
+        ("groups", ctypes.c_int64),
     )
 
 
@@ -162,11 +162,12 @@ class CompiledScreen:
         centred = rows - self.centre
         narrowed = self._narrow(centred)
         norms, scales = self._scales(centred, narrowed.values)
-        maxima = self._maxima(narrowed)
-        floors = self._floors(maxima, scales, k)
+        maxima, floors = self._screen(narrowed, scales)
+        if k > 1:
+            floors = self._kth_floors(maxima, scales, k)
         limit = np.square(norms) - 2 * floors
         limit += (rows.shape[1] + 16) * 2.0**-50 * np.square(norms + self.largest)
-        return self._collect(rows, maxima, scales, floors, limit, k)
+        return self._collect(rows, *self._hits(maxima, scales, floors), limit, one=k == 1)
 
     def _scales(self, centred: Float64Array, narrowed: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return the queries' norms and the factors of length and residue in their bounds, shape (n, 2)."""
@@ -177,70 +178,96 @@ class CompiledScreen:
         scales = np.column_stack([residue + self._summing * short + 2.0**-50 * norms, (1 + self._summing) * short])
         return norms, scales * SAFE
 
-    def _maxima(self, narrowed: _Narrowed) -> Float32Array:
+    def _screen(self, narrowed: _Narrowed, scales: Float64Array) -> tuple[Float32Array, Float64Array]:
+        """Return the maxima, shape (groups, padded n, 16), and a score that some word certainly reaches, shape (n,)."""
         n, d = narrowed.bits.shape
-        left = np.zeros((-(-n // SIDE) * SIDE, self._k), dtype=self._type)
+        padded = -(-n // SIDE) * SIDE
+        left = np.zeros((padded, self._k), dtype=self._type)
         left[:n, :d] = narrowed.bits
         left[:, d : d + (3 if self._pair == 2 else 1)] = self._narrow(np.array([-1.0])).bits
-        groups = len(self.words) // GROUP
-        maxima = np.empty((len(left), groups * LANES), dtype=np.float32)
-        sizes = ctypes.c_int64(self._k), ctypes.c_int64(groups)
+        all_scales = np.zeros((padded, 2))
+        all_scales[:n] = scales
+        maxima = np.empty((len(self.words) // GROUP, padded, LANES), dtype=np.float32)
+        floors = np.empty((padded, LANES))
         require(self.engine).wordveil_screen(
-            _pointer(left), ctypes.c_int64(len(left)), _pointer(self.words), *sizes, _pointer(maxima)
+            ctypes.byref(self._table()),
+            _pointer(left),
+            ctypes.c_int64(padded),
+            _pointer(self.words),
+            ctypes.c_int64(self._k),
+            *map(_pointer, (all_scales, maxima, floors)),
         )
-        return maxima[:n]
+        return maxima, floors[:n].max(axis=1)
 
-    def _floors(self, maxima: Float32Array, scales: Float64Array, k: int) -> Float64Array:
-        """Return a score that at least k words certainly reach, for each query."""
-        n, count = maxima.shape
+    def _kth_floors(self, maxima: Float32Array, scales: Float64Array, k: int) -> Float64Array:
+        """Return a score that at least k words certainly reach, for each query: each maximum stands for one word."""
+        n, count = len(scales), self.bounds.shape[1]
         if k > count:
             return np.full(n, -np.inf)
-        if k > 1:
-            low = maxima - (scales[:, :1] * self.bounds[0] + scales[:, 1:] * self.bounds[1] + self.bounds[2])
-            return np.ascontiguousarray(np.partition(low, count - k, axis=1)[:, count - k])
-        floors = np.empty(n)
-        table = self._table(count)
-        pointers = map(_pointer, (maxima, scales, floors))
-        require(self.engine).wordveil_floor(ctypes.byref(table), ctypes.c_int64(n), *pointers)
-        return floors
+        low = maxima.transpose(1, 0, 2).reshape(-1, count)[:n].astype(np.float64)
+        low -= scales[:, :1] * self.bounds[0] + scales[:, 1:] * self.bounds[1] + self.bounds[2]
+        return np.ascontiguousarray(np.partition(low, count - k, axis=1)[:, count - k])
+
+    def _hits(
+        self, maxima: Float32Array, scales: Float64Array, floors: Float64Array
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the maxima that reach their query's floor, sorted by query, and where each query's begin."""
+        n, work = len(scales), require(self.engine).wordveil_hits
+        work.restype = ctypes.c_int64
+        found, room = -1, 16 * n
+        scales, floors = np.ascontiguousarray(scales), np.ascontiguousarray(floors)
+        while found < 0:
+            room *= 4
+            query, maximum = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+            found = work(
+                ctypes.byref(self._table()),
+                ctypes.c_int64(n),
+                ctypes.c_int64(maxima.shape[1]),
+                *map(_pointer, (maxima, scales, floors)),
+                ctypes.c_int64(room),
+                *map(_pointer, (query, maximum)),
+            )
+        order = np.argsort(query[:found], kind="stable")
+        return np.searchsorted(query[order], np.arange(n + 1)).astype(np.int64), maximum[order]
 
     def _collect(
         self,
         rows: Float64Array,
-        maxima: Float32Array,
-        scales: Float64Array,
-        floors: Float64Array,
+        start: NDArray[np.int64],
+        hits: NDArray[np.int64],
         limit: Float64Array,
-        k: int,
+        *,
+        one: bool,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return (row, column) of the words within the limit, by direct differences."""
         n, d = rows.shape
         # One row takes at most every word, in whole groups; usually a row leaves one or two.
-        room = max(len(self.outputs) + SPAN, 1 << 16)
+        room = max(len(self.words) * LANES, 1 << 16)
         columns, distances = np.empty(room, dtype=np.int64), np.empty(room)
         ends = np.empty(n, dtype=np.int64)
-        table, work = self._table(maxima.shape[1]), require(self.engine).wordveil_candidates
+        work = require(self.engine).wordveil_candidates
         work.restype = ctypes.c_int64
-        rounding = ctypes.c_double((d + 16) * 2.0**-50)
-        start, parts = 0, []
-        while start < n:
+        at, parts = 0, []
+        while at < n:
             done = work(
-                ctypes.byref(table),
-                ctypes.c_int64(start),
+                ctypes.byref(self._table()),
+                ctypes.c_int64(at),
                 ctypes.c_int64(n),
-                *map(_pointer, (rows, maxima, scales, floors, limit)),
-                rounding,
-                ctypes.c_int(k == 1),
+                *map(_pointer, (rows, start, hits, limit)),
+                ctypes.c_double((d + 16) * 2.0**-50),
+                ctypes.c_int(one),
                 ctypes.c_int64(room),
                 *map(_pointer, (columns, distances, ends)),
             )
-            counts = np.diff(ends[start:done], prepend=0)
-            parts.append((np.repeat(np.arange(start, done), counts), columns[: ends[done - 1]].copy()))
-            start = done
+            counts = np.diff(ends[at:done], prepend=0)
+            parts.append((np.repeat(np.arange(at, done), counts), columns[: ends[done - 1]].copy()))
+            at = done
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
-    def _table(self, maxima: int) -> _Table:
+    def _table(self) -> _Table:
         arrays = (self.vectors, self.outputs, *self.bounds)
-        return _Table(*map(_pointer, arrays), self.vectors.shape[1], len(self.outputs), maxima)
+        sizes = self.vectors.shape[1], len(self.outputs), len(self.words) // GROUP
+        return _Table(*map(_pointer, arrays), *sizes)
 
 
 def _pointer(array: Any) -> ctypes.c_void_p:

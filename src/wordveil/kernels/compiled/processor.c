@@ -22,7 +22,7 @@ int wordveil_levels(void) {
     const int amx = avx512 && ((h >> 22) & 1) && ((h >> 24) & 1) && (state & 0x60000) == 0x60000;
     unsigned bfloat = 0;
     if (__get_cpuid_count(7, 1, &e, &f, &g, &h)) bfloat = (e >> 5) & 1;
-    return avx2 | avx512 << 1 | (avx512 && bfloat) << 2 | (amx && bfloat) << 3;
+    return avx2 | avx512 << 1 | (amx && bfloat) << 2;
 }
 #else
 int wordveil_levels(void) { return 0; }
