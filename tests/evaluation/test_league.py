@@ -13,15 +13,10 @@ from wordveil.cli.main import build_app
 from wordveil.errors import ParameterError
 from wordveil.evaluation.catalogue import chosen_tasks
 from wordveil.evaluation.cells import CellCache
-from wordveil.evaluation.contenders import (
-    RECIPES,
-    Group,
-    PromiseSettings,
-    contenders,
-    diameter,
-    fit_contender,
-)
+from wordveil.evaluation.contenders import contenders, fit_contender
 from wordveil.evaluation.league import BASELINE, Plan, first_words, run_league
+from wordveil.evaluation.promises import Group, PromiseSettings
+from wordveil.evaluation.recipes import RECIPES, diameter
 from wordveil.evaluation.report import as_dict, as_markdown, write_league
 from wordveil.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, Standing
 

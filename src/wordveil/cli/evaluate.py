@@ -50,8 +50,9 @@ def evaluate(
     interrupted run goes on where it stopped.
     """
     from wordveil.evaluation.catalogue import chosen_tasks
-    from wordveil.evaluation.contenders import PromiseSettings, contenders
+    from wordveil.evaluation.contenders import contenders
     from wordveil.evaluation.league import Plan, first_words, run_league
+    from wordveil.evaluation.promises import PromiseSettings
     from wordveil.evaluation.report import write_league
 
     if report.suffix not in (".html", ".md", ".json"):

@@ -16,7 +16,7 @@ from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Summary, Task, summarise
 from wordveil.evaluation.catalogue import data_digests
-from wordveil.evaluation.contenders import PromiseSettings, Target
+from wordveil.evaluation.promises import PromiseSettings, Target
 from wordveil.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
 

@@ -20,7 +20,8 @@ from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.evaluation.base import Task
 from wordveil.evaluation.cells import Cell, CellCache, cell_key, compute_cell, promise_key
-from wordveil.evaluation.contenders import PromiseSettings, Target, fit_contender
+from wordveil.evaluation.contenders import fit_contender
+from wordveil.evaluation.promises import PromiseSettings, Target
 from wordveil.evaluation.subjects import Subject, subject_of, unprotected
 
 __all__ = ["BASELINE", "League", "LeagueRow", "Plan", "first_words", "run_league"]

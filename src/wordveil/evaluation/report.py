@@ -16,9 +16,9 @@ from typing import Any
 from wordveil import __version__
 from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Task, TaskKind
-from wordveil.evaluation.contenders import Group
 from wordveil.evaluation.league import League
 from wordveil.evaluation.page import league_page
+from wordveil.evaluation.promises import Group
 
 __all__ = ["GROUP_TEXT", "as_dict", "as_markdown", "write_league"]
 

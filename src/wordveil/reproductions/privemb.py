@@ -67,9 +67,9 @@ def reproduce(options: Options) -> Reproduction:
             "Distances and inner products are closer under M2 than under M1 at equal epsilon, and more so for larger "
             "beta, as the paper says: the noise has norm m(1 + beta)/epsilon against d/epsilon. At beta = .5 the gain "
             "is small, as m is then over half of d.",
-            "Table 1 is confirmed in its order on all four sets. Figure 3 is not: single words are classified no better "
-            "under M2 at epsilon 5 and 10, and worse at epsilon 20, where the noise is small enough for the lost "
-            "dimensions to count. The paper's own gains there are .01 to .02.",
+            "Table 1 is confirmed in its order on all four sets. Figure 3 is not: single words are classified no "
+            "better under M2 at epsilon 5 and 10, and worse at epsilon 20, where the noise is small enough for the "
+            "lost dimensions to count. The paper's own gains there are .01 to .02.",
             "The number of dimensions rests on omega = sqrt(log d), which is the paper's choice and not the Gaussian "
             "width of a vocabulary: its (epsilon, delta) is published, not verified. Certified by the exact stretch of "
             "the one matrix drawn, the same noise is a proof for this vocabulary.",
