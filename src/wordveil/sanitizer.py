@@ -8,6 +8,7 @@ Everything private happens between `encode` and the mechanism; everything after 
 from __future__ import annotations
 
 import copy
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -71,6 +72,7 @@ class Sanitizer:
     _randomizer: WordRandomizer = field(init=False, repr=False, compare=False)
     _encoder: Encoder = field(init=False, repr=False, compare=False)
     _stand_ins: IdArray = field(init=False, repr=False, compare=False)
+    _domain: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         header = self.embeddings.header
@@ -85,6 +87,9 @@ class Sanitizer:
         object.__setattr__(self, "_stand_ins", public_sample(self.embeddings, STAND_INS))
         object.__setattr__(self, "_randomizer", fit_words(self.mechanism, self.embeddings, self.certificate))
         object.__setattr__(self, "_encoder", encoder)
+        # Two sanitizers under one key must not share noise: equal draws at two epsilons would tell more than their sum.
+        setting = f"{self.mechanism!r}|{self.options!r}|{header.checksum}|{self.embeddings.candidates_checksum}"
+        object.__setattr__(self, "_domain", hashlib.blake2b(setting.encode(), digest_size=16).hexdigest() + "|")
 
     @property
     def guarantee(self) -> Guarantee:
@@ -144,7 +149,7 @@ class Sanitizer:
             The released texts, in order.
         """
         names = [os.urandom(16).hex() for _ in texts] if ids is None else ids
-        nonces = self.source.nonces(names, texts)
+        nonces = self.source.nonces([self._domain + name for name in names], texts)
         encoded = self._encoder.encode(texts)
         counts = [len(text.ids) for text in encoded]
         tokens = np.concatenate([text.ids for text in encoded]) if encoded else np.empty(0, dtype=np.int32)
