@@ -1,0 +1,46 @@
+"""Build hook: compile the optional kernels into the wheel where a compiler is found; never fail an installation.
+
+Without a compiler, or on a processor the kernels are not written for, the wheel is the pure Python one. Set
+WORDVEIL_NO_COMPILE to any value to skip the compilation.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Adds the compiled kernels to a wheel and gives it the platform's tag."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, and list what was made; on any trouble say so and go on without."""
+        if self.target_name != "wheel" or os.environ.get("WORDVEIL_NO_COMPILE"):
+            return
+        folder = Path(self.root) / "src" / "wordveil" / "kernels" / "compiled"
+        try:
+            made = _building(folder / "building.py").build(folder / "built")
+        except Exception as error:  # noqa: BLE001 - an optional part must not stop an installation
+            self.app.display_warning(f"compiled kernels were not built ({type(error).__name__}); NumPy does the work")
+            return
+        if not made or version == "editable":
+            return
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+        for path in made:
+            build_data["force_include"][str(path)] = f"wordveil/kernels/compiled/built/{path.name}"
+
+
+def _building(path: Path) -> Any:
+    """Load the module that compiles without importing wordveil, whose dependencies are not there yet."""
+    spec = importlib.util.spec_from_file_location("wordveil_building", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

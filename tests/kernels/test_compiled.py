@@ -1,0 +1,287 @@
+"""Compiled kernels on every engine that can run here: exact answers, bounded weights, bits that depend on nothing."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wordveil.errors import ParameterError
+from wordveil.kernels import selection
+from wordveil.kernels.compiled import available_engines, building, engine_name, library
+from wordveil.kernels.compiled.nearest_words import CompiledScreen
+from wordveil.kernels.nearest import NearestWords
+from wordveil.kernels.selection import SelectionRows
+from wordveil.metrics import Angular, Euclidean, Mahalanobis, distances
+
+HERE = available_engines()
+COMPILED = [
+    pytest.param(
+        name,
+        marks=pytest.mark.skipif(
+            name not in HERE, reason=f"{name} is not built or cannot run here: python -m wordveil.kernels.compiled"
+        ),
+    )
+    for name in library.ENGINES[1:]
+]
+
+
+def rng(seed):
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def clustered(seed, v, d):
+    centres = rng(seed).standard_normal((8, d)) * 5
+    return (centres[rng(seed + 1).integers(0, 8, v)] + 1e-3 * rng(seed + 2).standard_normal((v, d))).astype(np.float32)
+
+
+def grid(seed, v, d):
+    """Integer points: distances from half-integer queries tie in the last bit, many at a time."""
+    return rng(seed).integers(-1, 2, (v, d)).astype(np.float32)
+
+
+def far(seed, v, d):
+    """Words whose spread is small beside their distance from the origin."""
+    return (1000 + rng(seed).standard_normal((v, d))).astype(np.float32)
+
+
+def spread(seed, v, d):
+    """Norms from 1e-12 to 1e12, so that a bound taken over all words says nothing about most of them."""
+    rows = rng(seed).standard_normal((v, d))
+    return (rows * np.logspace(-12, 12, v)[:, None]).astype(np.float32)
+
+
+def duplicates(seed, v, d):
+    rows = rng(seed).standard_normal((v, d)).astype(np.float32)
+    return rows[rng(seed + 1).integers(0, max(1, v // 20), v)]
+
+
+def same(seed, v, d):
+    return np.broadcast_to(rng(seed).standard_normal(d).astype(np.float32), (v, d)).copy()
+
+
+VOCABULARIES = [clustered, grid, far, spread, duplicates, same]
+
+
+def oracle(vectors, outputs, queries, k):
+    found = []
+    for query in queries:
+        difference = query - vectors[outputs].astype(np.float64)
+        squared = np.einsum("ij,ij->i", difference, difference)
+        found.append(outputs[np.lexsort((outputs, squared))[:k]])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("engine", COMPILED)
+@pytest.mark.parametrize("make", VOCABULARIES, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(("v", "d"), [(1, 3), (513, 1), (1500, 29), (2100, 70)])
+def test_nearest_words_equal_the_oracle(monkeypatch, engine, make, v, d):
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    vectors = make(3, v, d)
+    outputs = np.arange(0, v, 2 if v > 1 else 1, dtype=np.int32)
+    scale = np.abs(vectors[rng(5).integers(0, v, 40)]).max(axis=1, keepdims=True)
+    queries = np.concatenate(
+        [
+            vectors[rng(6).integers(0, v, 40)].astype(np.float64),
+            vectors[rng(7).integers(0, v, 40)] + 0.3 * scale * rng(8).standard_normal((40, d)),
+            np.round(vectors[:10].astype(np.float64)) + 0.5,
+            np.zeros((1, d)),
+        ]
+    )
+    words = NearestWords(vectors, outputs)
+    assert words.engine == engine
+    k = min(7, len(outputs))
+    assert np.array_equal(words.top(queries, k, threads=1)[0], oracle(vectors, outputs, queries, k))
+    assert np.array_equal(words.nearest(queries, threads=2), oracle(vectors, outputs, queries, 1)[:, 0])
+
+
+@pytest.mark.parametrize("engine", COMPILED)
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), v=st.integers(1, 700), d=st.integers(1, 40), exponent=st.integers(-30, 12))
+def test_every_exact_score_lies_within_the_stated_bound(engine, seed, v, d, exponent):
+    vectors = (rng(seed).standard_normal((v, d)) * 10.0**exponent).astype(np.float32)
+    queries = rng(seed + 1).standard_normal((5, d)) * 10.0**exponent
+    screen = CompiledScreen(engine=engine, vectors=vectors, outputs=np.arange(v, dtype=np.int32))
+    centred, words = queries - screen.centre, vectors.astype(np.float64) - screen.centre
+    narrowed = screen._narrow(centred)
+    _, scales = screen._scales(centred, narrowed.values)
+    maxima, floors = screen._screen(narrowed, scales)
+    exact = centred @ words.T - 0.5 * np.einsum("ij,ij->i", words, words)
+    place = np.arange(v)
+    group = place // 512 * 16 + place % 16
+    best = np.full((5, screen.bounds.shape[1]), -np.inf)
+    for column in range(v):
+        best[:, group[column]] = np.maximum(best[:, group[column]], exact[:, column])
+    bound = scales[:, :1] * screen.bounds[0] + scales[:, 1:] * screen.bounds[1] + screen.bounds[2]
+    found = maxima.transpose(1, 0, 2).reshape(len(maxima[0]), -1)[:5].astype(np.float64)
+    real = np.isfinite(best[0])
+    # The product above is itself rounded; float64 rounding is nothing beside these bounds.
+    assert np.all(np.abs(found - best)[:, real] <= bound[:, real] * (1 + 1e-6))
+    assert np.all(floors <= exact.max(axis=1) + 1e-9 * np.abs(exact).max(axis=1))
+
+
+@pytest.mark.parametrize("engine", COMPILED)
+def test_a_screen_that_forgets_residues_is_caught(monkeypatch, engine):
+    """The broken twin: with all bounds at nothing, words close together must be confused."""
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    vectors = clustered(0, 3000, 60)
+    outputs = np.arange(3000, dtype=np.int32)
+    queries = vectors[::10] + 5e-4 * rng(1).standard_normal((300, 60))
+    words = NearestWords(vectors, outputs)
+    expected = oracle(vectors, outputs, queries, 1)[:, 0]
+    assert np.array_equal(words.nearest(queries), expected)
+    words._compiled.bounds[:] = 0.0
+    monkeypatch.setattr(
+        CompiledScreen, "_scales", lambda self, c, _: (np.linalg.norm(c, axis=1), np.zeros((len(c), 2)))
+    )
+    with pytest.raises((AssertionError, IndexError, ValueError)):
+        assert np.array_equal(words.nearest(queries), expected)
+
+
+def rows_of(vectors, *, metric=None, outputs=None, base=None, rate=2.0, cap=3.0):
+    _, inverse = np.unique(vectors, axis=0, return_inverse=True)
+    first = np.full(inverse.max() + 1, len(vectors), dtype=np.int64)
+    np.minimum.at(first, inverse.ravel(), np.arange(len(vectors)))
+    canonical = first[inverse.ravel()].astype(np.int32)
+    outputs = np.arange(len(vectors), dtype=np.int32) if outputs is None else outputs
+    return SelectionRows(vectors, metric or Euclidean(), outputs, canonical, rate=rate, cap=cap, base=base)
+
+
+def weight_error(kernel):
+    """The bound on the relative error of one weight that `arithmetic_slack` is made of."""
+    k = kernel._right.shape[1]
+    squared = 2 * (k + 2) * selection.UNIT * (2 * kernel._norm_bound()) ** 2
+    return kernel.rate * math.sqrt(squared) + (8 + 4 * kernel.rate * kernel.cap) * selection.UNIT32
+
+
+@pytest.mark.parametrize("engine", COMPILED)
+@pytest.mark.parametrize("make", [clustered, grid, duplicates, same], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("some", [False, True])
+@pytest.mark.parametrize("reach", [0.5, 28.0])
+def test_weights_and_masses_lie_within_the_stated_slack(monkeypatch, engine, make, some, reach):
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    vectors = make(2, 700, 13)
+    outputs = np.arange(3, 690, 3, dtype=np.int32) if some else None
+    base = np.linspace(0.5, 2, len(outputs)).astype(np.float32).astype(np.float64) if some else None
+    metric = Mahalanobis(whitening=np.diag(np.linspace(0.5, 2, 13))) if some else Euclidean()
+    table = distances(metric, vectors, vectors)
+    kernel = rows_of(
+        vectors,
+        metric=metric,
+        outputs=outputs,
+        base=base,
+        rate=reach / max(table.max() * 0.7, 1.0),
+        cap=max(table.max() * 0.7, 1.0),
+    )
+    assert kernel.engine == engine
+    ids = np.arange(700, dtype=np.int32)
+    exact = np.exp(-kernel.rate * np.minimum(table[:, kernel.outputs], kernel.cap)) * (1 if base is None else base)
+    allowed = math.expm1(weight_error(kernel))
+    assert np.all(np.abs(kernel.weights(ids) / exact - 1) <= allowed)
+    masses = kernel.masses(kernel.canonical)
+    assert np.all(np.abs(masses.sum(axis=1, dtype=np.float64) / exact.sum(axis=1) - 1) <= allowed + 2.0**-23)
+
+
+@pytest.mark.parametrize("engine", COMPILED)
+def test_exponentials_hold_their_six_units_over_the_whole_range(monkeypatch, engine):
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    vectors = np.linspace(0, 86, 5000, dtype=np.float32)[:, None]
+    kernel = rows_of(vectors, rate=1.0, cap=86.0)
+    exact = np.exp(-vectors[:, 0].astype(np.float64))
+    # From word 0 every squared distance, and its root, is within two float32 roundings.
+    error = np.abs(kernel.weights(np.array([0], dtype=np.int32))[0] / exact - 1)
+    assert np.all(error <= (6 + 2 * vectors[:, 0]) * selection.UNIT32)
+
+
+@pytest.mark.parametrize("engine", COMPILED)
+def test_a_row_is_the_same_in_any_batch_and_any_thread_count(monkeypatch, engine):
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    vectors = duplicates(4, 1300, 37)
+    kernel = rows_of(vectors)
+    ids = np.unique(kernel.canonical)
+    whole = kernel.masses(ids)
+    for size in (1, 2, 3, 5, 12, 13):
+        parts = [kernel.masses(ids[low : low + size]) for low in range(0, 40, size)]
+        assert np.concatenate(parts)[:40].tobytes() == whole[:40].tobytes()
+    tokens = rng(1).integers(0, 1300, 3000).astype(np.int32)
+    words = rng(2).integers(0, 2**64, (3000, 2), dtype=np.uint64)
+    drawn = kernel.draw(tokens, words, threads=1)
+    assert np.array_equal(kernel.draw(tokens, words, threads=3), drawn)
+    assert np.array_equal(
+        np.concatenate([kernel.draw(tokens[i : i + 7], words[i : i + 7]) for i in range(0, 70, 7)]), drawn[:70]
+    )
+    cached = kernel.with_cache(1 << 20)
+    assert np.array_equal(cached.draw(tokens, words), drawn)
+    assert np.array_equal(cached.draw(tokens, words), drawn)
+
+
+@pytest.mark.parametrize("engine", COMPILED)
+@pytest.mark.parametrize("with_base", [False, True])
+def test_draws_pick_the_column_of_the_integer_weights(monkeypatch, engine, with_base):
+    """The oracle: cumulative integer weights of one row in Python, for words at and around every boundary."""
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    vectors = grid(0, 60, 3)
+    base = np.arange(60) % 3 * 1.0 if with_base else None
+    kernel = rows_of(vectors, base=base)
+    row = kernel.weights(np.array([5], dtype=np.int32))[0]
+    counts = [int(np.rint(weight * kernel._inner_unit(0))) for weight in row]
+    total, below, targets, expected = sum(counts), 0, [], []
+    for column, count in enumerate(counts):
+        for target in (below, below + count - 1) if count else ():
+            # The least word whose product with the total has this high half.
+            targets.append(-(-(target << 64) // total))
+            expected.append(column)
+        below += count
+    words = np.zeros((len(targets), 2), dtype=np.uint64)
+    words[:, 1] = np.array(targets, dtype=np.uint64)
+    drawn = kernel.draw(np.full(len(targets), 5, dtype=np.int32), words, threads=1)
+    assert drawn.tolist() == expected
+
+
+def test_metrics_that_are_no_norm_stay_with_numpy():
+    assert rows_of(clustered(0, 50, 4), metric=Angular()).engine == "numpy"
+
+
+def test_the_engine_can_be_chosen_and_must_exist(monkeypatch):
+    monkeypatch.setenv("WORDVEIL_ENGINE", "numpy")
+    assert engine_name() == "numpy"
+    assert rows_of(clustered(0, 50, 4)).engine == "numpy"
+    monkeypatch.setenv("WORDVEIL_ENGINE", "abacus")
+    with pytest.raises(ParameterError, match=r"WORDVEIL_ENGINE='abacus' must be one of numpy"):
+        engine_name()
+
+
+def test_a_missing_library_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(library, "built_directories", lambda: (tmp_path,))
+    library.load.cache_clear()
+    try:
+        with pytest.raises(ParameterError, match=r"engine='avx2' cannot run here; build it with"):
+            library.require("avx2")
+    finally:
+        library.load.cache_clear()
+
+
+def test_without_a_compiler_nothing_is_built_and_numpy_works(monkeypatch, tmp_path):
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert building.build(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(building.find_compiler() is None, reason="no C compiler here")
+def test_building_makes_what_the_loader_looks_for_and_sweeps_out_the_old(tmp_path):
+    (tmp_path / "wordveil-avx2-000000000000-linux-x86_64.so").write_bytes(b"")
+    made = building.build(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted(made)
+    if made:
+        assert tmp_path / building.library_name("processor") in made
+
+
+def test_the_builder_needs_only_the_standard_library():
+    code = f"import runpy; runpy.run_path({building.__file__!r})"
+    subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True, timeout=60)
