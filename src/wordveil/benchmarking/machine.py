@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from wordveil.kernels.compiled import engine_name
 from wordveil.kernels.threads import resolve_threads
 
 __all__ = ["Machine", "Timing", "best_timing", "measure_machine", "peak_memory_bytes"]
@@ -49,6 +50,7 @@ class Machine:
         blas: Name and version of the BLAS behind NumPy.
         numpy: NumPy's version.
         python: Python's version.
+        engine: What wordveil's kernels run on: "numpy", or a compiled kernel's name.
         float32_rate: GFLOP per second of one core, float32 product.
         float64_rate: GFLOP per second of one core, float64 product.
         float32_all: GFLOP per second of wall time on all cores, float32 product.
@@ -60,6 +62,7 @@ class Machine:
     blas: str
     numpy: str
     python: str
+    engine: str
     float32_rate: float
     float64_rate: float
     float32_all: float
@@ -103,6 +106,7 @@ def measure_machine(*, side: int = SIDE, repeats: int = 3) -> Machine:
         blas=_blas_name(),
         numpy=np.__version__,
         python=platform.python_version(),
+        engine=engine_name(),
         float32_rate=one32,
         float64_rate=one64,
         float32_all=all32,

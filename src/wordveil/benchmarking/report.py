@@ -21,7 +21,7 @@ def table(machine: Machine, lines: Sequence[Measurement]) -> str:
     rows = [HEADINGS, *(_row(line) for line in lines)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
     text = [
-        f"{machine.processor}, {machine.cores} cores, {machine.blas}, NumPy {machine.numpy}",
+        f"{machine.processor}, {machine.cores} cores, {machine.blas}, NumPy {machine.numpy}, engine {machine.engine}",
         f"product, GFLOP/s: float32 {machine.float32_rate:.0f} one core, {machine.float32_all:.0f} all; "
         f"float64 {machine.float64_rate:.0f} one core, {machine.float64_all:.0f} all",
     ]
