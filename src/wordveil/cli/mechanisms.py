@@ -59,5 +59,5 @@ def _variants(mechanism: Any, required: dict[str, Any]) -> list[tuple[str | None
         common["allow_refuted"] = True
     if "calibration" not in names:
         return [(None, mechanism(**common))]
-    choices = get_args(get_type_hints(mechanism)["calibration"]) or (mechanism(**common).calibration,)
+    choices = get_args(get_type_hints(mechanism)["calibration"])
     return [(choice, mechanism(**common, calibration=choice)) for choice in choices]

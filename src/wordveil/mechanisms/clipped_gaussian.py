@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class ClippedGaussian(VectorMechanism):
     epsilon: float
     delta: float = 1e-5
     clip_norm: float = 1.0
-    calibration: str = "analytic"
+    calibration: Literal["analytic", "classical"] = "analytic"
     allow_refuted: bool = False
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class TruncatedLaplace(VectorMechanism):
     epsilon: float
     delta: float = 1e-5
     clip_norm: float = 1.0
-    calibration: str = "certified"
+    calibration: Literal["certified", "exact", "published"] = "certified"
     padded_dimensions: int | None = None
     allow_refuted: bool = False
 
