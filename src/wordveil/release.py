@@ -73,6 +73,7 @@ class Provenance:
         vocabulary: The vocabulary's name.
         checksum: SHA-256 of its words and matrix.
         candidates_checksum: SHA-256 of the ids that may be output.
+        engine: What computed: "numpy" or a compiled kernel. Words drawn by different engines can differ.
         test_source: True if the noise came from a seeded test source: such a release protects nothing.
     """
 
@@ -81,6 +82,7 @@ class Provenance:
     vocabulary: str
     checksum: str
     candidates_checksum: str
+    engine: str = "numpy"
     test_source: bool = False
 
 

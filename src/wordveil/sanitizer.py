@@ -23,6 +23,7 @@ from wordveil.calibration import public_sample
 from wordveil.certificates import Certificate
 from wordveil.certification.shipped import fit_words
 from wordveil.embeddings.table import Embeddings
+from wordveil.kernels.compiled import engine_name
 from wordveil.kernels.selection import multiply_high
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.randomness import Draws, RandomSource, Stream, words
@@ -106,6 +107,7 @@ class Sanitizer:
             vocabulary=header.name,
             checksum=header.checksum,
             candidates_checksum=self.embeddings.candidates_checksum,
+            engine=engine_name(),
             test_source=self.source.is_test_source,
         )
 

@@ -68,7 +68,7 @@ def _as_html(facts: Mapping[str, Any]) -> str:
         "mechanism": provenance["mechanism"],
         "vocabulary": f"{provenance['vocabulary']}, checksum {provenance['checksum']}",
         "possible outputs": f"checksum {provenance['candidates_checksum']}",
-        "wordveil": provenance["version"],
+        "wordveil": f"{provenance['version']}, engine {provenance['engine']}",
         "finished": f"{facts['finished']}, after {facts['seconds']:.1f} s",
     }
     rows = "".join(
