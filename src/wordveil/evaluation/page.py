@@ -33,7 +33,8 @@ def league_page(report: dict[str, Any]) -> str:
     about = (
         f"{vocabulary['words']:,} words x {vocabulary['dimensions']} dimensions ({vocabulary['name']}, checksum "
         f"{vocabulary['checksum'][:12]}); {report['repeats']} runs of every cell that is not exact; public data and "
-        f"seeded test noise, not a release; wordveil {report['version']}, {report['seconds']:.0f} s."
+        f"seeded test noise, not a release; wordveil {report['version']}; {report['cell_seconds']:.0f} s "
+        "of work in all cells together."
     )
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>wordveil league table</title>',

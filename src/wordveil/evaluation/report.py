@@ -43,6 +43,7 @@ def as_dict(league: League, command: str = "") -> dict[str, Any]:
         "repeats": plan.repeats,
         "seed": plan.seed,
         "seconds": round(league.seconds, 1),
+        "cell_seconds": round(sum(cell.seconds for row in league.rows for cell in row.cells), 1),
         "groups": {group.value: text for group, text in GROUP_TEXT.items()},
         "tasks": [_task(task) for task in plan.tasks],
         "rows": [
@@ -83,7 +84,7 @@ def as_markdown(report: dict[str, Any]) -> str:
     ]
     if report["command"]:
         lines += ["    " + report["command"], ""]
-    lines += [f"wordveil {report['version']}, {report['seconds']:.0f} s.", ""]
+    lines += [f"wordveil {report['version']}; {report['cell_seconds']:.0f} s of work in all cells together.", ""]
     for group, text in report["groups"].items():
         rows = [row for row in report["rows"] if row["group"] == group]
         if rows:
