@@ -64,6 +64,22 @@ def test_no_simulated_attacker_beats_the_exact_optimum(world):
     assert hits / trials > 0.85 * best
 
 
+def test_the_learnt_attacker_is_no_worse_than_naming_the_commonest_word_or_the_released_one(world):
+    prior, trials = word_prior(world), 4000
+    for epsilon in (1e-3, 1.0, 4.0, 50.0):
+        subject = decoded(world, epsilon)
+        guesses = simulated_guesses(subject, prior, 3000, SOURCE)
+        inputs = draw_words(prior, trials, SOURCE, "fresh")
+        released = subject.release_words(inputs, SOURCE, "fresh release")
+        hits, trivial = (guesses[released] == inputs).mean(), max(prior.max(), (released == inputs).mean())
+        # Three standard errors of his own choice on 1 500 pairs, three of the trials.
+        assert hits >= trivial - 3 * (0.5 / 1500**0.5 + 0.5 / trials**0.5)
+
+
+def decoded(world, epsilon):
+    return subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=epsilon)).fit(world))
+
+
 def test_the_attack_on_words_ranges_from_guessing_to_certainty(world):
     task = BayesOnWords(training=2000, trials=500)
     prior = task.prepare(world)

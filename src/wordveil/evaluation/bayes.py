@@ -80,19 +80,49 @@ def channel_success(selection: FittedExponential, prior: Float64Array) -> float:
 
 
 def simulated_guesses(subject: Subject, prior: Float64Array, pairs: int, source: RandomSource) -> IdArray:
-    """Return the attacker's guess for every released word, shape (v,): the likeliest input in simulated pairs.
+    """Return the attacker's guess for every released word, shape (v,), learnt from simulated pairs.
 
-    Words that never came out are taken for themselves. Among equally frequent inputs the word itself is preferred,
-    then the one with the higher prior.
+    He weighs how often an input gave this output against what he would think without having seen it: the word itself
+    with the share of words that stay, else the prior. The weight is the one that does best on half of his pairs, so
+    that he never does worse than naming the released word or the most frequent one, up to his sampling error.
     """
     v = len(prior)
     inputs = draw_words(prior, pairs, source, "bayes training")
     released = subject.release_words(inputs, source, "bayes simulation")
+    half = pairs // 2
+    kept = float((released[:half] == inputs[:half]).mean()) if half else 0.0
+    scores = [
+        float((_guesses(inputs[:half], released[:half], prior, kept, weight)[released[half:]] == inputs[half:]).mean())
+        for weight in WEIGHTS
+    ]
+    # Ties go to the larger weight: the more cautious attacker.
+    best = max(range(len(WEIGHTS)), key=lambda i: (scores[i], i))
+    guesses = _guesses(inputs, released, prior, kept, WEIGHTS[best])
+    assert guesses.shape == (v,)
+    return guesses
+
+
+WEIGHTS = (0.5, 2.0, 8.0, 32.0, 128.0, 1e9)
+"""How many observations the attacker's expectation counts for."""
+
+
+def _guesses(inputs: IdArray, released: IdArray, prior: Float64Array, kept: float, weight: float) -> IdArray:
+    """Return argmax over x of count(x, y) + weight * expected(x | y) for every y, shape (v,)."""
+    v = len(prior)
+    everything, commonest = np.arange(v), int(prior.argmax())
+    itself = weight * (kept + (1 - kept) * prior)
+    top = weight * (1 - kept) * prior[commonest]
+    answer = np.where(itself >= top, everything, commonest).astype(np.int32)
+    standard = np.maximum(itself, top)
     keys, counts = np.unique(released.astype(np.int64) * v + inputs, return_counts=True)
-    outputs, guesses = keys // v, keys % v
-    order = np.lexsort((prior[guesses], guesses == outputs, counts, outputs))
-    answer = np.arange(v, dtype=np.int32)
-    answer[outputs[order]] = guesses[order]  # the last entry of each output wins
+    outputs, seen = keys // v, keys % v
+    expected = weight * (1 - kept) * prior[seen] + np.where(seen == outputs, weight * kept, 0.0)
+    score = counts + expected
+    order = np.lexsort((score, outputs))
+    last = np.flatnonzero(np.append(outputs[order][1:] != outputs[order][:-1], True)) if len(order) else order
+    winners = order[last]
+    better = score[winners] > standard[outputs[winners]]
+    answer[outputs[winners[better]]] = seen[winners[better]]
     return answer
 
 
