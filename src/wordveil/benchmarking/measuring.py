@@ -172,7 +172,7 @@ def _timed_peer(module: str, workload: Workload, work: Callable[[], IdArray]) ->
     """Run a peer under the workload's threads and return its answers and its time."""
     answers: list[IdArray] = []
     threads = resolve_threads(workload.threads)
-    timing = best_timing(lambda: answers.append(peers.with_threads(module, threads, work)), 1)
+    timing = best_timing(lambda: answers.append(peers.with_threads(module, threads, work)), 2)
     return answers[0], timing
 
 
