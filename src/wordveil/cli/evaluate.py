@@ -30,8 +30,8 @@ def evaluate(
     size: Annotated[str, typer.Option("--size", help="full, reduced (minutes) or miniature (seconds).")] = "reduced",
     vocabulary: VocabularyOption = None,
     words: Annotated[
-        int | None, typer.Option("--words", help="Use the first so many words that may be output.")
-    ] = None,
+        int, typer.Option("--words", help="Use the first so many words that may be output; 0 takes all.")
+    ] = 10_000,
     data: Annotated[
         list[str] | None, typer.Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat.")
     ] = None,
@@ -61,7 +61,7 @@ def evaluate(
     targets = contenders(names, tuple(epsilon or (2.0, 5.0, 10.0)), tuple(local_epsilon or (20.0, 50.0, 100.0)))
     tasks = chosen_tasks(None if not task else tuple(task), size=size, data=_own_files(data or []))
     plan = Plan(targets=targets, tasks=tasks, promises=PromiseSettings(delta=delta), repeats=repeats, seed=seed)
-    embeddings = first_words(open_vocabulary(vocabulary), words)
+    embeddings = first_words(open_vocabulary(vocabulary), words or None)
     league = run_league(
         plan,
         embeddings,
