@@ -13,7 +13,7 @@ from wordveil.cli.common import say
 __all__ = ["bench"]
 
 
-def bench(  # noqa: PLR0913 - the options of one command
+def bench(
     vocabulary: Annotated[int, typer.Option("--vocabulary", help="Words in the generated vocabulary.")] = 70_000,
     dimensions: Annotated[int, typer.Option("--dimensions", help="Dimensions of the vectors.")] = 300,
     tokens: Annotated[int, typer.Option("--tokens", help="Tokens decoded, selected and sanitized.")] = 4096,
