@@ -18,6 +18,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from decimal import ROUND_CEILING, Context, Decimal
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 
-TINY = 1e-290
+_TOLERATED = Decimal("1e-12")
 
 
 class Standing(StrEnum):
@@ -64,13 +65,9 @@ def round_up(value: float, digits: int = 4) -> str:
     """Return `value` printed with `digits` significant digits, never below it (beyond 1e-12 of it)."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    if 0 < value < TINY:
-        value = TINY  # powers of ten below it are not normal numbers
-    step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
-    scaled = value / step
-    nearest = round(scaled)
-    whole = nearest if nearest >= scaled * (1 - 1e-12) else math.ceil(scaled)
-    return f"{float(f'{whole * step:.{digits - 1}e}'):.{digits}g}"
+    exact = Decimal(value)
+    up = Context(prec=digits, rounding=ROUND_CEILING).plus(exact - abs(exact) * _TOLERATED)
+    return f"{float(up):.{digits}g}"
 
 
 class Guarantee(ABC):

@@ -68,7 +68,7 @@ def test_numbers_are_rounded_up_to_the_digits_asked_for(value, digits):
         (34.5661, 4, "34.57"),
         (123456.0, 4, "1.235e+05"),
         (6.0143e-05, 2, "6.1e-05"),
-        (5e-324, 4, "1e-290"),
+        (5e-324, 4, "4.941e-324"),
         (math.inf, 4, "inf"),
     ],
 )

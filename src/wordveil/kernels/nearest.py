@@ -198,6 +198,8 @@ class NearestWords:
         self, rows: Float64Array, pair_rows: NDArray[np.int64], pair_columns: NDArray[np.int64], k: int
     ) -> tuple[IdArray, Float64Array]:
         """Rescore the candidates in float64 and keep the k nearest of each row."""
+        if np.bincount(pair_rows, minlength=len(rows)).min() < k:
+            return self._direct(rows, k)  # a screen that kept too few words is not trusted with any row
         squared = np.empty(len(pair_rows))
         for low in range(0, len(pair_rows), 1 << 14):
             span = slice(low, low + (1 << 14))
