@@ -19,7 +19,7 @@ LAYERS = [
     {"tokenization", "documents", "embeddings", "neighbors", "graphs", "vectors"},
     {"mechanisms"},
     {"decoding"},
-    {"certification", "calibration", "explanations"},
+    {"certification", "calibration", "explanations", "fitting"},
     {"sanitizer", "release", "runs", "vector_release"},
     {"auditing", "evaluation", "reproductions", "reporting", "benchmarking", "ledger", "neural"},
     {"cli", "service", "spark", "integrations"},

@@ -14,11 +14,11 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.auditing import Pair
 from wordveil.auditing.pairs import edge_pairs, noise_class_pair
 from wordveil.auditing.subjects import WordSubject
-from wordveil.certification.shipped import shipped_certificate
 from wordveil.decoding.base import Decoder
 from wordveil.decoding.decoded import Decoded
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError
+from wordveil.fitting import shipped_certificate
 from wordveil.guarantees import LocalDP, MetricDP, Standing
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.exponential import FittedExponential, SelectionMechanism

@@ -21,8 +21,8 @@ from wordveil import __version__
 from wordveil.arrays import IdArray, PrivateText, ReleasedText
 from wordveil.calibration import public_sample
 from wordveil.certificates import Certificate
-from wordveil.certification.shipped import fit_words
 from wordveil.embeddings.table import Embeddings
+from wordveil.fitting import fit_words
 from wordveil.kernels.compiled import engine_name
 from wordveil.kernels.selection import multiply_high
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism, WordRandomizer

@@ -174,7 +174,7 @@ def certificate_for(
     """Return the certificate a certified calibration needs: from the file, shipped, or computed now."""
     from wordveil.certificates import Certificate
     from wordveil.certification import certify
-    from wordveil.certification.shipped import shipped_certificate
+    from wordveil.fitting import shipped_certificate
     from wordveil.mechanisms.exponential import SelectionMechanism
 
     if path is not None:

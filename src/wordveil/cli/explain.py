@@ -39,9 +39,9 @@ def explain(
     tokens: Annotated[int, typer.Option("--tokens", help="Length of the text in the per-text sum.")] = 50,
 ) -> None:
     """Explain the guarantee of a mechanism in plain words."""
-    from wordveil.certification.shipped import fit_words
     from wordveil.errors import ParameterError
     from wordveil.explanations import explain as explain_guarantee
+    from wordveil.fitting import fit_words
     from wordveil.metrics import Euclidean
     from wordveil.release import TextOptions, disclosures
 

@@ -23,8 +23,8 @@ def mechanisms(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List mechanisms with promise, standing and paper, each fitted to the embedded vocabulary at epsilon 4."""
-    from wordveil.certification.shipped import fit_words
     from wordveil.embeddings.table import Embeddings
+    from wordveil.fitting import fit_words
     from wordveil.mechanisms.base import VectorMechanism
 
     embeddings = open_vocabulary(None)

@@ -1,7 +1,8 @@
-"""Certificates that come with wordveil: the embedded vocabulary at a grid of epsilons.
+"""Binds any mechanism to a vocabulary, with the certificate its calibration needs.
 
-They make `calibration="certified"` instant there. `tools/certify_default_vocabulary.py` computes them; `verify`
-repeats any of them. A shipped certificate is used only where it names exactly these inputs.
+The embedded vocabulary ships certificates at a grid of epsilons, which make `calibration="certified"` instant there.
+`tools/certify_default_vocabulary.py` computes them; `verify` repeats any of them. A shipped certificate is used only
+where it names exactly these inputs. This module computes no certificate, so that fitting loads nothing heavy.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from wordveil.mechanisms.exponential import SelectionMechanism
 
 __all__ = ["FOLDER", "file_name", "fit_words", "shipped_certificate"]
 
-FOLDER = Path(__file__).parent / "packaged"
+FOLDER = Path(__file__).parent / "certification" / "packaged"
 
 
 def file_name(mechanism: SelectionMechanism) -> str:
