@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,6 +45,8 @@ def audit(
         raise ParameterError("--mechanism", mechanism, "or --python must be given, and only one of them.")
     if mechanism is not None:
         mechanism_class(mechanism)
+    else:
+        sys.path.insert(0, str(Path.cwd()))  # a module of the user's lies where the command is run
     if report is not None and report.suffix not in (".json", ".html"):
         raise ParameterError("--report", report.name, "must end in .json or .html.")
     parameters: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "calibration": calibration}
