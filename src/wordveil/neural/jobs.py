@@ -1,0 +1,257 @@
+"""A training from file to model directory, and a model directory back to a model.
+
+A model directory holds `config.json` (what the model is), `vocabulary/` (public), `model.pt` (weights), `card.json` and
+`card.md`, `log.jsonl` (one line an epoch), and `checkpoint.pt` as long as the training is not finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wordveil import __version__
+from wordveil.auditing.adapters import load_mechanism
+from wordveil.embeddings.table import Embeddings, load_embeddings
+from wordveil.errors import DataFormatError, GuaranteeError, ParameterError, ResumeError
+from wordveil.evaluation.data import file_digest
+from wordveil.mechanisms.base import VectorMechanism
+from wordveil.names import MECHANISMS
+from wordveil.neural.backend import require_torch, torch
+from wordveil.neural.cards import ModelCard, make_card, write_card
+from wordveil.neural.corpora import Dataset, TextFile, encode_texts, model_vocabulary, read_texts
+from wordveil.neural.models import Classifier, Rewriter
+from wordveil.neural.private_embedding import PrivateEmbedding
+from wordveil.neural.storage import load_tensors, read_json, save_tensors, write_json
+from wordveil.neural.training import EpochProgress, Training, fit
+from wordveil.randomness import RandomSource
+
+__all__ = ["Job", "load_model", "run_job"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One training.
+
+    Attributes:
+        task: "rewrite" or "classify".
+        data: Training texts, with labels for "classify".
+        mechanism: Any vector mechanism; None trains without noise, as a baseline.
+        training: How to train.
+        table: Where vectors come from: random, glove, word2vec or embedded.
+        vectors: The table's file.
+        words: Size of the vocabulary.
+        dimensions: The d of random vectors.
+        targets_are_public: The owner's word that the targets (sentences to be written, or labels) are public.
+        text_is_public: Whether the texts of a classifier are public; those of a rewriter are its targets.
+        noise: "secure" or "device".
+
+    Raises:
+        GuaranteeError: If the targets are not declared public: weights fitted to private targets expose them.
+        ParameterError: If the task does not exist, or a classifier has no label column.
+    """
+
+    task: str
+    data: TextFile
+    mechanism: VectorMechanism | None
+    training: Training
+    table: str = "embedded"
+    vectors: Path | None = None
+    words: int = 10_000
+    dimensions: int = 300
+    targets_are_public: bool = False
+    text_is_public: bool = True
+    noise: str = "secure"
+
+    def __post_init__(self) -> None:
+        if self.task not in ("rewrite", "classify"):
+            raise ParameterError("task", self.task, "must be 'rewrite' or 'classify'.")
+        if not self.targets_are_public:
+            what = "sentences it learns to write" if self.task == "rewrite" else "labels it learns"
+            raise GuaranteeError(
+                f"A model's weights expose the {what}, whatever the noise on its input; no guarantee covers them. "
+                "Train on public targets and release only what the model makes of private text; where these targets "
+                "are public, say so with --targets-are-public."
+            )
+        if self.task == "rewrite" and not self.text_is_public:
+            raise GuaranteeError(
+                "The sentences of a rewriter are its targets, so they cannot be private. Train on public text."
+            )
+        if self.task == "classify" and self.data.label is None:
+            raise ParameterError("label", None, "must name the column of the class.")
+
+
+def run_job(
+    job: Job,
+    directory: Path,
+    *,
+    resume: bool = False,
+    source: RandomSource | None = None,
+    progress: EpochProgress | None = None,
+) -> ModelCard:
+    """Train, write the model directory, and return the card.
+
+    Args:
+        job: What to train.
+        directory: Must not exist or be empty, unless an interrupted training is resumed there.
+        resume: Continue an interrupted training.
+        source: Randomness of the noise, `RandomSource()` unless given.
+        progress: Called after every epoch.
+
+    Raises:
+        ParameterError: If the directory is taken.
+        ResumeError: If the interrupted training had other data or settings.
+        MissingExtraError: If PyTorch is not installed.
+    """
+    require_torch()
+    resuming = resume and (directory / "config.json").exists()
+    if not resuming and directory.exists() and any(directory.iterdir()):
+        raise ParameterError("output", str(directory), "must not exist or be empty; --resume continues a training.")
+    texts, labels = read_texts(job.data)
+    classes = sorted(set(labels))
+    vocabulary = _vocabulary(job, texts, directory, resuming)
+    config = _config(job, classes, vocabulary)
+    if resuming and read_json(directory / "config.json") != config:
+        raise ResumeError("The interrupted training had other data, settings or version. Repeat those, or start anew.")
+    write_json(directory / "config.json", config)
+    data = encode_texts("texts", texts, vocabulary, labels=labels, classes=classes, max_tokens=job.training.max_tokens)
+    model = _build(config, vocabulary, job.mechanism, source=source)
+    held_out, training = _split(data, job.training)
+    log = fit(
+        model,
+        training,
+        held_out,
+        job.training,
+        directory=directory,
+        identity=_digest({**config, "file": file_digest(job.data.path)}),  # lies in the checkpoint only
+        resume=resuming,
+        progress=progress,
+    )
+    save_tensors(directory / "model.pt", model.state_dict())
+    best = min(log, key=lambda epoch: epoch.loss)
+    scores = {"loss": best.loss, "accuracy": best.accuracy, "epoch": best.epoch, "texts": len(held_out)}
+    card = make_card(job.task, model.embedding, data=config["data"], scores=scores, settings=asdict(job.training))
+    write_card(directory, card)
+    (directory / "checkpoint.pt").unlink(missing_ok=True)
+    return card
+
+
+def _vocabulary(job: Job, texts: list[str], directory: Path, resuming: bool) -> Embeddings:
+    place = directory / "vocabulary"
+    if resuming and place.exists():
+        return load_embeddings(place)
+    made = model_vocabulary(
+        job.table,
+        texts,
+        vectors=job.vectors,
+        size=job.words,
+        dimensions=job.dimensions,
+        seed=job.training.seed,
+        private=not job.text_is_public,
+    )
+    directory.mkdir(parents=True, exist_ok=True)
+    return made.save(place)
+
+
+def _config(job: Job, classes: list[str], vocabulary: Embeddings) -> dict[str, Any]:
+    mechanism = None
+    if job.mechanism is not None:
+        values = {item.name: getattr(job.mechanism, item.name) for item in fields(job.mechanism)}  # type: ignore[arg-type]
+        mechanism = {"name": job.mechanism.name, "parameters": values}
+    config = {
+        "version": __version__,
+        "task": job.task,
+        "mechanism": mechanism,
+        "noise": job.noise,
+        "table": job.table,
+        "vocabulary": vocabulary.header.checksum,
+        "text_is_public": job.text_is_public,
+        "classes": classes,
+        "training": asdict(job.training),
+        # The digest of a private file would confirm a guess of it.
+        "data": {Path(job.data.path).name: file_digest(job.data.path)} if job.text_is_public else {},
+        "columns": [job.data.text, job.data.label, job.data.limit],
+    }
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(config))
+    except TypeError:
+        raise ParameterError("mechanism", repr(job.mechanism), "has parameters that cannot be written down.") from None
+    return plain
+
+
+def _digest(config: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
+
+
+def _split(data: Dataset, training: Training) -> tuple[Dataset, Dataset]:
+    """Return held-out and training texts: a random part from the public seed, the same after a resume."""
+    order = np.random.Generator(np.random.PCG64(training.seed)).permutation(len(data))
+    count = min(max(1, round(training.validation * len(data))), len(data) - 1)
+    if count < 1:
+        raise ParameterError("data", f"{len(data)} texts", "must hold at least 2 texts with a token.")
+    return data.part("held out", order[:count]), data.part("training", order[count:])
+
+
+def _build(
+    config: Mapping[str, Any],
+    vocabulary: Embeddings,
+    mechanism: VectorMechanism | None,
+    *,
+    source: RandomSource | None = None,
+    text_is_public: bool | None = None,
+) -> Any:
+    if text_is_public is None:
+        text_is_public = config["text_is_public"]
+    settings = config["training"]
+    embedding = PrivateEmbedding(
+        vocabulary, mechanism, source=source, noise=config["noise"], text_is_public=text_is_public
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(settings["seed"])
+        if config["task"] == "rewrite":
+            return Rewriter(embedding, hidden=settings["hidden"], dropout=settings["dropout"])
+        return Classifier(embedding, config["classes"], hidden=settings["hidden"], dropout=settings["dropout"])
+
+
+def load_model(directory: Path, *, source: RandomSource | None = None) -> Any:
+    """Return the `Rewriter` or `Classifier` of a model directory, ready for private text.
+
+    Its layer counts passes from 0: they are passes over the caller's text, not over the training text.
+
+    Raises:
+        DataFormatError: If the directory holds no finished model, or one that does not fit together.
+        MissingExtraError: If PyTorch is not installed.
+    """
+    require_torch()
+    for name in ("config.json", "model.pt"):
+        if not (directory / name).is_file():
+            raise DataFormatError(directory, f"lacks {name}.", remedy="Finish the training with --resume.")
+    config = read_json(directory / "config.json")
+    vocabulary = load_embeddings(directory / "vocabulary")
+    if vocabulary.header.checksum != config["vocabulary"]:
+        raise DataFormatError(directory, "holds another vocabulary than its model was trained with.")
+    stated = config["mechanism"]
+    mechanism = None if stated is None else load_mechanism(_known(stated["name"], directory), stated["parameters"])
+    model = _build(config, vocabulary, mechanism, source=source, text_is_public=False)
+    weights = load_tensors(directory / "model.pt")
+    extra = [name for name in weights if name.endswith("_extra_state")]
+    for name in extra:
+        weights[name] = {"pass": 0, "largest": 0}
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError:
+        raise DataFormatError(directory, "holds weights that do not fit its configuration.") from None
+    model.eval()
+    return model
+
+
+def _known(name: str, directory: Path) -> str:
+    # Only names of the list: a path in the file of a stranger would be imported.
+    if name not in MECHANISMS:
+        raise DataFormatError(directory, f"names a mechanism that does not exist; there are {', '.join(MECHANISMS)}.")
+    return name
