@@ -16,12 +16,13 @@ from wordveil.mechanisms.clipped_laplace import FittedClippedLaplace
 from wordveil.mechanisms.truncated_laplace import FittedTruncatedLaplace
 from wordveil.neural.backend import torch
 
-__all__ = ["DEVICE_ASSUMPTION", "check_device_law", "randomize_on_device"]
+__all__ = ["CLIPPED", "DEVICE_ASSUMPTION", "check_device_law", "randomize_on_device"]
 
 DEVICE_ASSUMPTION = (
     "the noise comes from the device's own generator, which is not cryptographic: nobody knows or guesses its seed"
 )
-LAWS = (FittedClippedGaussian, FittedClippedLaplace, FittedTruncatedLaplace)
+CLIPPED = (FittedClippedGaussian, FittedClippedLaplace, FittedTruncatedLaplace)
+"""Mechanisms that clip and add independent noise to every coordinate, whatever the table."""
 
 
 def check_device_law(randomizer: VectorRandomizer) -> None:
@@ -30,7 +31,7 @@ def check_device_law(randomizer: VectorRandomizer) -> None:
     Raises:
         ParameterError: Naming the mechanisms for which it can.
     """
-    if not isinstance(randomizer, LAWS):
+    if not isinstance(randomizer, CLIPPED):
         raise ParameterError(
             "noise", "device", "exists for clipped-gaussian, clipped-laplace and truncated-laplace; use 'secure'."
         )

@@ -23,7 +23,7 @@ from wordveil.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
 from wordveil.kernels.selection import multiply_high
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.neural.backend import Module, nn, require_torch, torch
-from wordveil.neural.device_noise import DEVICE_ASSUMPTION, check_device_law, randomize_on_device
+from wordveil.neural.device_noise import CLIPPED, DEVICE_ASSUMPTION, check_device_law, randomize_on_device
 from wordveil.neural.passes import PassCounter
 from wordveil.randomness import RandomSource, Stream, words
 
@@ -53,8 +53,8 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         decoder: Turns each noisy vector into a word, whose vector is then the output; None leaves noisy vectors.
         source: Randomness, `RandomSource()` unless given.
         noise: "secure" draws on the CPU and moves the result; "device" draws with PyTorch where the table lives.
-        trainable: Whether the table learns. It must then be public, and the mechanism one whose proof needs no table
-            (those with `for_dimensions`); there is no decoder.
+        trainable: Whether the table learns. It must then be public, and the mechanism one of the clipped ones, whose
+            proofs need no table; there is no decoder.
         text_is_public: Whether all text that passes is public, so that passes are not counted.
 
     Raises:
@@ -103,9 +103,10 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
             check_device_law(self._randomizer)
         if decoder is not None and self._randomizer is None:
             raise ParameterError("decoder", type(decoder).__name__, "needs a mechanism.")
-        needs_table = self.mechanism is not None and not hasattr(self.mechanism, "for_dimensions")
-        if trainable and (decoder is not None or needs_table):
-            raise ParameterError("trainable", True, "needs a mechanism without a vocabulary, and no decoder.")
+        # Their proofs speak of any two vectors: a table that moves changes nothing.
+        any_vectors = self._randomizer is None or isinstance(self._randomizer, CLIPPED)
+        if trainable and (decoder is not None or not any_vectors):
+            raise ParameterError("trainable", True, "needs one of the clipped mechanisms and no decoder.")
 
     @property
     def dimensions(self) -> int:

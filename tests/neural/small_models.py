@@ -1,0 +1,42 @@
+"""A small public table and small texts for the neural tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wordveil.embeddings.table import Embeddings
+
+POSITIVE = ("lovely", "great", "happy", "splendid")
+NEGATIVE = ("awful", "poor", "sad", "dreadful")
+REST = ("the", "film", "food", "place", "was", "here")
+WORDS = POSITIVE + NEGATIVE + REST
+
+
+def small_table(dimensions: int = 6) -> Embeddings:
+    rows = np.random.Generator(np.random.PCG64(5)).standard_normal((len(WORDS), dimensions))
+    rows[: len(POSITIVE), 0] += 4.0
+    rows[len(POSITIVE) : len(POSITIVE) + len(NEGATIVE), 0] -= 4.0
+    return Embeddings.from_arrays(list(WORDS), rows, name="small")
+
+
+def sentences(count: int = 60) -> list[tuple[str, str]]:
+    """Texts whose class is that of their one adjective."""
+    made = []
+    for i in range(count):
+        kind, words = (("good", POSITIVE), ("bad", NEGATIVE))[i % 2]
+        noun = ("film", "food", "place")[i % 3]
+        made.append((f"the {noun} was {words[(i // 2) % 4]}" + (" here" if i % 5 == 0 else ""), kind))
+    return made
+
+
+def write_texts(path, count: int = 60):
+    lines = ["label\ttext", *(f"{label}\t{text}" for text, label in sentences(count))]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def write_vectors(path):
+    table = small_table()
+    rows = zip(WORDS, np.asarray(table.vectors), strict=True)
+    path.write_text("".join(f"{word} {' '.join(f'{x:.6g}' for x in row)}\n" for word, row in rows), encoding="utf-8")
+    return path

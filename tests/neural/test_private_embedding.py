@@ -1,0 +1,298 @@
+"""The private layer: fresh noise, its audit and a broken twin, counted passes, gradients, state."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
+
+from small_models import small_table  # noqa: E402
+
+from wordveil.auditing import AuditOptions, audit_mechanism  # noqa: E402
+from wordveil.decoding.nearest import Nearest  # noqa: E402
+from wordveil.embeddings.table import Embeddings  # noqa: E402
+from wordveil.errors import ParameterError, WordveilError  # noqa: E402
+from wordveil.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing  # noqa: E402
+from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
+from wordveil.mechanisms.clipped_laplace import ClippedLaplace  # noqa: E402
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace  # noqa: E402
+from wordveil.mechanisms.projection import Projection  # noqa: E402
+from wordveil.mechanisms.rows import clip_to_ball  # noqa: E402
+from wordveil.mechanisms.truncated_laplace import TruncatedLaplace  # noqa: E402
+from wordveil.neural.passes import PassCounter  # noqa: E402
+from wordveil.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
+from wordveil.randomness import RandomSource  # noqa: E402
+
+TABLE = small_table()
+GAUSSIAN = ClippedGaussian(epsilon=1.0)
+CLIPPED = [GAUSSIAN, ClippedLaplace(epsilon=2.0), TruncatedLaplace(epsilon=2.0)]
+IDS = torch.tensor([[0, 0, 3], [0, 5, PADDING]])
+
+
+def seeded(seed: int = 1) -> RandomSource:
+    return RandomSource.seeded_for_tests(seed)
+
+
+def test_every_token_and_every_pass_has_its_own_noise():
+    layer = PrivateEmbedding(TABLE, GAUSSIAN)
+    rows = torch.cat([layer(torch.zeros((20, 5), dtype=torch.int64)).reshape(-1, 6) for _ in range(3)])
+    assert len(torch.unique(rows, dim=0)) == len(rows) == 300
+
+
+def test_two_layers_of_one_secret_source_do_not_share_noise():
+    source = RandomSource()
+    one, two = (PrivateEmbedding(TABLE, GAUSSIAN, source=source) for _ in range(2))
+    assert not torch.equal(one(IDS), two(IDS))
+
+
+def test_a_seeded_source_repeats_and_goes_on_where_it_stood():
+    one, two = (PrivateEmbedding(TABLE, GAUSSIAN, source=seeded()) for _ in range(2))
+    first, second = one(IDS), one(IDS)
+    assert torch.equal(two(IDS), first)
+    three = PrivateEmbedding(TABLE, GAUSSIAN, source=seeded())
+    three.load_state_dict(two.state_dict())
+    assert torch.equal(three(IDS), second)
+
+
+def test_going_back_to_earlier_weights_does_not_draw_the_same_noise_again():
+    layer = PrivateEmbedding(TABLE, GAUSSIAN, source=seeded())
+    before = copy.copy(layer.state_dict())
+    first = layer(IDS)
+    layer.load_state_dict(before)
+    assert not torch.equal(layer(IDS), first)
+    assert layer.passes.largest == 2
+
+
+@pytest.mark.parametrize("mechanism", [*CLIPPED, MultivariateLaplace(epsilon=2.0)], ids=lambda m: m.name)
+def test_the_output_is_the_mechanisms_rounded_to_the_grid(mechanism):
+    layer = PrivateEmbedding(TABLE, mechanism, source=seeded())
+    got = layer(IDS).numpy().astype(np.float64)
+    assert np.array_equal(got[1, 2], np.zeros(6))
+    ids = np.array([0, 0, 3, 0, 5])
+    fitted = mechanism.fit(TABLE)
+    stream = seeded().stream("private embedding", "1")
+    stream.lane(255).integers(0, 2**64 - 1, 5, dtype=np.uint64, endpoint=True)  # the stand-ins of unknown tokens
+    expected = fitted.randomize(np.asarray(TABLE.vectors[ids], dtype=np.float64), fitted.sample(stream, 5))
+    rows = np.concatenate((got[0], got[1, :2]))
+    assert np.abs(rows - expected).max() <= layer.step / 2
+    assert np.array_equal(np.rint(rows / layer.step), rows / layer.step)
+    assert layer.step < 1e-4 * layer.released_size
+
+
+def test_clipping_happens_before_the_noise():
+    layer = PrivateEmbedding(TABLE, ClippedGaussian(epsilon=1e6, delta=1e-5, clip_norm=0.5), source=seeded())
+    got = layer(torch.arange(len(TABLE))).numpy()
+    assert np.abs(got - clip_to_ball(np.asarray(TABLE.vectors, dtype=np.float64), 0.5)).max() < 0.02
+    assert np.linalg.norm(TABLE.vectors, axis=1).min() > 0.5
+
+
+def test_without_a_mechanism_vectors_pass_and_nothing_is_promised():
+    layer = PrivateEmbedding(TABLE, None)
+    assert np.array_equal(layer(torch.tensor([2, 4])).numpy(), TABLE.vectors[[2, 4]])
+    assert isinstance(layer.guarantee(), NoGuarantee)
+
+
+def test_unknown_tokens_become_uniform_public_words_afresh():
+    layer = PrivateEmbedding(TABLE, None, source=seeded())
+    got = layer(torch.full((2000,), UNKNOWN)).numpy()
+    places = [int(np.flatnonzero((TABLE.vectors == row).all(axis=1))[0]) for row in got]
+    counts = np.bincount(places, minlength=len(TABLE))
+    expected = len(places) / len(TABLE)
+    # chi-squared with 13 degrees of freedom exceeds 80 with probability below 1e-9
+    assert ((counts - expected) ** 2 / expected).sum() < 80
+
+
+def test_ids_outside_the_vocabulary_raise_without_being_shown():
+    layer = PrivateEmbedding(TABLE, GAUSSIAN)
+    for bad in (len(TABLE), UNKNOWN - 1):
+        with pytest.raises(ParameterError, match=r"ids='<hidden>' must be in \[0, 14\)"):
+            layer(torch.tensor([0, bad]))
+
+
+def test_an_empty_batch_is_empty():
+    assert PrivateEmbedding(TABLE, GAUSSIAN)(torch.empty((0, 4), dtype=torch.int64)).shape == (0, 4, 6)
+
+
+def test_a_projection_releases_its_own_dimensions():
+    layer = PrivateEmbedding(TABLE, Projection(epsilon=2.0, dimensions=3))
+    assert layer(IDS).shape == (2, 3, layer.dimensions)
+    assert layer.dimensions == 3
+    assert isinstance(layer.guarantee(), MetricDP)
+
+
+def test_a_decoder_gives_vectors_of_words_that_may_be_output():
+    table = TABLE.without_outputs(["the", "lovely"])
+    layer = PrivateEmbedding(table, GAUSSIAN, decoder=Nearest())
+    got = layer(torch.zeros(200, dtype=torch.int64)).numpy()
+    allowed = {row.tobytes() for row in table.vectors[table.candidates]}
+    assert {row.tobytes() for row in got} <= allowed
+    assert set(layer.released_ids(np.zeros(50, dtype=np.int32)).tolist()) <= set(table.candidates.tolist())
+    with pytest.raises(ParameterError, match="decoder=None must be given"):
+        PrivateEmbedding(TABLE, GAUSSIAN).released_ids(np.zeros(1, dtype=np.int32))
+
+
+def test_the_gradient_passes_straight_to_a_public_table():
+    layer = PrivateEmbedding(TABLE, GAUSSIAN, trainable=True)
+    layer(torch.tensor([[1, 1, PADDING, 4]])).sum().backward()
+    expected = torch.zeros_like(layer.table)
+    expected[1], expected[4] = 2.0, 1.0
+    assert torch.equal(layer.table.grad, expected)
+
+
+def test_a_frozen_table_has_no_gradient():
+    layer = PrivateEmbedding(TABLE, GAUSSIAN)
+    assert not layer.table.requires_grad
+    assert not layer(IDS).requires_grad
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"noise": "cuda"}, "must be 'secure' or 'device'"),
+        ({"noise": "device", "mechanism": MultivariateLaplace(epsilon=1.0)}, "exists for clipped-gaussian"),
+        ({"noise": "device", "decoder": Nearest()}, "needs a mechanism and no decoder"),
+        ({"noise": "device", "mechanism": None}, "needs a mechanism and no decoder"),
+        ({"decoder": Nearest(), "mechanism": None}, "needs a mechanism"),
+        ({"trainable": True, "decoder": Nearest()}, "no decoder"),
+        ({"trainable": True, "mechanism": Projection(epsilon=1.0, dimensions=3)}, "needs one of the clipped"),
+    ],
+)
+def test_options_that_do_not_go_together(options, message):
+    mechanism = options.pop("mechanism", GAUSSIAN)
+    with pytest.raises(ParameterError, match=message):
+        PrivateEmbedding(TABLE, mechanism, **options)
+
+
+def test_the_guarantee_is_the_mechanisms_per_token():
+    claim = PrivateEmbedding(TABLE, GAUSSIAN).guarantee()
+    assert claim == LocalDP(epsilon=1.0, delta=1e-5, slack=None, unit=PrivacyUnit.TOKEN, standing=Standing.PROVED)
+    assert isinstance(PrivateEmbedding(TABLE, GAUSSIAN, source=seeded()).guarantee(), NoGuarantee)
+
+
+def test_passes_over_a_private_sentence_compose():
+    layer = PrivateEmbedding(TABLE, GAUSSIAN)
+    assert layer.composed_guarantee() == layer.guarantee()
+    layer(IDS, ["a", "b"])
+    layer(IDS[:1], ["a"])
+    assert layer.passes.largest == 2
+    layer(IDS)  # unnamed: it may have been any sentence
+    composed = layer.composed_guarantee()
+    assert (composed.epsilon, composed.delta) == (3.0, pytest.approx(3e-5))
+    with pytest.raises(ParameterError, match="must be one per sentence, 2"):
+        layer(IDS, ["a"])
+
+
+def test_passes_over_public_text_cost_nothing():
+    layer = PrivateEmbedding(TABLE, GAUSSIAN, text_is_public=True)
+    layer(IDS)
+    assert layer.passes.largest == 0
+
+
+def test_a_counter_takes_a_repeated_key_twice():
+    counter = PassCounter(1)
+    counter.count(["a", "a", "b"])
+    assert counter.largest == 3
+
+
+def test_the_state_holds_no_key_and_the_layer_is_not_pickled():
+    layer = PrivateEmbedding(TABLE, GAUSSIAN)
+    layer(IDS, ["a", "b"])
+    assert set(layer.state_dict()) == {"table", "_extra_state"}
+    assert layer.state_dict()["_extra_state"] == {"pass": 1, "largest": 1}
+    with pytest.raises(WordveilError, match="cannot be pickled"):
+        copy.deepcopy(layer)
+
+
+@pytest.mark.parametrize("mechanism", CLIPPED, ids=lambda m: m.name)
+def test_device_noise_has_the_law_of_the_mechanism_and_says_that_it_is_not_cryptographic(mechanism):
+    layer = PrivateEmbedding(TABLE, mechanism, noise="device")
+    assert any("not cryptographic" in line for line in layer.guarantee().assumptions)
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        noisy = layer(torch.zeros(20_000, dtype=torch.int64)).numpy()[:, 0].astype(np.float64)
+    fitted = mechanism.fit(TABLE)
+    row = np.repeat(np.asarray(TABLE.vectors[:1], dtype=np.float64), 20_000, axis=0)
+    sample = fitted.randomize(row, fitted.sample(seeded(4).stream("law"), 20_000))[:, 0]
+    # Two-sample Kolmogorov-Smirnov, n = 20 000 each: above .0328 with probability below 1e-9.
+    assert kolmogorov(noisy, sample) < 0.0328
+    centre = clip_to_ball(row[:1], 1.0)[0, 0]
+    for factor in (0.75, 1.3):
+        assert kolmogorov(centre + factor * (noisy - centre), sample) > 0.0328
+
+
+def kolmogorov(a, b):
+    both = np.sort(np.concatenate((a, b)))
+    share = [np.searchsorted(np.sort(x), both, side="right") / len(x) for x in (a, b)]
+    return float(np.abs(share[0] - share[1]).max())
+
+
+def auditable_table() -> Embeddings:
+    rows = np.random.Generator(np.random.PCG64(1)).standard_normal((1000, 4))
+    return Embeddings.from_arrays([f"w{i}" for i in range(1000)], rows, candidate_rule="all")
+
+
+@dataclass
+class ForwardPass:
+    """Vectors of public words in, what `forward` makes of their ids out: the whole layer under audit."""
+
+    layer: PrivateEmbedding
+
+    def __post_init__(self):
+        self.place = {row.tobytes(): i for i, row in enumerate(np.asarray(self.layer.vocabulary.vectors, np.float64))}
+        self.guarantee = self.layer.guarantee()
+
+    def vectors(self, rows):
+        ids = [self.place[np.asarray(row, dtype=np.float64).tobytes()] for row in rows]
+        return self.release(torch.tensor(ids)[:, None])
+
+    def release(self, ids):
+        return self.layer(ids).numpy()[:, 0].astype(np.float64)
+
+
+class OneVectorPerBatch(ForwardPass):
+    """The bug of the code published with the paper: one noise vector for a whole batch."""
+
+    def release(self, ids):
+        clean = clip_to_ball(np.asarray(self.layer.vocabulary.vectors[ids[:, 0].numpy()], dtype=np.float64), 1.0)
+        return clean + (self.layer(ids[:1]).numpy()[0, 0] - clean[0])
+
+
+class HalfTheNoise(ForwardPass):
+    """Noise halved after the mechanism."""
+
+    def release(self, ids):
+        clean = clip_to_ball(np.asarray(self.layer.vocabulary.vectors[ids[:, 0].numpy()], dtype=np.float64), 1.0)
+        return clean + (super().release(ids) - clean) / 2
+
+
+OPTIONS = AuditOptions(samples=20_000, pairs=2, curve_points=0, seed=3)
+
+
+AUDITED = ClippedGaussian(epsilon=1.0, delta=0.05)
+
+
+def test_the_audit_of_the_layer_passes():
+    report = audit_mechanism(ForwardPass(PrivateEmbedding(auditable_table(), AUDITED)), options=OPTIONS, **audited())
+    assert not report.refuted
+    assert len(report.pairs) == 2
+    assert {f.check for f in report.findings} >= {"noise shared within a batch", "noise repeated between calls"}
+
+
+def test_the_audit_refutes_one_noise_vector_for_a_batch():
+    broken = OneVectorPerBatch(PrivateEmbedding(auditable_table(), AUDITED))
+    report = audit_mechanism(broken, options=OPTIONS, **audited())
+    assert report.refuted
+    assert any(f.refuted and f.check == "noise shared within a batch" for f in report.findings)
+
+
+def test_the_audit_refutes_half_the_noise():
+    broken = HalfTheNoise(PrivateEmbedding(auditable_table(), AUDITED))
+    assert audit_mechanism(broken, options=OPTIONS, **audited()).refuted
+
+
+def audited():
+    return {"embeddings": auditable_table()}
