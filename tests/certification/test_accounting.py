@@ -1,0 +1,208 @@
+"""Composition by privacy loss distributions, against closed forms and exact sums."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+import wordveil as wv
+from wordveil.certification.accounting import (
+    channel_pair,
+    compose_many,
+    gaussian_pair,
+    generic_pair,
+    laplace_pair,
+    pair_of,
+)
+from wordveil.certification.privacy_profile import laplace_epsilon
+from wordveil.errors import GuaranteeError, MissingExtraError, ParameterError
+from wordveil.guarantees import PrivacyUnit, Standing
+from wordveil.mechanisms.gaussian_scale import analytic_scale
+
+DELTA = 1e-5
+composing = pytest.mark.skipif(
+    importlib.util.find_spec("dp_accounting") is None, reason="needs the extra wordveil[accounting]"
+)
+
+
+@pytest.fixture(scope="module")
+def laplace():
+    return laplace_pair(10, 10.0)
+
+
+def binomial_delta(epsilon, single, n):
+    """delta(epsilon) of n randomized responses of the given loss: truthful answers are binomial in both worlds."""
+    truth = 1 / (1 + math.exp(-single))
+    k = np.arange(n + 1)
+    return float(np.maximum(binom.pmf(k, n, truth) - math.exp(epsilon) * binom.pmf(k, n, 1 - truth), 0).sum())
+
+
+def pairwise_delta(epsilon, first, second):
+    """delta(epsilon) of two tokens, by a loop over every pair of outputs and every order at each of the tokens."""
+    worst = 0.0
+    for p, q in ((first, second), (second, first)):
+        for a, b in ((first, second), (second, first)):
+            worst = max(worst, np.maximum(np.outer(p, a) - math.exp(epsilon) * np.outer(q, b), 0).sum())
+    return worst
+
+
+@composing
+@pytest.mark.parametrize("count", [1, 4, 100])
+@pytest.mark.parametrize("noise_multiplier", [0.7, 5.0])
+def test_gaussians_compose_to_a_gaussian_of_root_n(noise_multiplier, count):
+    found = compose_many(gaussian_pair(noise_multiplier), count, DELTA)
+    # The analytic scale of what was found must be the noise of the sum: never more, and hardly less.
+    needed = analytic_scale(found.epsilon, DELTA)
+    assert needed <= noise_multiplier / math.sqrt(count) <= needed * 1.0005
+    assert (found.unit, found.standing, found.slack) == (PrivacyUnit.TEXT, Standing.CERTIFIED, None)
+
+
+@composing
+@pytest.mark.parametrize("count", [1, 2, 10, 60])
+def test_randomized_response_composes_as_binomials_do(count):
+    truth = 1 / (1 + math.exp(-0.8))
+    found = compose_many(channel_pair(np.array([[truth, 1 - truth], [1 - truth, truth]])), count, 1e-4)
+    assert binomial_delta(found.epsilon, 0.8, count) <= 1e-4
+    assert binomial_delta(found.epsilon * (1 - 1e-3), 0.8, count) > 1e-4
+    assert compose_many(generic_pair(0.8), count, 1e-4).epsilon == pytest.approx(found.epsilon, rel=1e-6)
+
+
+@composing
+def test_one_laplace_is_the_single_claim_and_more_are_monotone(laplace):
+    single = laplace_epsilon(DELTA, dimensions=10, loss=10.0)
+    found = [compose_many(laplace, count, DELTA).epsilon for count in (1, 2, 3, 20, 21)]
+    assert single <= found[0] <= single * (1 + 1e-3)
+    assert found == sorted(found)
+    assert found[3] < 20 * laplace_epsilon(DELTA / 20, dimensions=10, loss=10.0)
+
+
+@composing
+def test_one_laplace_in_one_dimension_is_the_closed_form():
+    found = compose_many(laplace_pair(1, 2.0), 1, DELTA).epsilon
+    exact = 2.0 + 2 * math.log1p(-DELTA)
+    assert exact <= found <= exact + 1e-6
+
+
+def test_every_grid_point_of_a_pair_is_at_least_the_exact_delta(laplace):
+    rows = np.array([[0.5, 0.3, 0.2], [0.1, 0.3, 0.6]])
+    pair = channel_pair(rows, 1, 0)
+    for k in range(0, len(pair.deltas), 37):
+        scaled = math.exp(k * pair.interval)
+        exact = max(np.maximum(rows[0] - scaled * rows[1], 0).sum(), np.maximum(rows[1] - scaled * rows[0], 0).sum())
+        assert exact <= pair.deltas[k] <= exact + 1e-14
+    for both in (pair.both_sides(), laplace.both_sides(), gaussian_pair(1.0).both_sides()):
+        assert np.all(np.diff(both) <= 1e-12)
+        assert np.all((both >= 0) & (both <= 1))
+
+
+@composing
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.integers(1, 30), min_size=6, max_size=6), st.floats(1e-4, 0.1))
+def test_two_tokens_never_fall_below_an_exact_sum_over_outputs_and_orders(masses, delta):
+    first, second = np.array(masses[:3]) / sum(masses[:3]), np.array(masses[3:]) / sum(masses[3:])
+    forward = compose_many(channel_pair(np.array([first, second]), 0, 1), 2, delta)
+    assert pairwise_delta(forward.epsilon, first, second) <= delta
+    backward = compose_many(channel_pair(np.array([first, second]), 1, 0), 2, delta)
+    assert forward.epsilon == pytest.approx(backward.epsilon, rel=1e-9)
+
+
+@composing
+def test_the_worst_pair_of_a_channel_dominates_each_of_its_pairs():
+    rows = np.array([[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.05, 0.05, 0.9]])
+    whole = compose_many(channel_pair(rows), 5, 1e-3).epsilon
+    pairs = [compose_many(channel_pair(rows, x, y), 5, 1e-3).epsilon for x, y in ((0, 1), (0, 2), (1, 2))]
+    assert whole >= max(pairs) * (1 - 1e-9)
+    assert min(pairs) < 0.8 * max(pairs)
+
+
+@composing
+def test_outputs_that_one_input_lacks_need_their_probability_as_delta():
+    pair = channel_pair(np.array([[0.5, 0.499, 0.001], [0.5, 0.5, 0.0]]))
+    assert compose_many(pair, 2, 0.003).epsilon < 0.1
+    with pytest.raises(ParameterError, match=r"delta=0\.0019 must be above 0\.002"):
+        compose_many(pair, 2, 0.0019)
+
+
+@composing
+@pytest.mark.parametrize(("epsilon", "count"), [(0.1, 50), (1.0, 20), (6.0, 3)])
+def test_the_generic_pair_is_below_basic_and_advanced_composition(epsilon, count):
+    single, extra = 1e-8, 1e-6
+    found = compose_many(generic_pair(epsilon, single), count, count * single + extra).epsilon
+    advanced = math.sqrt(2 * count * math.log(1 / extra)) * epsilon + count * epsilon * math.expm1(epsilon)
+    assert found <= min(count * epsilon, advanced)
+    one = compose_many(generic_pair(epsilon, single), 1, single + 1e-11).epsilon
+    assert epsilon * (1 - 1e-6) <= one <= epsilon * (1 + 1e-12)
+
+
+@composing
+def test_slack_adds_up_and_costs_delta():
+    rows = np.array([[0.75, 0.25], [0.25, 0.75]])
+    clean, slack = compose_many(channel_pair(rows), 5, 1e-3), compose_many(channel_pair(rows, slack=0.01), 5, 1e-3)
+    assert slack.slack == pytest.approx(0.05)
+    assert clean.epsilon < slack.epsilon
+
+
+@composing
+def test_fitted_mechanisms_bring_their_own_pair():
+    gaussian = wv.ClippedGaussian(epsilon=2.0, delta=DELTA).for_dimensions(300)
+    one = compose_many(pair_of(gaussian), 1, DELTA)
+    assert 2.0 <= one.epsilon <= 2.0 * (1 + 1e-3)
+    noise = wv.MultivariateLaplace(epsilon=2.0).for_dimensions(1)
+    many = compose_many(pair_of(noise, diameter=1.0), 3, DELTA)
+    assert "all inputs lie within a public diameter of 1" in many.assumptions
+    assert any("differ in at most 3 tokens" in sentence for sentence in many.assumptions)
+    assert many.epsilon < 6
+
+
+def test_what_has_no_pair_is_refused():
+    with pytest.raises(GuaranteeError, match="no one-dimensional Laplace pair is known"):
+        pair_of(wv.ClippedLaplace(epsilon=1.0).for_dimensions(3))
+    refuted = wv.ClippedGaussian(epsilon=8.0, delta=DELTA, calibration="classical", allow_refuted=True)
+    if not refuted.holds:
+        with pytest.raises(GuaranteeError, match="no promise to compose"):
+            pair_of(refuted.for_dimensions(3))
+    with pytest.raises(ParameterError, match="diameter=None must be in"):
+        pair_of(wv.MultivariateLaplace(epsilon=1.0).for_dimensions(3))
+    with pytest.raises(ParameterError, match="belongs to multivariate Laplace noise"):
+        pair_of(wv.ClippedGaussian(epsilon=1.0).for_dimensions(3), diameter=2.0)
+
+
+def test_bad_parameters_are_named():
+    rows = np.eye(3)
+    for call, message in [
+        (lambda: gaussian_pair(0.0), "noise_multiplier=0.0 must be"),
+        (lambda: laplace_pair(0, 1.0), "dimensions=0 must be"),
+        (lambda: channel_pair(rows * 2), "each summing to 1"),
+        (lambda: channel_pair(rows, 1), "exactly when x is"),
+        (lambda: channel_pair(rows, 1, 1), "must be two rows"),
+        (lambda: channel_pair(np.full((200, 200), 1 / 200)), "must have n"),
+        (lambda: channel_pair(rows, slack=-1.0), "slack=-1.0 must be"),
+        (lambda: generic_pair(701.0), "at most 700 nats"),
+        (lambda: compose_many(generic_pair(1.0), 0, DELTA), "count=0 must be"),
+        (lambda: compose_many(generic_pair(1.0), 1, 0.0), "delta=0.0 must be"),
+    ]:
+        with pytest.raises(ParameterError, match=message):
+            call()
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
+    with pytest.raises(MissingExtraError, match=r"wordveil\[accounting\]"):
+        compose_many(generic_pair(1.0), 2, DELTA)
+
+
+@composing
+def test_a_pair_with_less_loss_than_the_mechanism_is_caught_by_the_oracle():
+    """Power twin: 5 % of every delta missing must be seen by the binomial check above."""
+    pair = channel_pair(np.array([[0.69, 0.31], [0.31, 0.69]]))
+    broken = replace(pair, deltas=tuple(0.95 * d for d in pair.deltas))
+    assert binomial_delta(compose_many(broken, 10, 1e-4).epsilon, 0.8, 10) > 1e-4
