@@ -23,6 +23,7 @@ from wordveil.certification.accounting import (
     pair_of,
 )
 from wordveil.certification.privacy_profile import laplace_epsilon
+from wordveil.embeddings.table import Embeddings
 from wordveil.errors import GuaranteeError, MissingExtraError, ParameterError
 from wordveil.guarantees import PrivacyUnit, Standing
 from wordveil.mechanisms.gaussian_scale import analytic_scale
@@ -127,7 +128,7 @@ def test_the_worst_pair_of_a_channel_dominates_each_of_its_pairs():
 def test_outputs_that_one_input_lacks_need_their_probability_as_delta():
     pair = channel_pair(np.array([[0.5, 0.499, 0.001], [0.5, 0.5, 0.0]]))
     assert compose_many(pair, 2, 0.003).epsilon < 0.1
-    with pytest.raises(ParameterError, match=r"delta=0\.0019 must be above 0\.002"):
+    with pytest.raises(ParameterError, match=r"delta=0\.0019 must be above 0\.00\d+ for 2 tokens"):
         compose_many(pair, 2, 0.0019)
 
 
@@ -162,13 +163,23 @@ def test_fitted_mechanisms_bring_their_own_pair():
     assert many.epsilon < 6
 
 
+@composing
+def test_a_selection_mechanism_brings_its_exact_channel_and_twice_its_slack():
+    fitted = wv.TEM(epsilon=2.0).fit(Embeddings.from_arrays(["a", "b", "c"], np.array([[0.0], [0.5], [2.0]])))
+    channel = fitted.channel()
+    found = compose_many(pair_of(fitted), 1, 1e-6)
+    largest = float(np.log(channel[:, None] / channel).max())
+    assert largest * (1 - 1e-3) <= found.epsilon <= largest
+    assert found.slack == pytest.approx(2 * fitted.guarantee().slack)
+    assert found.assumptions[-1].endswith("differ in at most 1 token")
+
+
 def test_what_has_no_pair_is_refused():
     with pytest.raises(GuaranteeError, match="no one-dimensional Laplace pair is known"):
         pair_of(wv.ClippedLaplace(epsilon=1.0).for_dimensions(3))
-    refuted = wv.ClippedGaussian(epsilon=8.0, delta=DELTA, calibration="classical", allow_refuted=True)
-    if not refuted.holds:
-        with pytest.raises(GuaranteeError, match="no promise to compose"):
-            pair_of(refuted.for_dimensions(3))
+    refuted = wv.ClippedGaussian(epsilon=20.0, delta=DELTA, calibration="classical", allow_refuted=True)
+    with pytest.raises(GuaranteeError, match="no promise to compose"):
+        pair_of(refuted.for_dimensions(3))
     with pytest.raises(ParameterError, match="diameter=None must be in"):
         pair_of(wv.MultivariateLaplace(epsilon=1.0).for_dimensions(3))
     with pytest.raises(ParameterError, match="belongs to multivariate Laplace noise"):

@@ -135,7 +135,8 @@ def _hockey_stick(rows: Float64Array, epsilon: float) -> float:
     """Return the largest sum of (P - e^epsilon Q)_+ over ordered pairs of rows, rounded up."""
     scaled = rows * math.exp(epsilon)
     worst = max(float(np.maximum(row - scaled, 0.0).sum(axis=1).max()) for row in rows)
-    return float(worst * (1 + 2 * rows.shape[1] * _UNIT) + 8 * _UNIT)
+    # Each row was divided by a rounded sum; terms and their sum round as well.
+    return float(worst * (1 + 2 * rows.shape[1] * _UNIT) + (8 + rows.shape[1]) * _UNIT)
 
 
 def generic_pair(epsilon: float, delta: float = 0.0, *, slack: float | None = 0.0) -> PairLoss:
@@ -150,7 +151,7 @@ def generic_pair(epsilon: float, delta: float = 0.0, *, slack: float | None = 0.
         ParameterError: If a parameter is outside its domain.
 
     Reference:
-        Kairouz, Oh, Viswanath (2015), The Composition Theorem for Differential Privacy, Theorem 3.3.
+        Kairouz, Oh, Viswanath (2015), The Composition Theorem for Differential Privacy.
     """
     checked = LocalDP(epsilon=epsilon, delta=delta, slack=slack, standing=Standing.PROVED)
     if checked.epsilon > _LARGEST_LOSS:
@@ -203,7 +204,7 @@ def compose_many(loss: PairLoss, count: int, delta: float) -> LocalDP:
     Guarantee:
         (epsilon, delta) local DP per text, certified: the pair is discretised by connecting the dots of an upper bound
         on its profile, tails count as unbounded loss, and a bound on the error of the Fourier transform is taken
-        off delta. Not covered: what `loss` says that it does not speak of.
+        off delta. Holds only for the inputs and the mechanism that `loss` speaks of.
 
     Args:
         loss: The pair of one token; every token has its own fresh draw.
@@ -219,20 +220,24 @@ def compose_many(loss: PairLoss, count: int, delta: float) -> LocalDP:
 
     Reference:
         Doroshenko et al. (2022), Connect the Dots, Algorithm 1; Zhu, Dong, Wang (2022), Optimal Accounting of
-        Differential Privacy via Characteristic Function, Theorem 10 (dominating pairs compose).
+        Differential Privacy via Characteristic Function (dominating pairs compose).
     """
     if count < 1:
         raise ParameterError("count", count, "must be at least 1.")
     if not 0 < delta < 1:
         raise ParameterError("delta", delta, "must be in (0, 1).")
     delta_at, error = _composed(loss, count)
+    tokens = "1 token" if count == 1 else f"{count} tokens"
     slack = None if loss.slack is None else count * loss.slack
     # Slack multiplies delta too where the channel's inequality is carried over to the sampler's.
     target = delta * math.exp(-(slack or 0.0)) - error
     high = count * loss.largest * (1 + 4 * _UNIT)
     reached = delta_at(high)
     if reached > target:
-        raise ParameterError("delta", delta, f"must be above {round_up(reached + error)}, reached by {count} tokens.")
+        least = round_up(min(reached + error, 1.0))
+        raise ParameterError(
+            "delta", delta, f"must be above {least} for {tokens}; fewer tokens or more noise lower that."
+        )
     low = 0.0
     if delta_at(low) <= target:
         high = 0.0
@@ -248,7 +253,7 @@ def compose_many(loss: PairLoss, count: int, delta: float) -> LocalDP:
         assumptions=(
             *loss.assumptions,
             f"each token: {loss.speaks_of}; losses discretised pessimistically in steps of {round_up(loss.interval)}",
-            f"the texts have the same length and exempt positions and differ in at most {count} tokens",
+            f"the texts have the same length and exempt positions and differ in at most {tokens}",
         ),
     )
 
