@@ -51,17 +51,22 @@ def classifier(job, **changes):
     return replace(job, task="classify", data=replace(job.data, label="label"), training=QUICK, **changes)
 
 
+def longer(job, tmp_path, **changes):
+    data = replace(job.data, path=str(write_texts(tmp_path / "longer.tsv", 240)))
+    return replace(job, data=data, training=replace(QUICK, epochs=10, patience=10, validation=0.3), **changes)
+
+
+# Fresh noise each time; 72 held-out texts. At chance a classifier is above .85 with probability below 1e-9, and of a
+# rewriter's words (the, noun, was, adjective) two are always the same, one is one of three and one one of eight.
 def test_a_rewriter_learns_and_a_strong_mechanism_keeps_it_from_knowing_the_words(job, tmp_path):
-    card = run_job(job, tmp_path / "weak")
-    assert card.scores["accuracy"] > 0.9
-    hidden = run_job(replace(job, mechanism=STRONG), tmp_path / "strong")
-    # Grammar can be learnt from length and position alone; which of eight adjectives it was cannot.
-    assert hidden.scores["accuracy"] < 0.85
+    assert run_job(longer(job, tmp_path), tmp_path / "weak").scores["accuracy"] > 0.95
+    assert run_job(longer(job, tmp_path, mechanism=STRONG), tmp_path / "strong").scores["accuracy"] < 0.85
 
 
 def test_a_classifier_learns_and_a_strong_mechanism_keeps_it_from_knowing_the_class(job, tmp_path):
-    assert run_job(classifier(job), tmp_path / "weak").scores["accuracy"] == 1.0
-    assert run_job(classifier(job, mechanism=STRONG), tmp_path / "strong").scores["accuracy"] < 1.0
+    job = replace(longer(job, tmp_path), task="classify", data=replace(longer(job, tmp_path).data, label="label"))
+    assert run_job(job, tmp_path / "weak").scores["accuracy"] > 0.95
+    assert run_job(replace(job, mechanism=STRONG), tmp_path / "strong").scores["accuracy"] < 0.85
 
 
 def test_the_defaults_are_the_papers():
