@@ -133,14 +133,18 @@ def test_a_screen_that_forgets_residues_is_caught(monkeypatch, engine):
     outputs = np.arange(3000, dtype=np.int32)
     queries = vectors[::10] + 5e-4 * rng(1).standard_normal((300, 60))
     words = NearestWords(vectors, outputs)
-    expected = oracle(vectors, outputs, queries, 1)[:, 0]
-    assert np.array_equal(words.nearest(queries), expected)
+    nearest = set(enumerate(oracle(vectors, outputs, queries, 1)[:, 0].tolist()))
+
+    def kept():
+        # `NearestWords` answers a row that kept nothing by direct differences, so the screen is asked itself.
+        return {(int(row), int(column)) for row, column in zip(*words._compiled.candidates(queries, 1), strict=True)}
+
+    assert nearest <= kept()
     words._compiled.bounds[:] = 0.0
     monkeypatch.setattr(
         CompiledScreen, "_scales", lambda self, c, _: (np.linalg.norm(c, axis=1), np.zeros((len(c), 2)))
     )
-    with pytest.raises((AssertionError, IndexError, ValueError)):
-        assert np.array_equal(words.nearest(queries), expected)
+    assert not nearest <= kept()
 
 
 def rows_of(vectors, *, metric=None, outputs=None, base=None, rate=2.0, cap=3.0):
