@@ -87,11 +87,12 @@ class ChecksumError(WordveilError):
 
 
 class MissingExtraError(WordveilError, ImportError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed; the remedy is the extra unless the package is none of its parts."""
 
-    def __init__(self, what: str, module: str, extra: str) -> None:
+    def __init__(self, what: str, module: str, extra: str, *, remedy: str = "") -> None:
         self.extra = extra
-        super().__init__(f"{what} needs the package {module}. Install it with: pip install 'wordveil[{extra}]'")
+        command = remedy or f"pip install 'wordveil[{extra}]'"
+        super().__init__(f"{what} needs the package {module}. Install it with: {command}")
 
 
 class RefutedClaimError(WordveilError):

