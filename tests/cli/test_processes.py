@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import time
+import weakref
 
 import pytest
 from tests.cli.conftest import PROGRAM
@@ -200,3 +201,30 @@ def test_an_interrupt_says_how_to_go_on(vocabulary, long_input, tmp_path):
     assert subprocess.run([*arguments, "--resume", "--block-tokens", "100000"], check=False).returncode == 0
     assert output.read_text().count("\n") == 20_000
     assert os.listdir(tmp_path) == ["out.txt"]
+
+
+def test_an_interrupt_in_a_weak_reference_callback_still_ends_the_run(monkeypatch, capsys):
+    from wordveil.cli import main as entry
+
+    class Held:
+        pass
+
+    def press_ctrl_c(_: object) -> None:
+        raise KeyboardInterrupt  # where a signal that arrives in the callback raises it
+
+    def run(*_: object) -> None:
+        held = Held()
+        reference = weakref.ref(held, press_ctrl_c)
+        del held
+        assert reference() is None
+        for _ in range(500):
+            time.sleep(0.01)
+        raise AssertionError("the interrupt was lost")
+
+    monkeypatch.setattr(entry, "_run", run)
+    before = sys.unraisablehook
+    with pytest.raises(SystemExit) as ended:
+        entry.main([])
+    assert ended.value.code == 130
+    assert "--resume continues" in capsys.readouterr().err
+    assert sys.unraisablehook is before

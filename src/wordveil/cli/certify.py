@@ -16,9 +16,9 @@ from wordveil.cli.common import (
     build_mechanism,
     default_epsilon,
     open_vocabulary,
-    progress_bar,
     say,
 )
+from wordveil.cli.progress import count_bar
 
 __all__ = ["certify"]
 
@@ -40,12 +40,12 @@ def certify(
 
     embeddings = open_vocabulary(vocabulary)
     if verify is not None:
-        with progress_bar("pair visits") as progress:
+        with count_bar("pair visits") as progress:
             repeat(Certificate.load(verify), embeddings, threads=threads, progress=progress)
         typer.echo(f"{verify}: verified; the repetition agrees and no claim is below what it found")
         return
     chosen = build_mechanism(mechanism, default_epsilon(embeddings, mechanism, epsilon), settings or ())
-    with progress_bar("pair visits") as progress:
+    with count_bar("pair visits") as progress:
         saved = None if checkpoint is None else str(checkpoint)
         certificate = make(chosen, embeddings, threads=threads, progress=progress, checkpoint=saved)
     if output is None:

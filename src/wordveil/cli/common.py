@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,7 +34,6 @@ __all__ = [
     "mechanism_class",
     "open_vocabulary",
     "parse_value",
-    "progress_bar",
     "read_lines",
     "read_word_list",
     "say",
@@ -77,21 +74,6 @@ CertificateOption = Annotated[
 def say(line: str) -> None:
     """Print one line for the person at the terminal, on standard error."""
     typer.echo(line, err=True)
-
-
-@contextmanager
-def progress_bar(unit: str) -> Iterator[Callable[[int], None] | None]:
-    """Yield a callback that counts up on a terminal, or None where nobody watches."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} " + unit), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done: bar.advance(task, done)
 
 
 def open_vocabulary(path: Path | None) -> Embeddings:

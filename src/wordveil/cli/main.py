@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -34,6 +37,7 @@ COMMANDS: dict[str, str] = {
 
 
 INTERRUPTED = 130
+SOON = 0.01  # seconds
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]  # typer names only this one of the errors it raises
 
 
@@ -75,7 +79,8 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     app = build_app([word for word in given if word in COMMANDS])
     try:
-        _run(app, given)
+        with _no_interrupt_lost():
+            _run(app, given)
     except (WordveilError, OSError) as error:
         if "--debug" in given:
             raise
@@ -84,6 +89,25 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         typer.echo("wordveil: interrupted; where the output is a file, --resume continues the run.", err=True)
         sys.exit(INTERRUPTED)
+
+
+@contextmanager
+def _no_interrupt_lost() -> Iterator[None]:
+    """Deliver Ctrl-C again where Python raised it in a destructor or a weak-reference callback: these swallow it."""
+    previous = sys.unraisablehook
+
+    def repeat(lost: sys.UnraisableHookArgs) -> None:
+        if lost.exc_type is KeyboardInterrupt:
+            # Not at once: it would be raised, and be lost, in here.
+            threading.Timer(SOON, _thread.interrupt_main).start()
+        else:
+            previous(lost)
+
+    sys.unraisablehook = repeat
+    try:
+        yield
+    finally:
+        sys.unraisablehook = previous
 
 
 def _run(app: typer.Typer, given: list[str]) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordveil.cli.common import ParameterOption, build_mechanism, open_vocabulary, say
+from wordveil.cli.common import AllowRefutedOption, ParameterOption, build_mechanism, open_vocabulary, say
+from wordveil.cli.file_options import QuietOption, ResumeOption, ThreadsOption
+from wordveil.cli.progress import row_bar
 
 if TYPE_CHECKING:
-    from wordveil.embeddings.table import Embeddings
-    from wordveil.mechanisms.base import VectorMechanism
     from wordveil.vector_release.values import VectorReport
 
 __all__ = ["release"]
@@ -30,9 +29,7 @@ def release(
         str, typer.Option("--mechanism", "-m", help="A vector mechanism; see: wordveil mechanisms.")
     ] = "laplace",
     settings: ParameterOption = None,
-    allow_refuted: Annotated[
-        bool, typer.Option("--allow-refuted", help="Accept a refuted calibration, for an experiment.")
-    ] = False,
+    allow_refuted: AllowRefutedOption = False,
     vocabulary: Annotated[
         str | None,
         typer.Option("--vocabulary", help=f"Public vocabulary for mechanisms that need one; {EMBEDDED!r} is ours."),
@@ -50,17 +47,18 @@ def release(
     measure_retrieval: Annotated[
         bool, typer.Option("--measure-retrieval", help="Print recall@10 against the original, for you alone.")
     ] = False,
-    threads: Annotated[int | None, typer.Option("--threads", help="Default: one per processor.")] = None,
+    threads: ThreadsOption = None,
     block_rows: Annotated[int | None, typer.Option("--block-rows", help="Rows held at once.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
+    resume: ResumeOption = False,
     report: Annotated[Path | None, typer.Option("--report", help="Write a report, .json.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary on standard error.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Release the vectors of IN, each row with noise of its own, rounded to a public grid.
 
     The guarantee, the grid and what is disclosed whatever the noise are printed on standard error.
     """
     from wordveil.errors import ParameterError
+    from wordveil.mechanisms.base import VectorMechanism
     from wordveil.vector_release import VectorSettings, release_vector_file
     from wordveil.vector_release.values import write_vector_report
 
@@ -75,9 +73,13 @@ def release(
         threads=threads,
     )
     table = None if vocabulary is None else open_vocabulary(None if vocabulary == EMBEDDED else Path(vocabulary))
-    given = [*(settings or ()), *(["allow_refuted=True"] if allow_refuted else [])]
-    chosen = _mechanism(mechanism, epsilon, given, source, column, table)
-    with _Progress("rows released", quiet) as progress:
+    given = list(settings or ())
+    if mechanism == "projection" and table is None:
+        given = _projection_settings(given, source, column)
+    chosen = build_mechanism(mechanism, epsilon, given, allow_refuted=allow_refuted)
+    if not isinstance(chosen, VectorMechanism):
+        raise ParameterError("mechanism", mechanism, "must be a vector mechanism, such as laplace: it works on words.")
+    with row_bar("rows released", quiet=quiet) as progress:
         result = release_vector_file(
             source, output, chosen, vocabulary=table, settings=chosen_settings, resume=resume, progress=progress
         )
@@ -89,42 +91,22 @@ def release(
         _print_recall(source, output, column, threads, quiet)
 
 
-def _mechanism(
-    name: str, epsilon: float, settings: Sequence[str], source: Path, column: str | None, table: Embeddings | None
-) -> VectorMechanism:
-    """Return the mechanism; a projection without a vocabulary gets settings that hold for any vectors, which are said.
-
-    Raises:
-        ParameterError: If there is no such mechanism, it works on words, or a parameter is outside its domain.
-    """
-    from wordveil.errors import ParameterError
-    from wordveil.mechanisms.base import VectorMechanism
-
-    added: list[str] = []
-    if name == "projection" and table is None:
-        added = _projection_settings(settings, source, column)
-        if added:
-            say(f"projection of any vectors: {', '.join(added)} (choose with --set)")
-    chosen = build_mechanism(name, epsilon, [*added, *settings])
-    if not isinstance(chosen, VectorMechanism):
-        raise ParameterError("mechanism", name, "must be a vector mechanism, such as laplace: this one works on words.")
-    return chosen
-
-
 def _projection_settings(settings: Sequence[str], source: Path, column: str | None) -> list[str]:
-    """Return the default settings for any vectors that were not given."""
+    """Return the settings with, for those not given, defaults that hold for any vectors, which are said."""
     from wordveil.vector_release.binding import default_projection
     from wordveil.vectors import open_vectors
 
     given = {setting.partition("=")[0].strip().replace("-", "_") for setting in settings}
     if "matrix" in given:
         given |= {"dimensions", "directions"}
-    planned = any(setting.partition("=")[2].strip() in ("published", "union-bound") for setting in settings)
-    if planned:
-        return []
+    if any(setting.partition("=")[2].strip() in ("published", "union-bound") for setting in settings):
+        return list(settings)  # sizes its noise by a vocabulary, not for any vectors
     with open_vectors(source, column) as reader:
         defaults = default_projection(reader.dimensions)
-    return [f"{name}={value}" for name, value in defaults.items() if name not in given]
+    added = [f"{name}={value}" for name, value in defaults.items() if name not in given]
+    if added:
+        say(f"projection of any vectors: {', '.join(added)} (choose with --set)")
+    return [*added, *settings]
 
 
 def _parse_grid(text: str) -> float:
@@ -165,30 +147,6 @@ def _print_summary(report: VectorReport) -> None:
 def _print_recall(source: Path, output: Path, column: str | None, threads: int | None, quiet: bool) -> None:
     from wordveil.vector_release import measure_retrieval
 
-    with _Progress("rows searched", quiet) as progress:
+    with row_bar("rows searched", quiet=quiet) as progress:
         measured = measure_retrieval(source, output, column=column, threads=threads, progress=progress)
     say(f"{measured.sentence()}.")
-
-
-class _Progress:
-    """A progress bar with time left, on a terminal only."""
-
-    def __init__(self, what: str, quiet: bool) -> None:
-        self._what = what
-        self._shown = sys.stderr.isatty() and not quiet
-
-    def __enter__(self) -> Callable[[int, int], None] | None:
-        if not self._shown:
-            return None
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (BarColumn(), MofNCompleteColumn(), TextColumn(self._what), TimeRemainingColumn())
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task("", total=None)
-        self._bar.start()
-        return lambda done, total: self._bar.update(self._task, completed=done, total=total)
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
-            self._bar.stop()

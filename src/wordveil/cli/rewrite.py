@@ -8,21 +8,26 @@ from typing import Annotated
 import typer
 
 from wordveil.cli.common import say
-from wordveil.names import FORMATS
+from wordveil.cli.file_options import (
+    ColumnOption,
+    DestinationOption,
+    DropOthersOption,
+    FormatOption,
+    QuietOption,
+    SourceArgument,
+)
 
 __all__ = ["rewrite"]
 
 
 def rewrite(
-    source: Annotated[str, typer.Argument(metavar="[IN]", help="File, directory, or - for standard input.")] = "-",
+    source: SourceArgument = "-",
     model: Annotated[Path, typer.Option("--model", metavar="DIR", help="What `wordveil train rewrite` wrote.")] = ...,  # type: ignore[assignment]
-    output: Annotated[str, typer.Option("--output", "-o", help="File or directory; - for standard output.")] = "-",
-    column: Annotated[
-        list[str] | None, typer.Option("--column", "-c", help="Column with text; a.b for nested.")
-    ] = None,
-    drop_others: Annotated[bool, typer.Option("--drop-others", help="Copy no other column.")] = False,
-    format: Annotated[str | None, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary on standard error.")] = False,
+    output: DestinationOption = "-",
+    column: ColumnOption = None,
+    drop_others: DropOthersOption = False,
+    format: FormatOption = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Rewrite IN with a trained model and write it in its own format.
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,17 +24,50 @@ from wordveil.cli.common import (
     read_word_list,
     say,
 )
-from wordveil.names import FORMATS
+from wordveil.cli.file_options import (
+    ColumnOption,
+    DestinationOption,
+    DropOthersOption,
+    FormatOption,
+    QuietOption,
+    ResumeOption,
+    SourceArgument,
+    ThreadsOption,
+)
+from wordveil.cli.progress import document_bar
 
 if TYPE_CHECKING:
+    from wordveil.embeddings.table import Embeddings
+    from wordveil.release import TextOptions
     from wordveil.runs import RunReport
 
 __all__ = ["sanitize"]
 
+CHARACTERS_PER_TOKEN = 6  # of English text with its spaces: turns --block-tokens into characters read at once
+
+# How documents are read.
+KeepOption = Annotated[list[str] | None, typer.Option("--keep", help="Copy only these other columns.")]
+WholeFileOption = Annotated[bool, typer.Option("--whole-file", help="A text file is one document, not one a line.")]
+
+# What happens around the mechanism.
+UnknownOption = Annotated[str, typer.Option("--unknown", help="Unknown words: random, drop or mask.")]
+PerOption = Annotated[str, typer.Option("--per", help="Draw per token, or once per word of a document.")]
+CasingOption = Annotated[str, typer.Option("--casing", help="sentence, vocabulary or shape.")]
+NumbersOption = Annotated[str, typer.Option("--numbers", help="Tokens with digits: unknown or vocabulary.")]
+MarkupOption = Annotated[str, typer.Option("--markup", help="none, or html to keep plain tags.")]
+PublicWordsOption = Annotated[Path | None, typer.Option("--public-words", help="File of words that pass verbatim.")]
+ExcludeOutputsOption = Annotated[Path | None, typer.Option("--exclude-outputs", help="File of words never output.")]
+
+# How the run goes.
+BlockTokensOption = Annotated[int, typer.Option("--block-tokens", help="Tokens held at once, about.")]
+LineBufferedOption = Annotated[bool, typer.Option("--line-buffered", help="Write every line at once.")]
+ReportOption = Annotated[Path | None, typer.Option("--report", help="Write a report, .json or .html.")]
+VerifyOption = Annotated[bool, typer.Option("--verify", help="Check the vocabulary's checksum first.")]
+
 
 def sanitize(
-    source: Annotated[str, typer.Argument(metavar="[IN]", help="File, directory, or - for standard input.")] = "-",
-    output: Annotated[str, typer.Option("--output", "-o", help="File or directory; - for standard output.")] = "-",
+    source: SourceArgument = "-",
+    output: DestinationOption = "-",
     mechanism: MechanismOption = DEFAULT_MECHANISM,
     epsilon: EpsilonOption = None,
     calibration: CalibrationOption = None,
@@ -45,33 +76,25 @@ def sanitize(
     allow_refuted: AllowRefutedOption = False,
     settings: ParameterOption = None,
     vocabulary: VocabularyOption = None,
-    column: Annotated[
-        list[str] | None, typer.Option("--column", "-c", help="Column with text; a.b for nested.")
-    ] = None,
-    keep: Annotated[list[str] | None, typer.Option("--keep", help="Copy only these other columns.")] = None,
-    drop_others: Annotated[bool, typer.Option("--drop-others", help="Copy no other column.")] = False,
-    format: Annotated[str | None, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = None,
-    whole_file: Annotated[
-        bool, typer.Option("--whole-file", help="A text file is one document, not one a line.")
-    ] = False,
-    unknown: Annotated[str, typer.Option("--unknown", help="Unknown words: random, drop or mask.")] = "random",
-    per: Annotated[str, typer.Option("--per", help="Draw per token, or once per word of a document.")] = "token",
-    casing: Annotated[str, typer.Option("--casing", help="sentence, vocabulary or shape.")] = "sentence",
-    numbers: Annotated[str, typer.Option("--numbers", help="Tokens with digits: unknown or vocabulary.")] = "unknown",
-    markup: Annotated[str, typer.Option("--markup", help="none, or html to keep plain tags.")] = "none",
-    public_words: Annotated[
-        Path | None, typer.Option("--public-words", help="File of words that pass verbatim.")
-    ] = None,
-    exclude_outputs: Annotated[
-        Path | None, typer.Option("--exclude-outputs", help="File of words never output.")
-    ] = None,
-    threads: Annotated[int | None, typer.Option("--threads", help="Default: one per processor.")] = None,
-    block_tokens: Annotated[int, typer.Option("--block-tokens", help="Tokens held at once, about.")] = 4_000_000,
-    line_buffered: Annotated[bool, typer.Option("--line-buffered", help="Write every line at once.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
-    report: Annotated[Path | None, typer.Option("--report", help="Write a report, .json or .html.")] = None,
-    verify: Annotated[bool, typer.Option("--verify", help="Check the vocabulary's checksum first.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary on standard error.")] = False,
+    column: ColumnOption = None,
+    keep: KeepOption = None,
+    drop_others: DropOthersOption = False,
+    format: FormatOption = None,
+    whole_file: WholeFileOption = False,
+    unknown: UnknownOption = "random",
+    per: PerOption = "token",
+    casing: CasingOption = "sentence",
+    numbers: NumbersOption = "unknown",
+    markup: MarkupOption = "none",
+    public_words: PublicWordsOption = None,
+    exclude_outputs: ExcludeOutputsOption = None,
+    threads: ThreadsOption = None,
+    block_tokens: BlockTokensOption = 4_000_000,
+    line_buffered: LineBufferedOption = False,
+    resume: ResumeOption = False,
+    report: ReportOption = None,
+    verify: VerifyOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Sanitize IN and write it in its own format.
 
@@ -79,35 +102,23 @@ def sanitize(
     .zst. The guarantee and what is disclosed whatever the noise are printed on standard error.
     """
     from wordveil.documents import DocumentSettings, FormatDetails
-    from wordveil.release import TextOptions
     from wordveil.reporting.run_report import check_report_path, write_report
     from wordveil.runs import run_source, sanitize_documents
     from wordveil.sanitizer import Sanitizer
 
-    options = TextOptions(
-        unknown=unknown,  # type: ignore[arg-type]
-        per=per,  # type: ignore[arg-type]
-        casing=casing,  # type: ignore[arg-type]
-        numbers=numbers,  # type: ignore[arg-type]
-        markup=markup,  # type: ignore[arg-type]
-        public_words=read_word_list(public_words),
-    )
+    options = _text_options(public_words, unknown=unknown, per=per, casing=casing, numbers=numbers, markup=markup)
     documents = DocumentSettings(
         format=format,
         columns=tuple(column or ()),
         keep=tuple(keep) if keep else None,
         drop_others=drop_others,
         details=FormatDetails(whole_file=whole_file),
-        block_characters=6 * block_tokens,
+        block_characters=CHARACTERS_PER_TOKEN * block_tokens,
         line_buffered=line_buffered,
     )
     if report is not None:
         check_report_path(report)
-    embeddings = open_vocabulary(vocabulary)
-    if report is not None or verify:
-        embeddings.verify()
-    if exclude_outputs is not None:
-        embeddings = embeddings.without_outputs(read_word_list(exclude_outputs))
+    embeddings = _vocabulary(vocabulary, exclude_outputs, verify=verify or report is not None)
     chosen = build_mechanism(
         mechanism,
         default_epsilon(embeddings, mechanism, epsilon),
@@ -124,7 +135,7 @@ def sanitize(
         threads=threads,
         certificate=certificate_for(chosen, embeddings, certificate),
     )
-    with _progress(quiet) as progress:
+    with document_bar(quiet=quiet) as progress:
         result = sanitize_documents(source, output, sanitizer, settings=documents, resume=resume, progress=progress)
     if report is not None:
         write_report(result, report)
@@ -132,37 +143,19 @@ def sanitize(
         _print_summary(result)
 
 
-class _progress:  # noqa: N801 - used as a context function
-    """A progress bar with tokens per second and time left, on a terminal only."""
+def _text_options(public_words: Path | None, **choices: Any) -> TextOptions:
+    """Return the choices around the mechanism; `TextOptions` refuses a word that is none of them."""
+    from wordveil.release import TextOptions
 
-    def __init__(self, quiet: bool) -> None:
-        self._shown = sys.stderr.isatty() and not quiet
+    return TextOptions(public_words=read_word_list(public_words), **choices)
 
-    def __enter__(self) -> Callable[[int, int | None, int, int], None] | None:
-        if not self._shown:
-            return None
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-        columns = (
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f} %"),
-            TextColumn("{task.fields[documents]:,} documents, {task.fields[rate]:,.0f} tokens/s"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task("", total=None, documents=0, rate=0.0)
-        self._bar.start()
-        return self._update
-
-    def _update(self, done: int, total: int | None, documents: int, tokens: int) -> None:
-        elapsed = self._bar.tasks[0].elapsed or 1.0
-        self._bar.update(self._task, completed=done, total=total, documents=documents, rate=tokens / elapsed)
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
-            self._bar.stop()
+def _vocabulary(path: Path | None, exclude_outputs: Path | None, *, verify: bool) -> Embeddings:
+    """Return the vocabulary, its checksum checked where asked for, without the words that must not be output."""
+    embeddings = open_vocabulary(path)
+    if verify:
+        embeddings.verify()
+    return embeddings if exclude_outputs is None else embeddings.without_outputs(read_word_list(exclude_outputs))
 
 
 def _print_summary(report: RunReport) -> None:
