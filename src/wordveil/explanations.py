@@ -14,13 +14,15 @@ import numpy as np
 from wordveil.calibration import public_sample
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, compose_tokens, round_up
+from wordveil.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, Standing, compose_tokens, round_up
 from wordveil.kernels.nearest import NearestWords
 from wordveil.metrics import Metric, distances
 
 __all__ = ["Explanation", "WorkedPair", "explain"]
 
 SAMPLE = 300
+NEARLY_ONE = 0.9999  # a bound above it says no more than that it is near 1, and is not printed as 100 %
+EXP_LIMIT = 700.0  # nats; beyond, e^loss leaves float64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,23 +31,35 @@ class WorkedPair:
 
     Attributes:
         words: The two words.
-        distance: Their distance in the guarantee's metric.
+        distance: Their distance in the guarantee's metric; None where the promise does not depend on it.
         loss: Largest log-ratio between their output probabilities, in nats, slack included.
+        delta: Additive term of the inequality.
     """
 
     words: tuple[str, str]
-    distance: float
+    distance: float | None
     loss: float
+    delta: float = 0.0
 
     def sentence(self) -> str:
-        """The pair's bound as what happens to an even bet."""
-        belief = 1 / (1 + math.exp(-min(self.loss, 700.0)))
-        factor = f"{round_up(math.exp(self.loss))}" if self.loss < 700 else f"e^{round_up(self.loss)}"
-        return (
-            f"'{self.words[0]}' or '{self.words[1]}' (distance {round_up(self.distance)}): seeing the output "
-            f"multiplies the odds between the two by at most {factor}, so an even guess becomes at most "
-            f"{round_up(100 * belief, 5)} % sure."
-        )
+        """The pair's bound as what happens to an even bet.
+
+        With a delta, no bound holds for every output; but no guess between two equally likely inputs is right with a
+        probability above (e^loss + delta) / (e^loss + 1).
+
+        Reference:
+            Kairouz, Oh, Viswanath (2015), The Composition Theorem for Differential Privacy, arXiv:1311.0776, section 2.
+        """
+        distance = "" if self.distance is None else f" (distance {round_up(self.distance)})"
+        between = f"'{self.words[0]}' or '{self.words[1]}'{distance}"
+        inverse = math.exp(-self.loss)
+        right = (1 + self.delta * inverse) / (1 + inverse)
+        if self.delta:
+            bound = "as good as 100 %" if right > NEARLY_ONE else f"at most {round_up(100 * right)} %"
+            return f"{between}: a guess that was even before the output is seen is right with a chance of {bound}."
+        factor = round_up(math.exp(self.loss)) if self.loss < EXP_LIMIT else f"e^{round_up(self.loss)}"
+        sure = "may become all but certain" if right > NEARLY_ONE else f"becomes at most {round_up(100 * right)} % sure"
+        return f"{between}: seeing the output multiplies the odds by at most {factor}, so an even guess {sure}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,31 +70,52 @@ class Explanation:
         guarantee: The guarantee.
         pairs: Worked pairs, near ones first; empty where there is no guarantee.
         tokens: Length of the text in the per-text sum.
-        text_loss: The sum over `tokens` differing tokens, each at the typical distance, in nats; None without one.
+        typical: The distance of each token in that sum, in the guarantee's metric; None where none is needed.
+        text: The sum over `tokens` differing tokens, as the promise of a whole text; None without one.
         advice: What the mechanism says beyond its guarantee, such as what to use instead; may be empty.
     """
 
     guarantee: Guarantee
     pairs: tuple[WorkedPair, ...]
     tokens: int
-    text_loss: float | None
+    typical: float | None = None
+    text: LocalDP | NoGuarantee | None = None
     advice: str = ""
+
+    @property
+    def text_loss(self) -> float | None:
+        """The loss of the whole text in nats, slack included; None where nothing is promised for it."""
+        return self.text.epsilon + (self.text.slack or 0.0) if isinstance(self.text, LocalDP) else None
 
     def __str__(self) -> str:
         lines = [f"Promise: {self.guarantee.sentence()}."]
-        for assumption in getattr(self.guarantee, "assumptions", ()):
-            lines.append(f"Assumes: {assumption}.")
-        lines += [f"Example: {pair.sentence()}" for pair in self.pairs]
-        if self.text_loss is not None:
-            lines.append(
-                f"A whole text: two texts of {self.tokens} tokens that differ in every token, each by the distance of "
-                f"a typical pair, are covered only by the sum, {round_up(self.text_loss)} nats. A promise per word "
-                "says little about a sentence."
-            )
+        lines += [f"Assumes: {assumption}." for assumption in getattr(self.guarantee, "assumptions", ())]
+        given = self._condition()
+        lines += [f"Example{given}: {pair.sentence()}" for pair in self.pairs]
+        if self.text is not None:
+            lines.append(f"A whole text{given}: {self._text_sentence(self.text)}")
         lines.append("Several releases of the same text add up.")
         if self.advice:
             lines.append(f"Advice: {self.advice}")
         return "\n".join(lines)
+
+    def _condition(self) -> str:
+        """What the worked numbers rest on, in brackets, where they do not hold as they stand."""
+        conditions = []
+        if self.guarantee.standing not in (Standing.PROVED, Standing.CERTIFIED):
+            conditions.append("if the claim is true")
+        if getattr(self.guarantee, "slack", 0.0) is None:
+            conditions.append("for ideal real noise")
+        return f" ({', '.join(conditions)})" if conditions else ""
+
+    def _text_sentence(self, text: LocalDP | NoGuarantee) -> str:
+        apart = "" if self.typical is None else f", each by {round_up(self.typical)} (a typical distance)"
+        texts = f"two texts of {self.tokens} tokens that differ in every token{apart}, are covered"
+        if isinstance(text, NoGuarantee):
+            return f"{texts} by nothing: {text.reason}."
+        delta = f" and delta {round_up(text.delta)}" if text.delta else ""
+        loss = round_up(text.epsilon + (text.slack or 0.0))
+        return f"{texts} only by the sum, {loss} nats{delta}. A promise per word says little about a sentence."
 
 
 def explain(
@@ -108,13 +143,18 @@ def explain(
     if tokens < 1:
         raise ParameterError("tokens", tokens, "must be at least 1.")
     if isinstance(guarantee, NoGuarantee) or not isinstance(guarantee, MetricDP | LocalDP):
-        return Explanation(guarantee=guarantee, pairs=(), tokens=tokens, text_loss=None, advice=advice)
-    chosen = [_look_up(embeddings, pair) for pair in pairs] or _example_pairs(embeddings)
-    worked = tuple(_work_out(embeddings, guarantee, metric, pair) for pair in chosen)
-    typical = worked[-1].distance if isinstance(guarantee, MetricDP) else 1.0
-    total = compose_tokens(guarantee, [typical] * tokens) if typical > 0 else None
-    loss = total.epsilon + (total.slack or 0.0) if isinstance(total, LocalDP) else None
-    return Explanation(guarantee=guarantee, pairs=worked, tokens=tokens, text_loss=loss, advice=advice)
+        return Explanation(guarantee=guarantee, pairs=(), tokens=tokens, advice=advice)
+    examples = _example_pairs(embeddings)
+    chosen = [_look_up(embeddings, pair) for pair in pairs] or examples
+    typical = _work_out(embeddings, guarantee, metric, examples[-1]).distance
+    return Explanation(
+        guarantee=guarantee,
+        pairs=tuple(_work_out(embeddings, guarantee, metric, pair) for pair in chosen),
+        tokens=tokens,
+        typical=typical,
+        text=None if typical == 0 else compose_tokens(guarantee, [1.0 if typical is None else typical] * tokens),
+        advice=advice,
+    )
 
 
 def _look_up(embeddings: Embeddings, pair: tuple[str, str]) -> tuple[int, int]:
@@ -143,9 +183,10 @@ def _work_out(
 ) -> WorkedPair:
     words = (embeddings.words[pair[0]], embeddings.words[pair[1]])
     if isinstance(guarantee, LocalDP):
-        return WorkedPair(words=words, distance=1.0, loss=guarantee.epsilon + (guarantee.slack or 0.0))
+        loss = guarantee.epsilon + (guarantee.slack or 0.0)
+        return WorkedPair(words=words, distance=None, loss=loss, delta=guarantee.delta)
     if metric is None or not guarantee.metric.startswith(metric.name):
         raise ParameterError("metric", metric, f"must be the metric of the guarantee, {guarantee.metric}.")
     vectors = embeddings.vectors
     distance = float(distances(metric, vectors[pair[0] : pair[0] + 1], vectors[pair[1] : pair[1] + 1])[0, 0])
-    return WorkedPair(words=words, distance=distance, loss=guarantee.loss(distance))
+    return WorkedPair(words=words, distance=distance, loss=guarantee.loss(distance), delta=guarantee.delta)

@@ -23,17 +23,32 @@ def test_pairs_are_worked_out_by_the_guarantee(tiny):
     assert [pair.words for pair in explained.pairs] == pairs
     assert [pair.distance for pair in explained.pairs] == [1.0, 3.0]
     assert [pair.loss for pair in explained.pairs] == [2.25, 4.25]  # the second is capped at distance 2
-    assert explained.text_loss == pytest.approx(7 * 4.25)
+    assert explained.text_loss == pytest.approx(7 * CLAIM.loss(explained.typical))
 
 
-@pytest.mark.parametrize("loss", [0.0, 0.7, 4.25, 50.0, 699.0, 5000.0])
+@pytest.mark.parametrize("loss", [0.0, 0.7, 4.25, 9.2, 9.3, 50.0, 699.0, 5000.0])
 def test_sentences_never_understate(loss):
     sentence = WorkedPair(words=("a", "b"), distance=1.0, loss=loss).sentence()
-    factor = re.search(r"odds between the two by at most (e\^)?([\d.e+]+),", sentence)
+    factor = re.search(r"the odds by at most (e\^)?([\d.e+]+),", sentence)
     shown = float(factor[2]) if factor[1] else math.log(float(factor[2]))
     assert shown >= loss * (1 - 1e-12)
+    if sentence.endswith("may become all but certain."):
+        assert 1 / (1 + math.exp(-loss)) > 0.9999
+        return
     belief = float(re.search(r"at most ([\d.]+) % sure", sentence)[1])
-    assert 100 >= belief >= 100 / (1 + math.exp(-loss)) * (1 - 1e-12)
+    assert 100 > belief >= 100 / (1 + math.exp(-loss)) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("delta", [1e-5, 0.1, 0.9])
+@pytest.mark.parametrize("loss", [0.01, 0.7, 4.25])
+def test_with_a_delta_the_best_guess_is_bounded(loss, delta):
+    """Randomized response that reveals its input with probability delta reaches the bound."""
+    sentence = WorkedPair(words=("a", "b"), distance=None, loss=loss, delta=delta).sentence()
+    reached = delta + (1 - delta) / (1 + math.exp(-loss))
+    shown = float(re.search(r"right with a chance of at most ([\d.]+) %\.$", sentence)[1]) / 100
+    assert reached * (1 - 1e-12) <= shown <= reached * 1.001
+    assert "odds" not in sentence
+    assert "distance" not in sentence
 
 
 def test_example_pairs_are_a_nearest_and_a_typical_one(vocabulary):
@@ -51,6 +66,28 @@ def test_local_dp_needs_no_distance(tiny):
     explained = explain(tiny, claim, tokens=4)
     assert [pair.loss for pair in explained.pairs] == [3.0, 3.0]
     assert explained.text_loss == 12.0
+    lines = str(explained).splitlines()
+    assert lines[1].startswith("Example (for ideal real noise): 'alpha' or ")
+    assert "distance" not in lines[1]
+    assert lines[3].endswith("differ in every token, are covered only by the sum, 12 nats. A promise per word says "
+        "little about a sentence.")  # fmt: skip
+
+
+def test_the_deltas_of_a_text_are_said(tiny):
+    claim = LocalDP(epsilon=3.0, delta=0.01, standing=Standing.PUBLISHED)
+    assert "A whole text (if the claim is true): two texts of 4 tokens" in str(explain(tiny, claim, tokens=4))
+    assert "only by the sum, 12 nats and delta 0.04." in str(explain(tiny, claim, tokens=4))
+    many = explain(tiny, claim, tokens=100)
+    assert many.text_loss is None
+    assert "are covered by nothing: the deltas of 100 tokens add up to 1 or more." in str(many)
+
+
+def test_the_typical_distance_is_not_that_of_the_pairs_asked_for(tiny):
+    claim = replace(CLAIM, largest_distance=None, slack=0.0)
+    typical = explain(tiny, claim, metric=wv.Euclidean()).pairs[-1].distance
+    explained = explain(tiny, claim, metric=wv.Euclidean(), pairs=[("alpha", "kappa")], tokens=10)
+    assert explained.pairs[0].distance != typical
+    assert explained.text_loss == pytest.approx(10 * 2.0 * typical)
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,10 @@ def default_epsilon(embeddings: Embeddings, mechanism: str, epsilon: float | Non
             f"must be given: this vocabulary records no default for {mechanism!r}. "
             f"Find one with: wordveil calibrate --mechanism {mechanism} --keep 0.5",
         )
-    say(f"epsilon {recorded:g}: the vocabulary's default for {mechanism} (half of typical words stay unchanged)")
+    say(
+        f"epsilon {recorded:g}: the vocabulary's default for {mechanism} "
+        "(with its other defaults, half of typical words stay unchanged)"
+    )
     return recorded
 
 
