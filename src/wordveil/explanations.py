@@ -109,8 +109,8 @@ class Explanation:
         return f" ({', '.join(conditions)})" if conditions else ""
 
     def _text_sentence(self, text: LocalDP | NoGuarantee) -> str:
-        apart = "" if self.typical is None else f", each by {round_up(self.typical)} (a typical distance)"
-        texts = f"two texts of {self.tokens} tokens that differ in every token{apart}, are covered"
+        apart = "" if self.typical is None else f", each by {round_up(self.typical)} (a typical distance),"
+        texts = f"two texts of {self.tokens} tokens that differ in every token{apart} are covered"
         if isinstance(text, NoGuarantee):
             return f"{texts} by nothing: {text.reason}."
         delta = f" and delta {round_up(text.delta)}" if text.delta else ""

@@ -69,7 +69,7 @@ def test_local_dp_needs_no_distance(tiny):
     lines = str(explained).splitlines()
     assert lines[1].startswith("Example (for ideal real noise): 'alpha' or ")
     assert "distance" not in lines[1]
-    assert lines[3].endswith("differ in every token, are covered only by the sum, 12 nats. A promise per word says "
+    assert lines[3].endswith("differ in every token are covered only by the sum, 12 nats. A promise per word says "
         "little about a sentence.")  # fmt: skip
 
 
