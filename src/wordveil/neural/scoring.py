@@ -1,17 +1,20 @@
-"""Scores of rewrites: cross-entropy, ROUGE-1, BLEU, and the share of words that come back unchanged.
+"""Scores of rewrites: cross-entropy, ROUGE-1, BLEU, BERTScore, and the share of words that come back unchanged.
 
-What overlaps with the private text was not protected: these are utility and leakage at once. BERTScore is not
-computed: it needs a language model that does not come with wordveil.
+What overlaps with the private text was not protected: these are utility and leakage at once. Scores that need a
+package that is not installed are None, and `RewriteScores.absent` says why.
 """
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordveil.errors import MissingExtraError
+from wordveil.evaluation.bert_score import bert_score
 from wordveil.evaluation.sentence_tasks import rouge_1
 from wordveil.neural.corpora import Dataset
 from wordveil.neural.models import Rewriter
@@ -27,14 +30,18 @@ class RewriteScores:
     Attributes:
         loss: Mean cross-entropy per word, nats.
         rouge1: Mean F1 of shared words, 0 to 1.
-        bleu: Corpus BLEU, 0 to 100; None without the package sacrebleu.
+        bleu: Corpus BLEU, 0 to 100, or None.
+        bert: Mean F1 of BERTScore with MiniLM's token states, or None; unrelated sentences score well above 0.
         n_w: Share of words that come out as themselves.
+        absent: Why a score is None, by its name.
     """
 
     loss: float
     rouge1: float
     bleu: float | None
+    bert: float | None
     n_w: float
+    absent: Mapping[str, str] = field(default_factory=dict)
 
 
 def score_rewrites(model: Rewriter, texts: Dataset, *, batch: int = 256) -> RewriteScores:
@@ -50,9 +57,15 @@ def score_rewrites(model: Rewriter, texts: Dataset, *, batch: int = 256) -> Rewr
             originals.append(_spell(model, original[known]))
             rewritten.append(_spell(model, written[known]))
     overlaps = [rouge_1(text, original) for text, original in zip(rewritten, originals, strict=True)]
-    return RewriteScores(
-        loss=loss, rouge1=float(np.mean(overlaps)), bleu=_bleu(rewritten, originals), n_w=same / max(counted, 1)
-    )
+    optional: dict[str, float | None] = {}
+    absent: dict[str, str] = {}
+    for name, score in (("bleu", _bleu), ("bert", _bert)):
+        try:
+            optional[name] = score(rewritten, originals)
+        except MissingExtraError as error:
+            optional[name], absent[name] = None, str(error)
+    share = same / max(counted, 1)
+    return RewriteScores(loss=loss, rouge1=float(np.mean(overlaps)), n_w=share, absent=absent, **optional)
 
 
 def _spell(model: Rewriter, ids: NDArray[np.integer]) -> str:
@@ -60,9 +73,13 @@ def _spell(model: Rewriter, ids: NDArray[np.integer]) -> str:
     return " ".join(entries[int(i)] for i in ids)
 
 
-def _bleu(texts: list[str], references: list[str]) -> float | None:
+def _bleu(texts: list[str], references: list[str]) -> float:
     try:
         sacrebleu = importlib.import_module("sacrebleu")
     except ImportError:
-        return None
+        raise MissingExtraError("BLEU", "sacrebleu", "evaluation") from None
     return float(sacrebleu.corpus_bleu(texts, [references], tokenize="none", force=True).score)
+
+
+def _bert(texts: list[str], references: list[str]) -> float:
+    return float(bert_score(texts, references).f1.mean())

@@ -1,0 +1,133 @@
+"""The mechanisms of the TrLaplace experiments: honestly calibrated, as the paper calibrates, and as its code does."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from wordveil.arrays import Float64Array, FloatArray, IdArray
+from wordveil.embeddings.table import Embeddings
+from wordveil.evaluation.likelihoods import log_likelihoods
+from wordveil.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
+from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
+from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
+from wordveil.mechanisms.clipped_laplace import ClippedLaplace
+from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
+from wordveil.randomness import Draws, RandomSource, Stream
+
+__all__ = ["CERTIFIED", "CODE", "GAUSSIAN", "LAPLACE", "NONE", "PUBLISHED", "Contender", "best_guess", "contenders"]
+
+NONE = "none"
+GAUSSIAN = "gaussian, analytic"
+LAPLACE = "laplace, clipped"
+CERTIFIED = "truncated, certified"
+PUBLISHED = "truncated, published (refuted)"
+CODE = ("laplace, code (no clipping)", "truncated, code (no clipping)")
+CODE_NORM = 0.005  # the C of the published code, whose vectors are not clipped to it
+SMALLEST_DELTA = 1e-300
+
+Contender = tuple[str, float | None, VectorMechanism | None]
+"""Name, epsilon and mechanism of a row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unclipped(VectorMechanism):
+    """The published code: noise made for vectors of norm C, added to vectors that were never clipped to it."""
+
+    inner: Any
+    name = "unclipped"
+    paper = "code published with Huang et al. 2024"
+
+    def fit(self, embeddings: Embeddings) -> VectorRandomizer:
+        return FittedUnclipped(inner=self.inner.fit(embeddings), dimensions=embeddings.dimensions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedUnclipped(VectorRandomizer):
+    """`Unclipped` for one table."""
+
+    inner: Any
+    dimensions: int
+
+    def guarantee(self) -> Guarantee:
+        reason = "the noise is made for vectors of norm C, and the vectors are not clipped to it"
+        return NoGuarantee(reason=reason, unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED)
+
+    def sample(self, stream: Stream, n: int) -> Draws:
+        return self.inner.sample(stream, n)
+
+    def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+        rows = np.asarray(vectors, dtype=np.float64)
+        return rows + self.inner.randomize(np.zeros_like(rows), draws)
+
+
+@log_likelihoods.register
+def _unclipped(randomizer: FittedUnclipped, outputs: Float64Array, embeddings: Embeddings) -> Float64Array:
+    words = np.asarray(embeddings.vectors, dtype=np.float64)
+    away = cdist(outputs, words, "cityblock")
+    if not hasattr(randomizer.inner, "half_width"):
+        return -away / randomizer.inner.scale
+    inside = cdist(outputs, words, "chebyshev") <= randomizer.inner.half_width * (1 + 1e-9)
+    return np.where(inside, -randomizer.inner.alpha * away, -np.inf)
+
+
+def published(epsilon: float, dimensions: int, clip_norm: float = 1.0) -> TruncatedLaplace:
+    """Return the paper's truncated Laplace: delta = 4^-d, and dummy dimensions where the formula needs them."""
+    needed = math.ceil(4.25 * epsilon**2)  # its logarithm exists above 4 epsilon^2 dimensions
+    padded = max(dimensions, needed)
+    return TruncatedLaplace(
+        epsilon=epsilon,
+        delta=max(0.25**padded, SMALLEST_DELTA),
+        clip_norm=clip_norm,
+        calibration="published",
+        padded_dimensions=padded,
+        allow_refuted=True,
+    )
+
+
+def contenders(
+    dimensions: int, epsilons: tuple[float, ...], refuted: tuple[float, ...], code: tuple[float, ...]
+) -> list[Contender]:
+    """Return the rows of a table.
+
+    Args:
+        dimensions: The d of the vectors.
+        epsilons: For the honest calibrations.
+        refuted: For the paper's calibration.
+        code: For what the published code does.
+    """
+    rows: list[Contender] = [(NONE, None, None)]
+    for epsilon in epsilons:
+        rows.append((GAUSSIAN, epsilon, ClippedGaussian(epsilon=epsilon)))
+        rows.append((LAPLACE, epsilon, ClippedLaplace(epsilon=epsilon)))
+        rows.append((CERTIFIED, epsilon, TruncatedLaplace(epsilon=epsilon)))
+    rows += [(PUBLISHED, epsilon, published(epsilon, dimensions)) for epsilon in refuted]
+    for epsilon in code:
+        inner = (ClippedLaplace(epsilon=epsilon, clip_norm=CODE_NORM), published(epsilon, dimensions, CODE_NORM))
+        rows += [(name, epsilon, Unclipped(inner=each)) for name, each in zip(CODE, inner, strict=True)]
+    return rows
+
+
+def best_guess(mechanism: VectorMechanism | None, vocabulary: Embeddings, known: IdArray, seen: IdArray) -> float:
+    """Return how many words the best guess recovers that looks at one noisy vector and at public word frequencies.
+
+    No training is in it: where it fails, no rewriter that reads one word at a time can do better.
+
+    Args:
+        mechanism: The noise; None leaves every word known.
+        vocabulary: The public words.
+        known: Ids of the words to be guessed, shape (n,).
+        seen: Ids of the public training words, which give the frequencies.
+    """
+    if mechanism is None:
+        return 1.0
+    prior = np.bincount(seen, minlength=len(vocabulary)) + 0.5
+    fitted = mechanism.fit(vocabulary)
+    rows = np.asarray(vocabulary.vectors[known], dtype=np.float64)
+    likelihoods = log_likelihoods(fitted, fitted.release(rows, RandomSource()), vocabulary)
+    assert likelihoods is not None
+    return float(((likelihoods + np.log(prior)).argmax(axis=1) == known).mean())
