@@ -65,7 +65,7 @@ def keep_probability(randomizer: WordRandomizer, ids: IdArray, weights: Float64A
         weights: Relative frequency of each, shape (n,); None weighs them equally.
     """
     if isinstance(randomizer, FittedExponential):
-        kept = np.exp(-randomizer.rows.log_normalisers(ids))
+        kept = randomizer.keep_probabilities(ids)
     else:
         source = RandomSource.seeded_for_tests(0)
         draws = randomizer.sample(source.stream("calibration"), len(ids))

@@ -14,7 +14,7 @@ from wordveil.decoding.decoded import Decoded
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
-from wordveil.mechanisms.exponential import SelectionMechanism
+from wordveil.mechanisms.exponential import LARGEST_LOSS, SelectionMechanism
 
 __all__ = ["FOLDER", "file_name", "fit_words", "shipped_certificate"]
 
@@ -23,7 +23,8 @@ FOLDER = Path(__file__).parent / "certification" / "packaged"
 
 def file_name(mechanism: SelectionMechanism) -> str:
     """Return the name under which the certificate of a mechanism is shipped."""
-    return f"{mechanism.name}-{mechanism.epsilon:g}.json"
+    promise = "-local" if mechanism.certificate_method == LARGEST_LOSS else ""
+    return f"{mechanism.name}{promise}-{mechanism.epsilon:g}.json"
 
 
 def shipped_certificate(mechanism: SelectionMechanism, embeddings: Embeddings) -> Certificate | None:
@@ -36,12 +37,7 @@ def shipped_certificate(mechanism: SelectionMechanism, embeddings: Embeddings) -
         return None
     certificate = Certificate.load(path)
     try:
-        certificate.require(
-            method=certificate.method,
-            vocabulary=embeddings.header.checksum,
-            candidates=embeddings.candidates_checksum,
-            parameters=mechanism.certified_parameters(),
-        )
+        mechanism.require(certificate, embeddings)
     except CertificateError:
         return None
     return certificate
@@ -62,7 +58,7 @@ def fit_words(
     """
     word_mechanism = Decoded(mechanism=mechanism) if isinstance(mechanism, VectorMechanism) else mechanism
     if isinstance(word_mechanism, SelectionMechanism):
-        if certificate is None and word_mechanism.calibration == "certified":
+        if certificate is None and word_mechanism.needs_certificate:
             certificate = shipped_certificate(word_mechanism, embeddings)
         return word_mechanism.fit(embeddings, certificate)
     if certificate is not None:

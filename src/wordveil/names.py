@@ -34,6 +34,7 @@ EXPORTS: dict[str, str] = {
     "Standing": "wordveil.guarantees",
     "TEM": "wordveil.mechanisms.tem",
     "TextOptions": "wordveil.release",
+    "TightConstraints": "wordveil.mechanisms.tight",
     "TruncatedLaplace": "wordveil.mechanisms.truncated_laplace",
     "VectorMechanism": "wordveil.mechanisms.base",
     "VectorRelease": "wordveil.vector_release.values",
@@ -45,6 +46,7 @@ EXPORTS: dict[str, str] = {
     "audit_mechanism": "wordveil.auditing.runner",
     "calibrate": "wordveil.calibration",
     "certify": "wordveil.certification",
+    "certify_rate": "wordveil.certification.certified_rate",
     "compose_releases": "wordveil.guarantees",
     "compose_tokens": "wordveil.guarantees",
     "explain": "wordveil.explanations",
@@ -74,6 +76,7 @@ MECHANISMS: dict[str, str] = {
     "projection": "Projection",
     "santext": "SanText",
     "tem": "TEM",
+    "tight": "TightConstraints",
     "truncated-laplace": "TruncatedLaplace",
 }
 """Mechanism name on the command line -> public name."""

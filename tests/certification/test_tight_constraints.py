@@ -9,17 +9,23 @@ import numpy as np
 import pytest
 
 from certification.small_vocabularies import small_embeddings
+from wordveil.auditing.score_channels import verify_scores
+from wordveil.calibration import keep_probability
+from wordveil.certificates import Certificate
+from wordveil.certification import certify, certify_rate, verify
 from wordveil.certification.normaliser_lipschitz import LossComputation
-from wordveil.certification.tight_constraints import (
-    BASE_TAIL_NATS,
-    fit_tight_constraints,
-    solve_tight_constraints,
-)
+from wordveil.certification.tight_constraints import solve_tight_constraints
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.embeddings.table import Embeddings
-from wordveil.errors import ParameterError
+from wordveil.errors import CertificateError, ParameterError
 from wordveil.guarantees import Standing
-from wordveil.metrics import Angular, Euclidean, Metric, distances
+from wordveil.mechanisms import tight
+from wordveil.mechanisms.santext import SanText
+from wordveil.mechanisms.tight import BASE_TAIL_NATS, TightConstraints, pack_base, unpack_base
+from wordveil.metrics import Angular, Euclidean, Mahalanobis, Metric, distances
+from wordveil.randomness import RandomSource
+
+ANY = TightConstraints(epsilon=1.0)  # its epsilon plays no part where a rate is given
 
 
 def spread_embeddings(outputs="all"):
@@ -42,14 +48,14 @@ def channel_losses(fitted, embeddings, cap):
 
 def test_the_solution_equals_the_dense_one_and_costs_nothing_beyond_the_rate():
     embeddings = spread_embeddings()
-    solution = solve_tight_constraints(embeddings, rate=3.0, tolerance=1e-12, threads=1)
+    solution = solve_tight_constraints(ANY, embeddings, 3.0, tolerance=1e-12, threads=1)
     distinct = np.unique(embeddings.canonical)
     kernel = np.exp(-3.0 * distances(Euclidean(), embeddings.vectors[distinct], embeddings.vectors[distinct]))
     dense = np.linalg.solve(kernel, np.ones(len(distinct)))
     assert solution.negative == 0
     count = np.bincount(embeddings.canonical, minlength=len(embeddings))
     expected = (dense[embeddings.canonical] / count[embeddings.canonical]) / dense.max()
-    np.testing.assert_allclose(solution.base, expected / expected.max(), rtol=1e-8)
+    np.testing.assert_allclose(solution.base, expected / expected.max(), rtol=2**-24)  # as stored: float32
     assert solution.loss.epsilon == pytest.approx(3.0, rel=1e-6)
 
 
@@ -57,31 +63,111 @@ def test_the_solution_equals_the_dense_one_and_costs_nothing_beyond_the_rate():
 @pytest.mark.parametrize("rate", [0.5, 1.5, 4.0])
 def test_the_exact_channel_keeps_the_certified_claim(outputs, rate):
     embeddings = spread_embeddings(outputs)
-    solution = solve_tight_constraints(embeddings, rate=rate, threads=1)
-    fitted = fit_tight_constraints(embeddings, solution)
+    certificate = certify_rate(ANY, embeddings, rate, threads=1)
+    fitted = TightConstraints(epsilon=certificate.parameters["epsilon"]).fit(embeddings, certificate)
     claim = fitted.guarantee()
     assert (claim.standing, claim.largest_distance) == (Standing.CERTIFIED, BASE_TAIL_NATS / rate)
     losses, s = channel_losses(fitted, embeddings, claim.largest_distance)
     assert np.all(losses <= claim.epsilon * s + claim.slack)
+    assert verify_scores(fitted).holds
     assert claim.slack < 0.05
     plain = LossComputation(DistinctVectors.of(embeddings, Euclidean())).metric(rate, BASE_TAIL_NATS / rate)
     if outputs == "all":
         assert rate < claim.epsilon < plain.epsilon <= 2 * rate * (1 + 1e-8)
+        # The certificate is no larger than it must be: some pair attains it.
+        assert (losses[s > 0] / s[s > 0]).max() == pytest.approx(certificate.numbers["epsilon"], rel=1e-5)
+
+
+@pytest.mark.parametrize("metric", [Euclidean(), Angular(), Mahalanobis(whitening=np.diag(np.linspace(0.5, 2, 10)))])
+def test_the_search_finds_a_rate_above_the_one_of_santext(metric):
+    embeddings = spread_embeddings()
+    mechanism = TightConstraints(epsilon=2.0, metric=metric)
+    certificate = certify(mechanism, embeddings, threads=1)
+    plain = certify(SanText(epsilon=2.0, metric=metric, calibration="certified"), embeddings, threads=1)
+    assert 2.0 * 0.998 <= certificate.numbers["epsilon"] <= 2.0
+    assert 2.0 >= certificate.numbers["rate"] > plain.numbers["rate"] > 1.0
+    kept = keep_probability(mechanism.fit(embeddings, certificate), embeddings.candidates)
+    channel = mechanism.fit(embeddings, certificate).channel()
+    assert kept == pytest.approx(np.diagonal(channel).mean(), rel=1e-5)
+
+
+def test_draws_follow_the_exact_channel_and_words_cut_off_are_never_drawn():
+    embeddings = spread_embeddings("some")
+    certificate = certify_rate(ANY, embeddings, 0.5, threads=1)
+    fitted = TightConstraints(epsilon=certificate.parameters["epsilon"]).fit(embeddings, certificate)
+    n, ids = 20_000, np.zeros(20_000, dtype=np.int32)
+    drawn = fitted.release(ids, RandomSource.seeded_for_tests(5))
+    law = fitted.channel()[0]
+    counts = np.bincount(np.searchsorted(embeddings.candidates, drawn), minlength=len(law))
+    assert 0 < (law == 0).sum() < len(law)
+    assert counts[law == 0].sum() == 0
+    # Hoeffding over each word and a union bound: false alarm probability 1e-9.
+    radius = math.sqrt(math.log(2 * len(law) / 1e-9) / (2 * n))
+    assert np.all(np.abs(counts / n - law) <= radius)
+    uniform_base = SanText(epsilon=1.0).fit(embeddings).channel()[0]
+    assert not np.all(np.abs(counts / n - uniform_base) <= radius)
 
 
 def test_a_clipped_solution_that_claims_the_bare_rate_fails():
     embeddings = spread_embeddings()
-    solution = solve_tight_constraints(embeddings, rate=0.5, threads=1)
-    assert solution.negative > 0
-    broken = replace(solution, loss=replace(solution.loss, epsilon=0.5))
-    fitted = fit_tight_constraints(embeddings, broken)
+    assert solve_tight_constraints(ANY, embeddings, 0.5, threads=1).negative > 0
+    certificate = certify_rate(ANY, embeddings, 0.5, threads=1)
+    mechanism = TightConstraints(epsilon=0.5)
+    bare = replace(
+        certificate,
+        numbers={**certificate.numbers, "epsilon": 0.5},
+        parameters={**certificate.parameters, "epsilon": 0.5},
+    )
+    fitted = mechanism.fit(embeddings, bare)  # nothing but repeating the computation shows the forgery
     losses, s = channel_losses(fitted, embeddings, fitted.guarantee().largest_distance)
     assert not np.all(losses <= fitted.guarantee().epsilon * s + fitted.guarantee().slack)
+    assert not verify_scores(fitted).holds
+    with pytest.raises(CertificateError, match="found epsilon="):
+        verify(bare, embeddings)
+
+
+def test_certificates_hold_the_measure_and_are_verified_without_solving(monkeypatch, tmp_path):
+    embeddings = spread_embeddings("some")
+    mechanism = TightConstraints(epsilon=2.0)
+    path = certify(mechanism, embeddings, threads=1).save(tmp_path / "tight.json")
+    certificate = Certificate.load(path)
+    monkeypatch.setattr("wordveil.certification.rate_losses.solve_tight_constraints", None)
+    assert verify(certificate, embeddings).numbers == certificate.numbers
+    base = unpack_base(certificate.parameters["base"], len(embeddings.candidates))
+    assert pack_base(base) == certificate.parameters["base"]
+    assert base.max() == 1.0
+    scaled = base.copy()
+    scaled[base.argmax()] /= 2
+    other = replace(certificate, parameters={**certificate.parameters, "base": pack_base(scaled)})
+    with pytest.raises(CertificateError, match=r"repetition found|found epsilon"):
+        verify(other, embeddings)
+
+
+@pytest.mark.parametrize("base", [None, "", "####", "aGVsbG8=", pack_base(np.ones(7)), pack_base(np.full(3, -1.0))])
+def test_damaged_measures_are_refused(base):
+    embeddings = Embeddings.from_arrays(["a", "b", "c"], [[0.0], [1.0], [5.0]])
+    certificate = certify(ANY, embeddings)
+    with pytest.raises(CertificateError, match="base measure"):
+        ANY.fit(embeddings, replace(certificate, parameters={**certificate.parameters, "base": base}))
+
+
+def test_what_it_cannot_do_is_refused_with_the_reason(monkeypatch):
+    embeddings = spread_embeddings()
+    with pytest.raises(CertificateError, match="needs a certificate"):
+        ANY.fit(embeddings)
+    with pytest.raises(CertificateError, match="leave the checkpoint out"):
+        certify(ANY, embeddings, checkpoint="work.npz")
+    with pytest.raises(ParameterError, match="no theorem covers a solved measure"):
+        TightConstraints(epsilon=1.0, calibration="textbook")
+    monkeypatch.setattr("wordveil.certification.tight_constraints.MOST_OUTPUTS", 100)
+    with pytest.raises(ParameterError, match="150 output words' are more than the 100"):
+        certify(ANY, embeddings)
+    assert tight.MOST_OUTPUTS == 20_000
 
 
 @pytest.mark.parametrize("case", ["duplicates", "one dimension", "two words", "hair apart"])
 def test_odd_vocabularies_end_with_a_certificate(case):
-    solution = solve_tight_constraints(small_embeddings(case), rate=2.0, most_iterations=50, threads=1)
+    solution = solve_tight_constraints(ANY, small_embeddings(case), 2.0, most_iterations=50, threads=1)
     assert solution.base.min() >= 0
     assert solution.base.max() == 1
     assert 2.0 < solution.loss.epsilon <= 4.0 * (1 + 1e-8)
@@ -90,33 +176,34 @@ def test_odd_vocabularies_end_with_a_certificate(case):
 def test_stopping_early_is_certified_all_the_same():
     steps = []
     solution = solve_tight_constraints(
-        spread_embeddings(), rate=1.0, most_iterations=1, progress=lambda step, residual: steps.append((step, residual))
+        ANY,
+        spread_embeddings(),
+        1.0,
+        most_iterations=1,
+        iteration=lambda step, residual: steps.append((step, residual)),
     )
     assert [step for step, _ in steps] == [1] == [solution.iterations]
     assert solution.residual > 1e-8
-    exact = solve_tight_constraints(spread_embeddings(), rate=1.0)
+    exact = solve_tight_constraints(ANY, spread_embeddings(), 1.0)
     assert exact.loss.epsilon < solution.loss.epsilon
 
 
-def test_angles_are_allowed_and_unknown_metrics_are_not():
-    embeddings = small_embeddings("gaussian")
-    assert solve_tight_constraints(embeddings, rate=8.0, metric=Angular()).loss.epsilon > 8.0
-
+def test_parameters_outside_their_domain_are_refused():
     class Unknown(Metric):
         name = "unknown"
 
         def coordinates(self, vectors):
             return np.asarray(vectors, dtype=np.float64)
 
+    embeddings = small_embeddings("gaussian")
     with pytest.raises(ParameterError, match="not known to be of negative type"):
-        solve_tight_constraints(embeddings, rate=1.0, metric=Unknown())
+        TightConstraints(epsilon=1.0, metric=Unknown())
+    with pytest.raises(ParameterError, match=r"epsilon=0.0 must be in \(0, inf\)"):
+        TightConstraints(epsilon=0.0)
     with pytest.raises(ParameterError, match=r"rate=inf must be in \(0, inf\)"):
-        solve_tight_constraints(embeddings, rate=math.inf)
+        solve_tight_constraints(ANY, embeddings, math.inf)
     with pytest.raises(ParameterError, match=r"tolerance=1.0 must be in \(0, 1\)"):
-        solve_tight_constraints(embeddings, rate=1.0, tolerance=1.0)
-    solution = solve_tight_constraints(small_embeddings("two words"), rate=1.0)
-    with pytest.raises(ParameterError, match="must cover 300 candidates"):
-        fit_tight_constraints(embeddings, solution)
+        solve_tight_constraints(ANY, embeddings, 1.0, tolerance=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -133,10 +220,13 @@ def glove_8000(glove_50d):
     [(2.0, 2.250, 2.725, 0.00713, 0.805), (1.5, 1.843, 2.102, None, 0.442)],
 )
 def test_checked_numbers_on_glove(glove_8000, rate, epsilon, plain, negative, kept):
-    solution = solve_tight_constraints(glove_8000, rate=rate)
+    solution = solve_tight_constraints(ANY, glove_8000, rate)
     assert solution.loss.epsilon == pytest.approx(epsilon, abs=1.1e-3)
     assert negative is None or solution.negative == pytest.approx(negative, abs=1e-5)
-    assert np.diagonal(fit_tight_constraints(glove_8000, solution).channel()).mean() == pytest.approx(kept, abs=1e-3)
+    # The same measure through a certificate, as a user gets it.
+    certificate = certify_rate(ANY, glove_8000, rate)
+    fitted = TightConstraints(epsilon=certificate.parameters["epsilon"]).fit(glove_8000, certificate)
+    assert fitted.keep_probabilities(glove_8000.candidates).mean() == pytest.approx(kept, abs=1e-3)
     certified = LossComputation(DistinctVectors.of(glove_8000, Euclidean())).metric(rate)
     assert certified.epsilon == pytest.approx(plain, abs=1.1e-3)
 
@@ -145,6 +235,6 @@ def test_checked_numbers_on_glove(glove_8000, rate, epsilon, plain, negative, ke
 @pytest.mark.slow
 @pytest.mark.parametrize(("rate", "excess"), [(2.5, 2e-6), (3.0, 1e-6)])
 def test_positive_solutions_cost_only_the_solver_s_tolerance_on_glove(glove_8000, rate, excess):
-    solution = solve_tight_constraints(glove_8000, rate=rate)
+    solution = solve_tight_constraints(ANY, glove_8000, rate)
     assert solution.negative == 0
     assert solution.loss.computed - rate < excess

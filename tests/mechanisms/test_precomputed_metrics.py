@@ -17,7 +17,7 @@ from wordveil.auditing.exact import verify_channel
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification import certify, verify
 from wordveil.certification.normaliser_lipschitz import LossComputation
-from wordveil.certification.pairwise_loss import PairwiseLoss
+from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError, ParameterError
@@ -353,7 +353,7 @@ def test_certified_rates_equal_the_definition_and_verify(kind, barred):
     gaps = np.abs(logs[:, None] - logs[None])
     exact = rate + np.divide(gaps, s, out=np.zeros_like(s), where=s > 0).max()
     assert certificate.numbers["epsilon"] == pytest.approx(exact, rel=1e-7)
-    found = PairwiseLoss(embeddings, metric).local(rate, cap)
+    found = LossComputation(WordPairs(embeddings, metric)).local(rate, cap)
     assert found.computed == pytest.approx((rate * s + gaps).max(), rel=1e-7)
     fitted = mechanism.fit(embeddings, certificate)
     claim = fitted.guarantee()
@@ -378,7 +378,7 @@ def test_losses_of_pairs_agree_with_those_of_coordinates():
     embeddings = vocabulary(barred=10)
     known = LossComputation(DistinctVectors.of(embeddings, Euclidean()))
     done = []
-    found = PairwiseLoss(embeddings, Own(), progress=done.append)
+    found = LossComputation(WordPairs(embeddings, Own()), progress=done.append)
     for rate, cap in [(0.5, math.inf), (2.0, 3.0), (9.0, 1.0)]:
         assert found.metric(rate, cap).computed == pytest.approx(known.metric(rate, cap).computed, rel=1e-8)
         assert found.local(rate, 3.0).computed == pytest.approx(known.local(rate, 3.0).computed, rel=1e-8)
@@ -408,7 +408,7 @@ def test_certified_epsilon_and_shares_of_the_rank_metric_on_glove():
     norms = np.einsum("ij,ij->i", wide, wide)
     near = np.argsort(norms[None] - 2 * wide @ wide.T, axis=1)  # the word itself is first, or nearly so
     others = np.array([row[row != i][:100] for i, row in enumerate(near)])
-    losses = PairwiseLoss(embeddings, bound)
+    losses = LossComputation(WordPairs(embeddings, bound))
     for rate, (epsilon, own, close, other) in CHECKED.items():
         found = losses.metric(rate)
         assert found.computed == pytest.approx(epsilon, abs=6e-4)

@@ -1,12 +1,13 @@
 """Certificates: computations on public inputs that prove what a textbook cannot, and that anyone can repeat.
 
-`certify(mechanism, embeddings)` makes one; `verify(certificate, embeddings)` repeats it and compares.
+`certify(mechanism, embeddings)` makes one, `certify_rate(mechanism, embeddings, rate)` one for what a rate costs, and
+`verify(certificate, embeddings)` repeats it and compares.
 """
 
 from __future__ import annotations
 
 from wordveil.certificates import Certificate, compare
-from wordveil.certification.certified_rate import certify_selection, rebuild_mechanism, repeat_selection
+from wordveil.certification.certified_rate import certify_rate, certify_selection, repeat_selection
 from wordveil.certification.fitted_constants import (
     PROFILE,
     certify_constants,
@@ -14,19 +15,22 @@ from wordveil.certification.fitted_constants import (
     rebuild_constants,
     repeat_profile,
 )
+from wordveil.certification.named_mechanisms import rebuild_mechanism
 from wordveil.certification.normaliser_lipschitz import Progress
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.mechanisms.exponential import LIPSCHITZ, SelectionMechanism
+from wordveil.mechanisms.exponential import LARGEST_LOSS, LIPSCHITZ, SelectionMechanism
+from wordveil.mechanisms.tight import TIGHT
 
-__all__ = ["certify", "certify_profile", "verify"]
+__all__ = ["certify", "certify_profile", "certify_rate", "verify"]
 
 
 def certify(
     mechanism: object,
     embeddings: Embeddings,
     *,
+    rate: float | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
     checkpoint: str | None = None,
@@ -34,22 +38,29 @@ def certify(
     """Make the certificate of a mechanism on a public vocabulary.
 
     Args:
-        mechanism: A selection mechanism (TEM, SanText): its largest certified rate. A vector mechanism that computes
-            a constant when fitted (Projection, TruncatedLaplace, ClippedGaussian, NADP): that constant.
+        mechanism: A selection mechanism (TEM, SanText, TightConstraints): a rate that keeps its epsilon, for local DP
+            where calibration="certified-local" and for metric DP otherwise. A vector mechanism that computes a
+            constant when fitted (Projection, TruncatedLaplace, ClippedGaussian, NADP): that constant.
         embeddings: The public vocabulary.
+        rate: For selection mechanisms, the rate to certify; None searches for the largest.
         threads: Threads; the answer does not depend on it.
         progress: Called with the number of pair visits done since the last call; `pair_visits` gives those of one
             rate, of which a search takes at most nine.
-        checkpoint: File to save progress to and resume from; removed at the end.
+        checkpoint: File to save progress to and resume from; removed at the end. For selection mechanisms other than
+            tight constraints.
 
     Returns:
         The certificate; `save` it, pass it to `fit`, `verify` it anywhere.
 
     Raises:
-        CertificateError: If no method certifies this mechanism.
+        CertificateError: If no method certifies this mechanism, or the rate given costs more than its epsilon.
     """
     if isinstance(mechanism, SelectionMechanism):
-        return certify_selection(mechanism, embeddings, threads=threads, progress=progress, checkpoint=checkpoint)
+        return certify_selection(
+            mechanism, embeddings, rate=rate, threads=threads, progress=progress, checkpoint=checkpoint
+        )
+    if rate is not None or checkpoint is not None:
+        raise CertificateError("A rate and a checkpoint belong to selection mechanisms; leave them out.")
     if isinstance(mechanism, VectorMechanism):
         return certify_constants(mechanism, embeddings)
     raise CertificateError(f"No method certifies {type(mechanism).__name__}; pass a mechanism, not its fitted form.")
@@ -78,7 +89,7 @@ def verify(
     Raises:
         CertificateError: Naming what differs: an input, a number, or a claim below what was found.
     """
-    if certificate.method == LIPSCHITZ:
+    if certificate.method in (LIPSCHITZ, LARGEST_LOSS, TIGHT):
         repeated = _repeat_selection(certificate, embeddings, mechanism, threads, progress)
     elif certificate.method == PROFILE:
         repeated = repeat_profile(certificate)
@@ -97,10 +108,5 @@ def _repeat_selection(
 ) -> Certificate:
     """Check that the certificate speaks of these inputs before spending time on them; then repeat it."""
     chosen = rebuild_mechanism(certificate) if mechanism is None else mechanism
-    certificate.require(
-        method=LIPSCHITZ,
-        vocabulary=embeddings.header.checksum,
-        candidates=embeddings.candidates_checksum,
-        parameters=chosen.certified_parameters(),
-    )
+    chosen.require(certificate, embeddings)
     return repeat_selection(certificate, chosen, embeddings, threads=threads, progress=progress)

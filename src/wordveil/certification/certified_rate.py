@@ -1,30 +1,33 @@
-"""The largest rate whose exact loss stays within epsilon: what a selection mechanism gains over the textbook epsilon/2.
+"""The rate of a selection mechanism whose exact loss stays within epsilon: what it gains over the textbook epsilon/2.
 
 The textbook halves the rate because the normaliser may lose as much as the score; on a real vocabulary it loses far
-less. The loss is not known to be monotone in the rate, so the search only proposes rates; the one it returns has
-itself been certified over all pairs.
+less. One rate is certified as it is, or the largest is searched for. The loss is not known to be monotone in the rate,
+so the search only proposes rates; the one it returns has itself been certified over all pairs.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import wordveil
-from wordveil.certificates import Certificate, identity
-from wordveil.certification.normaliser_lipschitz import ExactLoss, LossComputation, Progress
-from wordveil.certification.pairwise_loss import PairwiseLoss
-from wordveil.certification.vocabulary import DistinctVectors
+from wordveil.certificates import Certificate, Scalar
+from wordveil.certification.normaliser_lipschitz import ExactLoss, Progress
+from wordveil.certification.rate_losses import rate_losses
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError
-from wordveil.graphs.rank_metric import NeighbourRank
-from wordveil.mechanisms.exponential import LIPSCHITZ, SelectionMechanism
-from wordveil.mechanisms.santext import SanText
-from wordveil.mechanisms.tem import TEM
-from wordveil.metrics import Angular, AnyMetric, Euclidean, Metric
+from wordveil.guarantees import round_up
+from wordveil.mechanisms.exponential import SelectionMechanism
 
-__all__ = ["SEARCH_TOLERANCE", "certify_selection", "largest_rate", "rebuild_mechanism", "repeat_selection"]
+__all__ = [
+    "SEARCH_TOLERANCE",
+    "certify_rate",
+    "certify_selection",
+    "largest_rate",
+    "repeat_selection",
+]
 
 SEARCH_TOLERANCE = 2e-3
 """The search stops once the exact epsilon is within 0.2 % below the target."""
@@ -32,24 +35,32 @@ _MOST_EVALUATIONS = 8
 
 
 def largest_rate(
-    loss: Callable[[float], ExactLoss], epsilon: float, *, tolerance: float = SEARCH_TOLERANCE
+    loss: Callable[[float], ExactLoss],
+    epsilon: float,
+    *,
+    within: tuple[float, float] | None = None,
+    tolerance: float = SEARCH_TOLERANCE,
 ) -> ExactLoss:
     """Return the exact loss at the largest rate found whose epsilon is at most the target.
 
-    Secant steps on logarithms, kept inside a shrinking bracket: from epsilon/2, where the textbook theorem holds, to
-    epsilon, above which no rate can keep the promise. At most eight rates are evaluated, usually three or four.
+    Secant steps on logarithms, kept inside a shrinking bracket. At most eight rates are evaluated, usually three or
+    four.
 
     Args:
         loss: Exact loss at a rate.
         epsilon: Target, in (0, inf).
+        within: A rate at which a theorem keeps the target, and one above which to look no further. None is for metric
+            DP: epsilon/2, the textbook's, and epsilon, above which no rate can keep the promise.
         tolerance: Relative shortfall at which to stop.
 
     Returns:
-        The loss at a rate in [epsilon/2 (1 - 1e-8), epsilon], with `.epsilon <= epsilon`.
+        The loss at a rate in `within`, or 1e-8 below, with `.epsilon <= epsilon`.
     """
     aim = math.log(epsilon * (1 - tolerance / 2))
-    low, high = math.log(epsilon / 2), math.log(epsilon)
-    point, slope = math.log(0.75 * epsilon), 0.9  # where real vocabularies lie, and how steep they are there
+    least, most = (epsilon / 2, epsilon) if within is None else within
+    low, high = math.log(least), math.log(most)
+    # Where real vocabularies lie between the two, and how steep they are there.
+    point, slope = low + 0.585 * (high - low), 0.9
     best: ExactLoss | None = None
     before: tuple[float, float] | None = None
     for _ in range(_MOST_EVALUATIONS):
@@ -71,7 +82,7 @@ def largest_rate(
         point = min(max(step, low + margin), high - margin)
     if best is None:
         # Rounding up must not carry the textbook rate's certificate above the target.
-        best = loss(epsilon / 2 * (1 - 1e-8))
+        best = loss(least * (1 - 1e-8))
     if best.epsilon > epsilon:
         raise CertificateError(f"The textbook rate was found to lose {best.epsilon!r}, above {epsilon!r}: a defect.")
     return best
@@ -81,27 +92,68 @@ def certify_selection(
     mechanism: SelectionMechanism,
     embeddings: Embeddings,
     *,
+    rate: float | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
     checkpoint: str | None = None,
 ) -> Certificate:
-    """Find and certify the largest rate at which a selection mechanism keeps its epsilon on this vocabulary.
+    """Certify that a selection mechanism keeps its epsilon on this vocabulary at a rate.
 
     Args:
-        mechanism: TEM, SanText or another selection mechanism; its calibration does not matter here.
+        mechanism: TEM, SanText or another selection mechanism. calibration="certified-local" asks for local DP, any
+            other for metric DP.
         embeddings: The public vocabulary: all words are inputs, its candidates outputs.
+        rate: The rate, 1/distance, in (0, inf); None searches for the largest.
         threads: Threads; the answer does not depend on it.
         progress: Called with the number of pair visits done.
-        checkpoint: File to resume from; removed at the end. Only closed-form metrics use it.
+        checkpoint: File to resume from; removed at the end.
 
     Returns:
-        A certificate for `fit` with calibration="certified".
+        A certificate for `fit`.
+
+    Raises:
+        CertificateError: If the rate given costs more than epsilon; the checkpoint is kept, so that asking again with
+            a larger epsilon takes no time.
     """
-    work = _losses(mechanism.metric, embeddings, threads, progress, checkpoint)
-    outputs = len(embeddings.candidates)
-    best = largest_rate(lambda rate: work.metric(rate, mechanism.cap(rate, outputs)), mechanism.epsilon)
+    work = rate_losses(mechanism, embeddings, threads=threads, progress=progress, checkpoint=checkpoint)
+    best = largest_rate(work.at, mechanism.epsilon, within=work.within()) if rate is None else work.at(rate)
+    if best.epsilon > mechanism.epsilon:
+        raise CertificateError(
+            f"The rate {best.rate!r} costs epsilon={round_up(best.epsilon, 6)}, more than the promised "
+            f"{mechanism.epsilon!r}; lower the rate, or promise that much."
+        )
     work.finish()
-    return _certificate(mechanism, embeddings, best)
+    return _certificate(mechanism, embeddings, best, work.solved(best.rate))
+
+
+def certify_rate(
+    mechanism: SelectionMechanism,
+    embeddings: Embeddings,
+    rate: float,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | None = None,
+) -> Certificate:
+    """Certify what one rate costs: the certificate is for the mechanism with that epsilon.
+
+    Args:
+        mechanism: The mechanism; its epsilon does not matter.
+        embeddings: The public vocabulary.
+        rate: The rate, 1/distance, in (0, inf).
+        threads: Threads; the answer does not depend on it.
+        progress: Called with the number of pair visits done.
+        checkpoint: File to resume from; removed at the end.
+
+    Returns:
+        A certificate whose parameter epsilon is the exact loss, rounded up to six digits so that it can be typed.
+    """
+    work = rate_losses(mechanism, embeddings, threads=threads, progress=progress, checkpoint=checkpoint)
+    found = work.at(rate)
+    work.finish()
+    parameters: Any = mechanism
+    costing = replace(parameters, epsilon=max(float(round_up(found.epsilon, 6)), found.epsilon))
+    return _certificate(costing, embeddings, found, work.solved(rate))
 
 
 def repeat_selection(
@@ -112,76 +164,30 @@ def repeat_selection(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Certificate:
-    """Repeat the computation of a certificate at its rate; the search is not repeated.
+    """Certify again at the rate a certificate names; a base measure is taken from the certificate.
 
     Raises:
-        CertificateError: If the certificate has no rate, or its cap is not the one of this mechanism.
+        CertificateError: If the certificate has no rate, or the rate does not keep its epsilon.
     """
     rate = certificate.numbers.get("rate")
-    if rate is None or not 0 < rate <= mechanism.epsilon:
-        raise CertificateError(f"The certificate's rate={rate!r} must be in (0, {mechanism.epsilon!r}].")
-    work = _losses(mechanism.metric, embeddings, threads, progress)
-    found = work.metric(rate, mechanism.cap(rate, len(embeddings.candidates)))
+    if rate is None or not 0 < rate <= mechanism.highest_rate:
+        raise CertificateError(f"The certificate's rate={rate!r} must be in (0, {mechanism.highest_rate!r}].")
+    work = rate_losses(mechanism, embeddings, threads=threads, progress=progress, repeat=certificate)
+    found = work.at(rate)
     if found.epsilon > mechanism.epsilon * (1 + 2e-9):
         raise CertificateError(f"The repetition found epsilon={found.epsilon!r}, above {mechanism.epsilon!r}.")
-    return _certificate(mechanism, embeddings, found)
+    return _certificate(mechanism, embeddings, found, work.solved(rate))
 
 
-def _losses(
-    metric: AnyMetric,
-    embeddings: Embeddings,
-    threads: int | None,
-    progress: Progress | None,
-    checkpoint: str | None = None,
-) -> LossComputation | PairwiseLoss:
-    """Return the computation of losses that suits the metric."""
-    if isinstance(metric, Metric):
-        vocabulary = DistinctVectors.of(embeddings, metric)
-        return LossComputation(vocabulary, threads=threads, progress=progress, checkpoint=checkpoint)
-    return PairwiseLoss(embeddings, metric, threads=threads, progress=progress)
-
-
-def _certificate(mechanism: SelectionMechanism, embeddings: Embeddings, loss: ExactLoss) -> Certificate:
+def _certificate(
+    mechanism: SelectionMechanism, embeddings: Embeddings, loss: ExactLoss, solved: Mapping[str, Scalar]
+) -> Certificate:
     return Certificate(
-        method=LIPSCHITZ,
+        method=mechanism.certificate_method,
         vocabulary=embeddings.header.checksum,
         candidates=embeddings.candidates_checksum,
-        parameters=mechanism.certified_parameters(),
+        parameters={**solved, **mechanism.certified_parameters()},
         numbers={"rate": loss.rate, "cap": loss.cap, "epsilon": loss.epsilon},
         error=loss.error,
         version=wordveil.__version__,
     )
-
-
-def rebuild_mechanism(certificate: Certificate) -> SelectionMechanism:
-    """Return the mechanism that a certificate names, where the certificate says everything about it.
-
-    Raises:
-        CertificateError: If it is not TEM or SanText, or its metric has parameters of its own.
-    """
-    parameters = certificate.parameters
-    metric = _rebuild_metric(str(parameters.get("metric")))
-    name, epsilon = parameters.get("mechanism"), parameters.get("epsilon")
-    if metric is None or name not in (TEM.name, SanText.name) or not isinstance(epsilon, int | float):
-        raise CertificateError(
-            f"The certificate is for mechanism={name!r} with metric={parameters.get('metric')!r}, which cannot be "
-            "rebuilt from it; pass the mechanism itself."
-        )
-    if name == SanText.name:
-        return SanText(epsilon=epsilon, metric=metric, calibration="certified")
-    beta, gamma = parameters.get("beta"), parameters.get("gamma")
-    if not isinstance(beta, int | float) or isinstance(gamma, str):
-        raise CertificateError(f"The certificate gives beta={beta!r} and gamma={gamma!r}, which are no numbers.")
-    return TEM(epsilon=epsilon, beta=beta, gamma=gamma, metric=metric, calibration="certified")
-
-
-def _rebuild_metric(name: str) -> AnyMetric | None:
-    """Return the metric of this identity, or None where its name does not say everything about it."""
-    metrics: dict[str, AnyMetric] = {identity(metric): metric for metric in (Euclidean(), Angular())}
-    rank = re.fullmatch(r"NeighbourRank\(k=(\d{1,9}), cap=(None|[\d.e+-]+)\)", name)
-    if rank is None:
-        return metrics.get(name)
-    try:
-        return NeighbourRank(k=int(rank[1]), cap=None if rank[2] == "None" else float(rank[2]))
-    except ValueError:
-        return None

@@ -8,25 +8,28 @@ so the mechanism keeps epsilon metric DP in s with epsilon = rate + max |ln Z(x)
 over all pairs at positive distance. It is attained where x and x' may both be output, and a valid bound for any
 public set of outputs. Without "/ s" the same maximum is local DP. That |ln Z(x) - ln Z(x')| <= rate s(x, x') is a
 theorem and clamps what is computed. This module finds the maximum; it does not choose the rate.
+
+    PairSpace     the pairs of one vocabulary: DistinctVectors for closed-form metrics, WordPairs for any other
+    Resumable     one pass over them, which can be saved after any step and continued
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
-from wordveil.arrays import Float64Array
+from wordveil.arrays import Float64Array, IdArray
 from wordveil.certificates import CLAIM_MARGIN
 from wordveil.certification.interruption import SavedWork
-from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import ParameterError
-from wordveil.kernels.pair_maximum import PairMaximum, PairProblem, WorstPair
-from wordveil.kernels.pair_tiles import SIDE, NormaliserSums, PairTiles
+from wordveil.kernels.pair_maximum import PairProblem, WorstPair
+from wordveil.kernels.pair_tiles import SIDE
 
-__all__ = ["TOLERANCE", "ExactLoss", "LossComputation", "Progress", "pair_visits"]
+__all__ = ["TOLERANCE", "ExactLoss", "LossComputation", "PairSpace", "Progress", "Resumable", "pair_visits"]
 
 TOLERANCE = 1e-9
 """Nats of |ln Z - ln Z'| that are claimed as slack instead of slope, so that the rounding of two words a hair apart
@@ -63,19 +66,73 @@ def pair_visits(vectors: int) -> int:
     return blocks * (blocks + 1) * SIDE * SIDE
 
 
+class Resumable(Protocol):
+    """One pass over all pairs. Its answer has the same bits for any number of threads and any point of resuming."""
+
+    @property
+    def visited(self) -> int:
+        """Pairs visited so far, those before a `restore` included."""
+
+    def steps(self, threads: int | None = None) -> Iterator[int]:
+        """Go on to the end; yield the number of pairs just visited, at points where `state` may be taken."""
+
+    def state(self) -> dict[str, Any]:
+        """Return what `restore` needs to go on from here."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from the state of another object made for the same inputs."""
+
+
+class Sums(Resumable, Protocol):
+    """The pass that adds up the normalisers."""
+
+    def logs(self) -> Float64Array:
+        """Return ln Z of every place; -inf where no weight is left in float64."""
+
+    def log_error(self) -> float:
+        """Return a bound on the error of one ln Z, in nats."""
+
+
+class Maximum(Resumable, Protocol):
+    """The pass that finds the worst pair."""
+
+    best: WorstPair
+
+
+class PairSpace(Protocol):
+    """All pairs of inputs of one vocabulary under one metric."""
+
+    @property
+    def ids(self) -> IdArray:
+        """The word at each place, shape (u,)."""
+
+    @property
+    def distance_error(self) -> float:
+        """How far the distances that a pair is judged by may be from the metric's own, in its unit."""
+
+    def digest(self) -> str:
+        """Return a SHA-256 of everything losses depend on, to tell whether interrupted work may be continued."""
+
+    def sums(self, rate: float, cap: float) -> Sums:
+        """Return the pass that adds up the normalisers at a rate."""
+
+    def maximum(self, problem: PairProblem) -> Maximum:
+        """Return the pass that finds the worst pair."""
+
+
 class LossComputation:
-    """Exact losses of one vocabulary at any rate; the packed vectors are shared between rates.
+    """Exact losses of one vocabulary at any rate, each of which can be interrupted and continued.
 
     Args:
-        vocabulary: The distinct vectors.
+        vocabulary: The pairs of words or vectors.
         threads: Threads; the answer does not depend on it.
-        progress: Called as work proceeds; one rate takes `pair_visits` of the number of distinct vectors.
+        progress: Called as work proceeds; with `DistinctVectors` one rate takes `pair_visits` of their number.
         checkpoint: File to save progress to and to resume from.
     """
 
     def __init__(
         self,
-        vocabulary: DistinctVectors,
+        vocabulary: PairSpace,
         *,
         threads: int | None = None,
         progress: Progress | None = None,
@@ -83,7 +140,6 @@ class LossComputation:
     ) -> None:
         self.vocabulary = vocabulary
         self._threads, self._progress = threads, progress
-        self._tiles = PairTiles(vocabulary.coordinates, vocabulary.metric)
         self._saved = SavedWork(checkpoint, vocabulary.digest() if checkpoint is not None else "")
 
     def metric(self, rate: float, cap: float = math.inf) -> ExactLoss:
@@ -122,46 +178,30 @@ class LossComputation:
         stage = f"{'metric' if per_distance else 'local'}:{rate!r}:{cap!r}"
         done = self._saved.get(f"{stage}:done")
         if done is not None:
-            worst = WorstPair(value=float(done["value"]), first=int(done["first"]), second=int(done["second"]))
-            return self._loss(rate, cap, worst, float(done["log_error"]), per_distance=per_distance)
-        logs, log_error = self._log_normalisers(f"{stage}:sums", rate, cap)
+            return self._loss(rate, cap, WorstPair.from_dict(done), float(done["log_error"]), per_distance=per_distance)
+        sums = self.vocabulary.sums(rate, cap)
+        self._run(f"{stage}:sums", sums)
+        logs = sums.logs()
+        if not np.all(np.isfinite(logs)):
+            raise ParameterError("rate", rate, "leaves a word without any output in float64; set a cap or lower it.")
         problem = PairProblem(values=logs, rate=rate, cap=cap, tolerance=TOLERANCE, per_distance=per_distance)
-        worst = self._worst_pair(f"{stage}:pairs", problem)
-        values = {"value": worst.value, "first": worst.first, "second": worst.second, "log_error": log_error}
+        search = self.vocabulary.maximum(problem)
+        self._run(f"{stage}:pairs", search)
         for suffix in ("sums", "pairs"):
             self._saved.forget(f"{stage}:{suffix}")
-        self._saved.put(f"{stage}:done", values, final=True)
-        return self._loss(rate, cap, worst, log_error, per_distance=per_distance)
+        log_error = sums.log_error()
+        self._saved.put(f"{stage}:done", {**search.best.as_dict(), "log_error": log_error}, final=True)
+        return self._loss(rate, cap, search.best, log_error, per_distance=per_distance)
 
-    def _log_normalisers(self, stage: str, rate: float, cap: float) -> tuple[Float64Array, float]:
-        sums = NormaliserSums(self._tiles, self.vocabulary.measure, rate=rate, cap=cap)
+    def _run(self, stage: str, work: Resumable) -> None:
+        """Take a pass to its end, from where it was saved."""
         saved = self._saved.get(stage)
         if saved is not None:
-            sums.sums[:], sums.next_block = saved["sums"], int(saved["next_block"])
-            self._report(self._visits_before(sums.next_block))
-        for visited in sums.steps(self._threads):
+            work.restore(saved)
+            self._report(work.visited)
+        for visited in work.steps(self._threads):
             self._report(visited)
-            self._saved.put(stage, {"sums": sums.sums, "next_block": sums.next_block})
-        if not sums.sums[: self._tiles.v].min() > 0:
-            raise ParameterError("rate", rate, "leaves a word without any output in float64; set a cap or lower it.")
-        return sums.logs(), sums.log_error()
-
-    def _worst_pair(self, stage: str, problem: PairProblem) -> WorstPair:
-        search = PairMaximum(self._tiles, problem)
-        saved = self._saved.get(stage)
-        if saved is not None:
-            best = WorstPair(value=float(saved["value"]), first=int(saved["first"]), second=int(saved["second"]))
-            search.best, search.next_block = best, int(saved["next_block"])
-            self._report(self._visits_before(search.next_block))
-        for visited in search.steps(self._threads):
-            self._report(visited)
-            best = search.best
-            state = {"value": best.value, "first": best.first, "second": best.second, "next_block": search.next_block}
-            self._saved.put(stage, state)
-        return search.best
-
-    def _visits_before(self, block: int) -> int:
-        return sum(self._tiles.blocks - i for i in range(block)) * SIDE * SIDE
+            self._saved.put(stage, work.state())
 
     def _report(self, visited: int) -> None:
         if self._progress is not None and visited:
@@ -176,6 +216,7 @@ class LossComputation:
             cap=cap,
             epsilon=math.nextafter(claimed, math.inf),
             computed=computed,
-            error=2 * log_error + TOLERANCE,
+            # Normalisers err on both sides, and so does the distance that the claim is graded by.
+            error=2 * log_error + TOLERANCE + 2 * rate * self.vocabulary.distance_error,
             worst=(int(self.vocabulary.ids[worst.first]), int(self.vocabulary.ids[worst.second])),
         )

@@ -1,140 +1,171 @@
-"""The exact loss of a selection mechanism for any metric, from the distances of all pairs of words.
+"""All pairs of words of a vocabulary under any metric, from distances alone: what `normaliser_lipschitz` runs over.
 
-The same maximum as `normaliser_lipschitz`, which needs coordinates; this needs a matrix or a user's function, twice
+Closed forms use `vocabulary.DistinctVectors`, which needs coordinates; this needs a matrix or a user's function, twice
 v**2 distances a rate. The triangle inequality is what makes the bound one: it is proved, or assumed, elsewhere.
 """
 
 from __future__ import annotations
 
-import math
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from wordveil.arrays import Float64Array
-from wordveil.certificates import CLAIM_MARGIN
-from wordveil.certification.normaliser_lipschitz import TOLERANCE, ExactLoss, Progress
+from wordveil.certificates import identity
 from wordveil.embeddings.table import Embeddings
-from wordveil.errors import ParameterError
+from wordveil.kernels.pair_maximum import PairProblem, WorstPair
+from wordveil.kernels.pair_tiles import UNIT
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.threads import map_chunks
 from wordveil.mechanisms.metric_rows import bound_metric, distance_source
 from wordveil.metrics import AnyMetric
 
-__all__ = ["PairwiseLoss"]
+__all__ = ["RowMaximum", "RowSums", "WordPairs"]
 
-ROWS = 64
-UNIT = 2.0**-53
+ROWS = 64  # words of one step
 
 
-class PairwiseLoss:
-    """Exact losses of one vocabulary at any rate, from distances alone.
+class WordPairs:
+    """All pairs of words under any metric: a `PairSpace`. One rate visits v * (v + outputs) pairs.
 
     Args:
         embeddings: The public vocabulary: all words are inputs, its candidates outputs.
         metric: The metric; one that belongs to vocabularies is computed for this one here, once.
-        threads: Threads; the answer does not depend on it.
-        progress: Called with the number of pair visits done since the last call; one rate takes v * (v + outputs).
+
+    Attributes:
+        ids: Every word, shape (v,).
+        metric: The metric, bound to the vocabulary.
 
     Raises:
         ParameterError: If the metric belongs to another vocabulary or fails an axiom on a sample.
     """
 
-    def __init__(
-        self,
-        embeddings: Embeddings,
-        metric: AnyMetric,
-        *,
-        threads: int | None = None,
-        progress: Progress | None = None,
-    ) -> None:
-        self._metric = bound_metric(metric, embeddings)
-        self._source = distance_source(self._metric, embeddings)
-        self._outputs = embeddings.candidates
-        self._words = np.arange(len(embeddings), dtype=np.int32)
-        self._threads, self._progress = threads, progress
+    def __init__(self, embeddings: Embeddings, metric: AnyMetric) -> None:
+        self.ids = np.arange(len(embeddings), dtype=np.int32)
+        self.metric = bound_metric(metric, embeddings)
+        self.outputs = embeddings.candidates
+        self.source = distance_source(self.metric, embeddings)
+        self._inputs = (embeddings.header.checksum, embeddings.candidates_checksum)
 
-    def metric(self, rate: float, cap: float = math.inf) -> ExactLoss:
-        """Return the exact loss per unit of min(dist, cap).
+    @property
+    def distance_error(self) -> float:
+        """How far a distance may be from the metric's own, in its unit."""
+        return self.source.error
 
-        Args:
-            rate: Rate of the exponential, 1/distance, in (0, inf).
-            cap: Where distances are clipped, in (0, inf].
+    def digest(self) -> str:
+        """Return a SHA-256 of vocabulary, outputs and metric, to tell whether interrupted work may be continued.
 
         Raises:
-            ParameterError: If a parameter is outside its domain, or a word has no output within float64's reach.
+            CertificateError: If the metric cannot be named, because it is no dataclass.
         """
-        return self._at(rate, cap, per_distance=True)
+        return hashlib.sha256("|".join([*self._inputs, identity(self.metric)]).encode()).hexdigest()
 
-    def local(self, rate: float, cap: float = math.inf) -> ExactLoss:
-        """Return the exact largest loss between any two words: epsilon of local DP.
+    def sums(self, rate: float, cap: float) -> RowSums:
+        """Return the pass that adds up the normalisers at a rate."""
+        return RowSums(self, rate=rate, cap=cap)
 
-        Args:
-            rate: As for `metric`.
-            cap: As for `metric`.
+    def maximum(self, problem: PairProblem) -> RowMaximum:
+        """Return the pass that finds the worst pair."""
+        return RowMaximum(self, problem)
 
-        Raises:
-            ParameterError: As for `metric`.
-        """
-        return self._at(rate, cap, per_distance=False)
 
-    def finish(self) -> None:
-        """Do nothing: no work is saved, because a rate takes seconds."""
+class RowSums:
+    """ln Z of every word, resumable after any step.
 
-    def _at(self, rate: float, cap: float, *, per_distance: bool) -> ExactLoss:
-        if not (math.isfinite(rate) and rate > 0):
-            raise ParameterError("rate", rate, "must be in (0, inf).")
-        if not cap > 0:
-            raise ParameterError("cap", cap, "must be in (0, inf].")
-        logs = self._log_normalisers(rate, cap)
-        value, worst = self._worst(logs, rate, cap, per_distance=per_distance)
-        computed = rate + value if per_distance else value
-        claimed = max(computed * (1 + CLAIM_MARGIN), np.finfo(np.float64).tiny)
-        longest = cap if math.isfinite(cap) else 745.0 / rate  # farther words weigh nothing in float64
-        log_error = rate * self._source.error + (4 + 2 * rate * longest + len(self._outputs)) * UNIT
-        return ExactLoss(
-            rate=rate,
-            cap=cap,
-            epsilon=math.nextafter(claimed, math.inf),
-            computed=computed,
-            # Normalisers err on both sides, and the distance the claim is graded by is itself off by `error`.
-            error=2 * log_error + TOLERANCE + 2 * rate * self._source.error,
-            worst=worst,
-        )
+    Args:
+        pairs: The pairs.
+        rate: Rate of the exponential, 1/distance, > 0.
+        cap: Distances are clipped here, in (0, inf].
+    """
 
-    def _log_normalisers(self, rate: float, cap: float) -> Float64Array:
-        rows = PairwiseRows(self._source, self._metric, self._outputs, rate=rate, cap=cap)
+    def __init__(self, pairs: WordPairs, *, rate: float, cap: float) -> None:
+        self._pairs, self._rate = pairs, rate
+        self._rows = PairwiseRows(pairs.source, pairs.metric, pairs.outputs, rate=rate, cap=cap)
+        self._longest = min(cap, 745.0 / rate)  # farther words weigh nothing in float64
+        self._logs = np.zeros(len(pairs.ids))
+        self._next = 0
 
-        def report(done: int) -> None:
-            if self._progress is not None:
-                self._progress(done * len(self._outputs))
+    @property
+    def visited(self) -> int:
+        """Pairs visited so far, those before a `restore` included."""
+        return self._next * len(self._pairs.outputs)
 
-        logs = rows.log_normalisers(self._words, threads=self._threads, progress=report)
-        if not np.isfinite(logs).all():
-            raise ParameterError("rate", rate, "leaves a word without any output in float64; set a cap or lower it.")
-        return logs
+    def steps(self, threads: int | None = None) -> Iterator[int]:
+        """Take one block of words after another; yield the number of pairs just visited."""
+        starts = range(self._next, len(self._logs), ROWS)
 
-    def _worst(
-        self, logs: Float64Array, rate: float, cap: float, *, per_distance: bool
-    ) -> tuple[float, tuple[int, int]]:
-        """Return the largest slope of ln Z, or the largest loss, over pairs at positive distance, and its words."""
-        best, worst = 0.0, (0, 0)
-        starts = range(0, len(logs), ROWS)
+        def some(start: int) -> Float64Array:
+            return self._rows.log_normalisers(self._pairs.ids[start : start + ROWS], threads=1)
 
-        def some(start: int) -> tuple[float, int, int]:
-            part = self._words[start : start + ROWS]
-            score = np.minimum(self._source.block(self._source.canonical[part], self._words), cap)
-            gap = np.abs(logs[None, :] - logs[part, None])
-            slope = np.minimum(np.maximum(gap - TOLERANCE, 0.0), rate * score)
-            if per_distance:
-                slope = np.divide(slope, score, out=slope, where=score > 0)
-            else:
-                slope += rate * score
-            row, column = np.unravel_index(int(slope.argmax()), slope.shape)
-            return float(slope[row, column]), start + int(row), int(column)
+        for start, part in zip(starts, map_chunks(some, starts, threads), strict=True):
+            self._next = start + len(part)
+            self._logs[start : self._next] = part
+            yield len(part) * len(self._pairs.outputs)
 
-        for start, (value, x, y) in zip(starts, map_chunks(some, starts, self._threads), strict=True):
-            if value > best:
-                best, worst = value, (x, y)
-            if self._progress is not None:
-                self._progress(min(ROWS, len(logs) - start) * len(logs))
-        return best, worst
+    def state(self) -> dict[str, Any]:
+        """Return what `restore` needs to go on from here."""
+        return {"logs": self._logs, "next": self._next}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from the state of another object made for the same inputs."""
+        self._logs[:], self._next = state["logs"], int(state["next"])
+
+    def logs(self) -> Float64Array:
+        """Return ln Z of every word, shape (v,)."""
+        return self._logs
+
+    def log_error(self) -> float:
+        """Return a bound on the error of one ln Z, in nats."""
+        rounding = (4 + 2 * self._rate * self._longest + len(self._pairs.outputs)) * UNIT
+        return self._rate * self._pairs.distance_error + rounding
+
+
+class RowMaximum:
+    """Search for the worst pair of words, resumable after any step.
+
+    Args:
+        pairs: The pairs.
+        problem: What to maximise.
+
+    Attributes:
+        best: The worst pair among those visited.
+    """
+
+    def __init__(self, pairs: WordPairs, problem: PairProblem) -> None:
+        self._pairs, self._problem = pairs, problem
+        self.best = WorstPair(value=0.0, first=0, second=0)
+        self._next = 0
+
+    @property
+    def visited(self) -> int:
+        """Pairs visited so far, those before a `restore` included."""
+        return self._next * len(self._pairs.ids)
+
+    def _worst_of(self, start: int) -> WorstPair:
+        words, z = self._pairs.ids, self._problem.values
+        rows = words[start : start + ROWS]
+        source = self._pairs.source
+        scores = self._problem.score(source.block(source.canonical[rows], words), np.abs(z[None, :] - z[rows, None]))
+        first, second = np.unravel_index(int(scores.argmax()), scores.shape)
+        return WorstPair(value=float(scores[first, second]), first=start + int(first), second=int(second))
+
+    def steps(self, threads: int | None = None) -> Iterator[int]:
+        """Take one block of words after another; yield the number of pairs just visited."""
+        v = len(self._pairs.ids)
+        starts = range(self._next, v, ROWS)
+        for start, found in zip(starts, map_chunks(self._worst_of, starts, threads), strict=True):
+            if found.value > self.best.value:
+                self.best = found
+            done = min(ROWS, v - start)
+            self._next = start + done
+            yield done * v
+
+    def state(self) -> dict[str, Any]:
+        """Return what `restore` needs to go on from here."""
+        return {**self.best.as_dict(), "next": self._next}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from the state of another object made for the same inputs."""
+        self.best, self._next = WorstPair.from_dict(state), int(state["next"])

@@ -4,6 +4,7 @@ If sum_y b(y) e^(-rate dist(x, y)) = 1 for every x, the normaliser costs nothing
 be negative somewhere and is never exact, so it is clipped at zero (and at a floor that 64-bit sampling needs), and the
 loss of what is left is certified over all pairs: epsilon = rate + Lip(ln Z_b). The system is solved by conjugate
 gradients, legal because e^(-rate dist) is positive definite for metrics of negative type: the norms and the angle.
+The mechanism that draws with b is `mechanisms.tight`.
 """
 
 from __future__ import annotations
@@ -16,20 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.certification.normaliser_lipschitz import ExactLoss, LossComputation
+from wordveil.certification.normaliser_lipschitz import ExactLoss, LossComputation, Progress
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
-from wordveil.kernels.selection import SelectionRows
-from wordveil.mechanisms.exponential import FittedExponential
-from wordveil.metrics import Angular, Euclidean, Mahalanobis, Metric
+from wordveil.mechanisms.tight import MOST_OUTPUTS, TightConstraints
 
-__all__ = ["BASE_TAIL_NATS", "TightSolution", "fit_tight_constraints", "solve_tight_constraints"]
+__all__ = ["TightSolution", "solve_tight_constraints", "tight_loss"]
 
-BASE_TAIL_NATS = 22.0
-"""Weights stop falling at exp(-22) of the base measure; with the floor, 64-bit sampling can honour what is left."""
 _FLOOR = 1e-3
 
 Iteration = Callable[[int, float], None]
@@ -41,7 +37,7 @@ class TightSolution:
     """An approximate solution, clipped, and the loss certified for it.
 
     Attributes:
-        base: Base measure over the candidates, shape (number of candidates,), in [0, 1], largest 1.
+        base: Base measure over the candidates, shape (number of candidates,), in [0, 1], largest 1; float32 numbers.
         negative: Share of the distinct output vectors where the solution was below zero.
         iterations: Conjugate gradient steps taken.
         residual: Relative residual of the unclipped solution.
@@ -56,60 +52,85 @@ class TightSolution:
 
 
 def solve_tight_constraints(
+    mechanism: TightConstraints,
     embeddings: Embeddings,
-    *,
     rate: float,
-    metric: Metric | None = None,
+    *,
     tolerance: float = 1e-8,
     most_iterations: int = 2000,
     threads: int | None = None,
-    progress: Iteration | None = None,
+    progress: Progress | None = None,
+    iteration: Iteration | None = None,
 ) -> TightSolution:
-    """Find a base measure that flattens the normaliser, and certify the loss it leaves.
+    """Find a base measure that flattens the normaliser at one rate, and certify the loss it leaves.
 
     Args:
+        mechanism: Whose metric and cap are taken; its epsilon does not matter.
         embeddings: The public vocabulary: constraints hold at its candidates, the certificate at all its words.
         rate: Rate of the exponential, 1/distance, in (0, inf).
-        metric: A metric of negative type; None for Euclidean.
         tolerance: Relative residual at which to stop, in (0, 1).
         most_iterations: Steps after which to stop in any case; the certificate holds all the same.
         threads: Threads; the answer does not depend on it.
-        progress: Called once a step.
+        progress: Called with the number of pair visits done since the last call.
+        iteration: Called once a step.
 
     Raises:
-        ParameterError: If a parameter is outside its domain, or the metric is not known to be of negative type.
-
-    Reference:
-        ElSalamouny, Chatzikokolakis, Palamidessi (2013), A Differentially Private Mechanism of Optimal Utility for a
-        Region of Priors, section on tight constraints. Clipping, flooring and certifying are ours.
+        ParameterError: If a parameter is outside its domain, or more words may be output than can be solved for.
     """
-    chosen = Euclidean() if metric is None else metric
-    if not isinstance(chosen, Euclidean | Angular | Mahalanobis):
-        raise ParameterError("metric", chosen.name, "is not known to be of negative type; conjugate gradients need it.")
     if not (math.isfinite(rate) and rate > 0):
         raise ParameterError("rate", rate, "must be in (0, inf).")
     if not 0 < tolerance < 1:
         raise ParameterError("tolerance", tolerance, "must be in (0, 1).")
     place_of, vectors = _distinct_outputs(embeddings)
-    tiles = PairTiles(chosen.coordinates(embeddings.vectors[vectors]), chosen)
+    if len(vectors) > MOST_OUTPUTS:
+        raise ParameterError(
+            "embeddings",
+            f"{len(vectors)} output words",
+            f"are more than the {MOST_OUTPUTS} that a base measure is solved for; bar some, or certify santext.",
+        )
+    metric = mechanism.metric
+    tiles = PairTiles(metric.coordinates(embeddings.vectors[vectors]), metric)
 
     def product(measure: Float64Array) -> Float64Array:
         sums = NormaliserSums(tiles, measure, rate=rate, cap=math.inf)
-        for _ in sums.steps(threads):
-            pass
+        for visited in sums.steps(threads):
+            if progress is not None:
+                progress(visited)
         return sums.sums[: tiles.v]
 
-    solution, iterations, residual = _conjugate_gradients(product, tiles.v, tolerance, most_iterations, progress)
+    solution, iterations, residual = _conjugate_gradients(product, tiles.v, tolerance, most_iterations, iteration)
     base = _clipped(solution, place_of)
-    vocabulary = DistinctVectors.of(embeddings, chosen, base)
-    loss = LossComputation(vocabulary, threads=threads).metric(rate, BASE_TAIL_NATS / rate)
     return TightSolution(
         base=base,
         negative=float(np.mean(solution < 0)),
         iterations=iterations,
         residual=residual,
-        loss=loss,
+        loss=tight_loss(mechanism, embeddings, base, rate, threads=threads, progress=progress),
     )
+
+
+def tight_loss(
+    mechanism: TightConstraints,
+    embeddings: Embeddings,
+    base: Float64Array,
+    rate: float,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> ExactLoss:
+    """Return the exact loss that a base measure leaves at a rate, wherever the measure came from.
+
+    Args:
+        mechanism: Whose metric and cap are taken.
+        embeddings: The public vocabulary.
+        base: Base measure over its candidates.
+        rate: Rate of the exponential, 1/distance, in (0, inf).
+        threads: Threads; the answer does not depend on it.
+        progress: Called with the number of pair visits done since the last call.
+    """
+    vocabulary = DistinctVectors.of(embeddings, mechanism.metric, base)
+    work = LossComputation(vocabulary, threads=threads, progress=progress)
+    return work.metric(rate, mechanism.cap(rate, len(base)))
 
 
 def _distinct_outputs(embeddings: Embeddings) -> tuple[NDArray[np.int64], IdArray]:
@@ -154,49 +175,5 @@ def _clipped(solution: Float64Array, place_of: NDArray[np.int64]) -> Float64Arra
     positive = np.where(solution > _FLOOR * solution.max(), solution, 0.0)
     base = (positive / np.bincount(place_of, minlength=len(solution)))[place_of]
     base = base / base.max()
-    return np.asarray(np.where(base > _FLOOR, base, 0.0))
-
-
-def fit_tight_constraints(
-    embeddings: Embeddings, solution: TightSolution, *, metric: Metric | None = None
-) -> FittedExponential:
-    """Return the word randomizer that draws with a solved base measure.
-
-    Guarantee:
-        Metric DP in min(dist, cap), certified, for the vocabulary and metric the solution was made with, which the
-        caller must pass again.
-
-    Args:
-        embeddings: The vocabulary of the solution.
-        solution: From `solve_tight_constraints`.
-        metric: The metric of the solution; None for Euclidean.
-
-    Raises:
-        ParameterError: If the solution has another number of candidates, or its measure is too uneven to sample.
-    """
-    if len(solution.base) != len(embeddings.candidates):
-        raise ParameterError("solution", len(solution.base), f"must cover {len(embeddings.candidates)} candidates.")
-    chosen = Euclidean() if metric is None else metric
-    loss = solution.loss
-    rows = SelectionRows(
-        embeddings.vectors,
-        chosen,
-        embeddings.candidates,
-        embeddings.canonical,
-        rate=loss.rate,
-        cap=loss.cap,
-        base=solution.base,
-    )
-    slack = rows.arithmetic_slack() + loss.error
-    if not math.isfinite(slack):
-        raise ParameterError("rate", loss.rate, "gives a base measure too uneven for 64-bit sampling; change it.")
-    claim = MetricDP(
-        epsilon=loss.epsilon,
-        metric=chosen.name,
-        slack=slack,
-        largest_distance=loss.cap,
-        unit=PrivacyUnit.TOKEN,
-        standing=Standing.CERTIFIED,
-        assumptions=("the base measure was solved and certified for this vocabulary and candidate set",),
-    )
-    return FittedExponential(embeddings=embeddings, rows=rows, claim=claim)
+    # Rounded to what a certificate stores, so that the loss is certified for exactly the measure that draws.
+    return np.where(base > _FLOOR, base, 0.0).astype(np.float32).astype(np.float64)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
+from wordveil.kernels.pair_maximum import PairMaximum, PairProblem
+from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
 from wordveil.metrics import Metric
 
 __all__ = ["DistinctVectors"]
@@ -17,7 +21,7 @@ __all__ = ["DistinctVectors"]
 
 @dataclass(frozen=True, kw_only=True)
 class DistinctVectors:
-    """The distinct vectors of a vocabulary under a metric.
+    """The distinct vectors of a vocabulary under a metric: a `PairSpace`.
 
     Words that share a vector have the same row of every selection mechanism, so only one of them is kept.
 
@@ -28,6 +32,9 @@ class DistinctVectors:
         metric: The metric.
     """
 
+    distance_error: ClassVar[float] = (
+        0.0  # pairs are judged by float64 differences; the tolerance covers their rounding
+    )
     coordinates: Float64Array
     measure: Float64Array
     ids: IdArray
@@ -68,3 +75,15 @@ class DistinctVectors:
         state.update(self.measure.tobytes())
         state.update(type(self.metric).__qualname__.encode())
         return state.hexdigest()
+
+    @cached_property
+    def _tiles(self) -> PairTiles:
+        return PairTiles(self.coordinates, self.metric)
+
+    def sums(self, rate: float, cap: float) -> NormaliserSums:
+        """Return the pass that adds up the normalisers at a rate."""
+        return NormaliserSums(self._tiles, self.measure, rate=rate, cap=cap)
+
+    def maximum(self, problem: PairProblem) -> PairMaximum:
+        """Return the pass that finds the worst pair."""
+        return PairMaximum(self._tiles, problem)

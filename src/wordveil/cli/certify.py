@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wordveil.cli.common import (
     DEFAULT_MECHANISM,
+    CalibrationOption,
     EpsilonOption,
     MechanismOption,
     ParameterOption,
@@ -19,13 +20,25 @@ from wordveil.cli.common import (
     say,
 )
 from wordveil.cli.progress import count_bar
+from wordveil.errors import ParameterError
+
+if TYPE_CHECKING:
+    from wordveil.certificates import Certificate
+    from wordveil.embeddings.table import Embeddings
 
 __all__ = ["certify"]
+
+LOCAL = "certified-local"
 
 
 def certify(
     mechanism: MechanismOption = DEFAULT_MECHANISM,
     epsilon: EpsilonOption = None,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", help="Certify this rate: what it costs, or that it keeps --epsilon. Default: search."),
+    ] = None,
+    calibration: CalibrationOption = None,
     settings: ParameterOption = None,
     vocabulary: VocabularyOption = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Certificate file; default: print it.")] = None,
@@ -33,9 +46,11 @@ def certify(
     checkpoint: Annotated[Path | None, typer.Option("--checkpoint", help="File to resume long work from.")] = None,
     threads: Annotated[int | None, typer.Option("--threads", help="Default: one per processor.")] = None,
 ) -> None:
-    """Certify the largest rate at which a mechanism keeps its epsilon on this vocabulary, over all pairs of words."""
+    """Certify the rate at which a mechanism keeps its epsilon on this vocabulary, over all pairs of words.
+
+    --calibration certified-local certifies local DP: epsilon is then in nats, between any two words.
+    """
     from wordveil.certificates import Certificate
-    from wordveil.certification import certify as make
     from wordveil.certification import verify as repeat
 
     embeddings = open_vocabulary(vocabulary)
@@ -44,12 +59,34 @@ def certify(
             repeat(Certificate.load(verify), embeddings, threads=threads, progress=progress)
         typer.echo(f"{verify}: verified; the repetition agrees and no claim is below what it found")
         return
-    chosen = build_mechanism(mechanism, default_epsilon(embeddings, mechanism, epsilon), settings or ())
+    if epsilon is None and rate is None:
+        if calibration == LOCAL:
+            raise ParameterError("--epsilon", None, f"must be given, in nats, for {LOCAL}.")
+        epsilon = default_epsilon(embeddings, mechanism, None)
+    chosen = build_mechanism(mechanism, 1.0 if epsilon is None else epsilon, settings or (), calibration=calibration)
+    saved = None if checkpoint is None else str(checkpoint)
     with count_bar("pair visits") as progress:
-        saved = None if checkpoint is None else str(checkpoint)
-        certificate = make(chosen, embeddings, threads=threads, progress=progress, checkpoint=saved)
+        how = {"threads": threads, "progress": progress, "checkpoint": saved}
+        certificate = _make(chosen, embeddings, epsilon, rate, how)
     if output is None:
         typer.echo(certificate.to_json(), nl=False)
         return
     certificate.save(output)
     say(f"wrote {output}: " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.numbers.items()))
+    if "epsilon" in certificate.parameters:
+        say(f"use it with --epsilon {certificate.parameters['epsilon']!r} --certificate {output}")
+
+
+def _make(
+    mechanism: Any, embeddings: Embeddings, epsilon: float | None, rate: float | None, how: dict[str, Any]
+) -> Certificate:
+    """Return the certificate for this epsilon, or for what the rate costs where none is given."""
+    from wordveil.certification import certify as make
+    from wordveil.certification import certify_rate
+    from wordveil.mechanisms.exponential import SelectionMechanism
+
+    if rate is None or epsilon is not None:
+        return make(mechanism, embeddings, rate=rate, **how)
+    if not isinstance(mechanism, SelectionMechanism):
+        raise ParameterError("--rate", rate, f"belongs to mechanisms that select words; {mechanism.name} adds noise.")
+    return certify_rate(mechanism, embeddings, rate, **how)

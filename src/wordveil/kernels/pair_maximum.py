@@ -8,8 +8,9 @@ the screen's rounding, the number of threads, or the resume point; on equal valu
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,15 @@ class WorstPair:
     def beats(self, other: WorstPair) -> bool:
         """Return whether this pair comes before the other: a larger value, or lower ids at the same value."""
         return (-self.value, self.first, self.second) < (-other.value, other.first, other.second)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the pair as numbers to save."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> WorstPair:
+        """Return the pair that `as_dict` gave, however its numbers were stored; other entries are ignored."""
+        return cls(value=float(saved["value"]), first=int(saved["first"]), second=int(saved["second"]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +175,19 @@ class PairMaximum:
                 self.best = found
             self.next_block = i + 1
             yield (self._tiles.blocks - i) * SIDE * SIDE
+
+    @property
+    def visited(self) -> int:
+        """Pairs visited so far, those before a `restore` included."""
+        return self._tiles.visits_before(self.next_block)
+
+    def state(self) -> dict[str, Any]:
+        """Return what `restore` needs to go on from here."""
+        return {**self.best.as_dict(), "next_block": self.next_block}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from the state of another object made for the same inputs."""
+        self.best, self.next_block = WorstPair.from_dict(state), int(state["next_block"])
 
     def _visit_fast(self, i: int) -> WorstPair | None:
         """Screen by one float32 product: T^2 |x - y|^2 - (z - z')^2 is positive unless the pair's slope exceeds T."""

@@ -7,7 +7,8 @@ Answers are bitwise the same for any number of threads and any resume point. No 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -60,6 +61,10 @@ class PairTiles:
             np.maximum(tile, 0.0, out=tile)
         self.metric.from_squared(tile)
 
+    def visits_before(self, block: int) -> int:
+        """Return how many pairs are visited by the blocks of rows before this one."""
+        return sum(self.blocks - i for i in range(block)) * SIDE * SIDE
+
     def distance_error(self) -> float:
         """Return a bound on the error of a distance in a tile, before the rounding of `from_squared` itself."""
         return self.metric.distance_error(self.squared_error)
@@ -110,9 +115,23 @@ class NormaliserSums:
             self.next_block = i + 1
             yield len(part) * SIDE
 
+    @property
+    def visited(self) -> int:
+        """Pairs visited so far, those before a `restore` included."""
+        return self._tiles.visits_before(self.next_block)
+
+    def state(self) -> dict[str, Any]:
+        """Return what `restore` needs to go on from here."""
+        return {"sums": self.sums, "next_block": self.next_block}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from the state of another object made for the same inputs."""
+        self.sums[:], self.next_block = state["sums"], int(state["next_block"])
+
     def logs(self) -> Float64Array:
-        """Return ln Z, shape (v,)."""
-        return np.asarray(np.log(self.sums[: self._tiles.v]))
+        """Return ln Z, shape (v,); -inf where every weight fell below what float64 can hold."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.sums[: self._tiles.v]))
 
     def log_error(self) -> float:
         """Return a bound on the error of one ln Z, in nats.

@@ -75,13 +75,17 @@ class PairwiseRows:
     def log_normalisers(
         self, ids: IdArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
     ) -> Float64Array:
-        """Return ln Z(x) = ln sum_y exp(-rate * min(dist, cap)) for each input, shape (n,)."""
+        """Return ln Z(x) = ln sum_y exp(-rate * min(dist, cap)) for each input, shape (n,).
+
+        It is -inf where every weight fell below what float64 can hold.
+        """
         canonical = self.source.canonical[ids]
         answer = np.empty(len(ids))
         starts = range(0, len(ids), INPUTS)
 
         def some(start: int) -> list[float]:
-            return [math.log(float(self._row(int(word)).sum())) for word in canonical[start : start + INPUTS]]
+            sums = [float(self._row(int(word)).sum()) for word in canonical[start : start + INPUTS]]
+            return [math.log(total) if total > 0 else -math.inf for total in sums]
 
         for start, part in zip(starts, map_chunks(some, starts, threads), strict=True):
             answer[start : start + len(part)] = part

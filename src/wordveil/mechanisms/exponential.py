@@ -1,15 +1,16 @@
 """What every selection mechanism shares: P(y | x) proportional to b(y) exp(-rate * min(dist(x, y), cap)).
 
-The mechanisms themselves (TEM, SanText) live in their own files; each says its cap and its name. This module fits
-them, at the textbook rate epsilon/2 or at a certified one, draws, and gives the exact channel.
+The mechanisms themselves (TEM, SanText, TightConstraints) live in their own files; each says its cap and its name.
+This module fits them, at the textbook rate epsilon/2 or at a certified one, draws, and gives the exact channel.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -17,13 +18,14 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.certificates import Certificate, Scalar, identity
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError, ParameterError
-from wordveil.guarantees import Guarantee, MetricDP, PrivacyUnit, Standing
+from wordveil.guarantees import Guarantee, LocalDP, MetricDP, PrivacyUnit, Standing
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
 from wordveil.mechanisms.metric_rows import ChannelRows, bound_metric, metric_assumptions, rows_for
 from wordveil.metrics import AnyMetric
 from wordveil.randomness import Draws, Stream, words
 
 __all__ = [
+    "LARGEST_LOSS",
     "LIPSCHITZ",
     "Calibration",
     "FittedExponential",
@@ -36,25 +38,46 @@ __all__ = [
 JOB_CACHE_BYTES = 192 << 20
 """Memory that one batch job may keep block masses in."""
 
-Calibration = Literal["textbook", "certified"]
-"""The rate is epsilon/2, by theorem, or the one in a certificate, by computation on this vocabulary."""
+Calibration = Literal["textbook", "certified", "certified-local"]
+"""The rate is epsilon/2, by theorem, or the one in a certificate, by computation on this vocabulary.
+
+"certified" keeps epsilon metric DP. "certified-local" keeps epsilon local DP: epsilon is then in nats, the largest loss
+between any two words of the vocabulary.
+"""
 
 LIPSCHITZ = "normaliser-lipschitz"
-"""Name of the certificate that bounds the loss by the normalisers of every pair of words."""
+"""Name of the certificate that bounds the loss per distance by the normalisers of every pair of words."""
+LARGEST_LOSS = "largest-loss"
+"""Name of the certificate that bounds the loss between any two words in the same way."""
 
 
 class SelectionMechanism(WordMechanism):
     """Parameters of an exponential mechanism on min(dist, cap).
 
     Attributes:
-        epsilon: Loss per unit of distance, unit 1/distance.
+        epsilon: Loss per unit of distance, unit 1/distance, or in nats where the promise is local DP.
         metric: The metric.
-        calibration: "textbook" or "certified".
+        calibration: Where the rate comes from; see `Calibration`.
     """
 
     epsilon: float
     metric: AnyMetric
     calibration: Calibration
+
+    @property
+    def needs_certificate(self) -> bool:
+        """Whether `fit` needs a certificate."""
+        return self.calibration != "textbook"
+
+    @property
+    def certificate_method(self) -> str:
+        """Name of the computation that certifies this mechanism's promise."""
+        return LARGEST_LOSS if self.calibration == "certified-local" else LIPSCHITZ
+
+    @property
+    def highest_rate(self) -> float:
+        """A rate above which the promise cannot hold: a score alone loses rate per distance."""
+        return math.inf if self.certificate_method == LARGEST_LOSS else self.epsilon
 
     @abstractmethod
     def cap(self, rate: float, outputs: int) -> float:
@@ -62,11 +85,28 @@ class SelectionMechanism(WordMechanism):
 
     @abstractmethod
     def fit(self, embeddings: Embeddings, certificate: Certificate | None = None) -> FittedExponential:
-        """Bind to a public vocabulary; calibration="certified" needs the certificate of `certify`."""
+        """Bind to a public vocabulary; a certified calibration needs the certificate of `certify`."""
 
     def certified_parameters(self) -> dict[str, Scalar]:
         """Return what a certificate must say that it was made for."""
         return {"mechanism": self.name, "epsilon": self.epsilon, "metric": identity(self.metric)}
+
+    def solved_parameters(self, certificate: Certificate) -> Mapping[str, Scalar]:
+        """Return what the certificate found besides numbers, and may say without having been asked."""
+        return {}
+
+    def require(self, certificate: Certificate, embeddings: Embeddings) -> None:
+        """Check that a certificate was made for this mechanism, vocabulary and candidate set.
+
+        Raises:
+            CertificateError: Naming what differs.
+        """
+        certificate.require(
+            method=self.certificate_method,
+            vocabulary=embeddings.header.checksum,
+            candidates=embeddings.candidates_checksum,
+            parameters={**self.solved_parameters(certificate), **self.certified_parameters()},
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,11 +117,13 @@ class FittedExponential(WordRandomizer):
         embeddings: The public vocabulary; outputs are its candidates.
         rows: The exact rows that draw.
         claim: The guarantee, computed by the mechanism that was fitted.
+        base: Base measure over the outputs, None for 1.
     """
 
     embeddings: Embeddings
     rows: ChannelRows
     claim: Guarantee
+    base: Float64Array | None = None
     draw_width: int = 2
 
     def guarantee(self) -> Guarantee:
@@ -98,6 +140,11 @@ class FittedExponential(WordRandomizer):
     def for_batch_job(self) -> FittedExponential:
         return replace(self, rows=self.rows.with_cache(JOB_CACHE_BYTES))
 
+    def keep_probabilities(self, ids: IdArray) -> Float64Array:
+        """Return the exact probability that each word, one that may be output, stays unchanged, shape (n,)."""
+        kept = np.exp(-self.rows.log_normalisers(ids))  # a word's own weight is its base measure, 1 unless there is one
+        return kept if self.base is None else kept * self.base[np.searchsorted(self.rows.outputs, ids)]
+
     def channel(self) -> Float64Array:
         """Return the exact channel P(output | input), shape (v, number of candidates); for small vocabularies.
 
@@ -112,9 +159,19 @@ class FittedExponential(WordRandomizer):
 
 
 def fit_selection(
-    mechanism: SelectionMechanism, embeddings: Embeddings, certificate: Certificate | None
+    mechanism: SelectionMechanism,
+    embeddings: Embeddings,
+    certificate: Certificate | None,
+    *,
+    base: Float64Array | None = None,
 ) -> FittedExponential:
     """Bind a selection mechanism to a vocabulary at the rate its calibration gives.
+
+    Args:
+        mechanism: The mechanism.
+        embeddings: The public vocabulary.
+        certificate: Of `certify`; exactly where the calibration needs one.
+        base: Base measure over the candidates, of which the certificate speaks; None for 1.
 
     Raises:
         CertificateError: If a certificate is missing, superfluous, or made for other inputs.
@@ -123,23 +180,33 @@ def fit_selection(
     """
     rate, cap, error = _rate_and_cap(mechanism, embeddings, certificate)
     metric = bound_metric(mechanism.metric, embeddings)
-    rows = rows_for(metric, embeddings, rate=rate, cap=cap)
+    rows = rows_for(metric, embeddings, rate=rate, cap=cap, base=base)
     slack = rows.arithmetic_slack() + error
     if not math.isfinite(slack):
         raise ParameterError(
             "gamma", cap, "makes the farthest words' weights too small for 64-bit sampling at this epsilon; lower it."
         )
-    claim = MetricDP(
+    claim = _claim(mechanism, metric, cap=cap, slack=slack)
+    return FittedExponential(embeddings=embeddings, rows=rows, claim=claim, base=base)
+
+
+def _claim(mechanism: SelectionMechanism, metric: AnyMetric, *, cap: float, slack: float) -> MetricDP | LocalDP:
+    """Return what the mechanism promises, its certificate having been checked."""
+    method, assumptions = mechanism.certificate_method, metric_assumptions(metric)
+    if mechanism.needs_certificate:
+        assumptions += (f"certificate: {method} of this vocabulary and candidate set",)
+    standing = Standing.CERTIFIED if mechanism.needs_certificate else Standing.PROVED
+    if method == LARGEST_LOSS:
+        return LocalDP(epsilon=mechanism.epsilon, slack=slack, standing=standing, assumptions=assumptions)
+    return MetricDP(
         epsilon=mechanism.epsilon,
         metric=metric.name,
         slack=slack,
         largest_distance=cap,
         unit=PrivacyUnit.TOKEN,
-        standing=Standing.PROVED if certificate is None else Standing.CERTIFIED,
-        assumptions=metric_assumptions(metric)
-        + (() if certificate is None else (f"certificate: {LIPSCHITZ} of this vocabulary and candidate set",)),
+        standing=standing,
+        assumptions=assumptions,
     )
-    return FittedExponential(embeddings=embeddings, rows=rows, claim=claim)
 
 
 def _rate_and_cap(
@@ -147,23 +214,20 @@ def _rate_and_cap(
 ) -> tuple[float, float, float]:
     """Return the rate, the cap and the certificate's own error in nats."""
     outputs = len(embeddings.candidates)
-    if mechanism.calibration == "textbook":
+    if not mechanism.needs_certificate:
         if certificate is not None:
             raise CertificateError("A certificate was passed, but calibration='textbook' uses none; say 'certified'.")
         rate = mechanism.epsilon / 2
         return rate, mechanism.cap(rate, outputs), 0.0
     if certificate is None:
-        raise CertificateError("calibration='certified' needs a certificate: pass certify(mechanism, embeddings).")
-    certificate.require(
-        method=LIPSCHITZ,
-        vocabulary=embeddings.header.checksum,
-        candidates=embeddings.candidates_checksum,
-        parameters=mechanism.certified_parameters(),
-    )
-    rate, cap = certificate.numbers["rate"], certificate.numbers["cap"]
-    if certificate.numbers["epsilon"] > mechanism.epsilon or not 0 < rate <= mechanism.epsilon:
         raise CertificateError(
-            f"The certificate reaches epsilon={certificate.numbers['epsilon']!r} at rate={rate!r}, which does not "
+            f"calibration={mechanism.calibration!r} needs a certificate: pass certify(mechanism, embeddings)."
+        )
+    mechanism.require(certificate, embeddings)
+    found, rate, cap = (certificate.numbers.get(name, math.nan) for name in ("epsilon", "rate", "cap"))
+    if not (found <= mechanism.epsilon and 0 < rate <= mechanism.highest_rate):
+        raise CertificateError(
+            f"The certificate reaches epsilon={found!r} at rate={rate!r}, which does not "
             f"keep the promised {mechanism.epsilon!r}."
         )
     if not math.isclose(cap, mechanism.cap(rate, outputs), rel_tol=1e-12):
@@ -179,5 +243,6 @@ def check_epsilon(epsilon: float) -> None:
 
 def check_calibration(calibration: str) -> None:
     """Raise `ParameterError` unless the calibration is known."""
-    if calibration not in ("textbook", "certified"):
-        raise ParameterError("calibration", calibration, "must be one of textbook, certified.")
+    known = get_args(Calibration)
+    if calibration not in known:
+        raise ParameterError("calibration", calibration, f"must be one of {', '.join(known)}.")

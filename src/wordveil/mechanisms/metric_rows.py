@@ -9,6 +9,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError
 from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, FunctionSource, TableSource
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows, WordArray
@@ -81,12 +82,20 @@ def distance_source(metric: AnyMetric, embeddings: Embeddings) -> DistanceSource
     return CoordinateSource(metric, embeddings.vectors, embeddings.canonical)
 
 
-def rows_for(metric: AnyMetric, embeddings: Embeddings, *, rate: float, cap: float) -> ChannelRows:
-    """Return the rows that draw for a bound metric: tiles for a closed form, one row at a time for any other."""
+def rows_for(
+    metric: AnyMetric, embeddings: Embeddings, *, rate: float, cap: float, base: Float64Array | None = None
+) -> ChannelRows:
+    """Return the rows that draw for a bound metric: tiles for a closed form, one row at a time for any other.
+
+    Raises:
+        ParameterError: If a base measure is given with a metric that has no closed form.
+    """
     if isinstance(metric, Metric):
         return SelectionRows(
-            embeddings.vectors, metric, embeddings.candidates, embeddings.canonical, rate=rate, cap=cap
+            embeddings.vectors, metric, embeddings.candidates, embeddings.canonical, rate=rate, cap=cap, base=base
         )
+    if base is not None:
+        raise ParameterError("metric", metric.name, "has no closed form, which a base measure needs.")
     return PairwiseRows(distance_source(metric, embeddings), metric, embeddings.candidates, rate=rate, cap=cap)
 
 

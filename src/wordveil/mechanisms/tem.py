@@ -35,14 +35,16 @@ class TEM(SelectionMechanism):
         the log of the normaliser, for any public set of outputs. Hence loss at most epsilon * min(dist, gamma),
         and epsilon * gamma local DP. Arithmetic adds the stated slack. With calibration="certified" the rate is the
         one in the certificate, between epsilon/2 and epsilon; the same promise, for this vocabulary and candidate set,
-        by computation over all pairs of words.
+        by computation over all pairs of words. With calibration="certified-local" it is the largest rate found whose
+        loss between any two words is at most epsilon nats: epsilon local DP, by the same computation.
 
     Attributes:
-        epsilon: Loss per unit of distance, unit 1/distance, in (0, inf).
+        epsilon: Loss per unit of distance, unit 1/distance (with calibration="certified-local": loss between any two
+            words, nats), in (0, inf).
         beta: Public; probability, per the paper's bound, of leaving the words within gamma. In (0, 1).
         gamma: Public truncation distance; None computes (1/rate) ln((1 - beta)(v - 1)/beta).
         metric: The metric, Euclidean unless said otherwise; any other, a user's own or a matrix included.
-        calibration: "textbook", or "certified", for which `fit` needs a certificate.
+        calibration: "textbook"; or "certified" or "certified-local", for which `fit` needs a certificate.
 
     Raises:
         ParameterError: If a parameter is outside its domain, or (when fitted) the vocabulary is so small that the

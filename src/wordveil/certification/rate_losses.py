@@ -1,0 +1,180 @@
+"""What the rate of a selection mechanism costs on one vocabulary, by the computation that suits its promise and metric.
+
+    PairRates     metric DP or local DP of TEM, SanText and the like: a pass over all pairs for the normalisers, one
+                  for the worst pair
+    TightRates    tight constraints: a base measure is solved for first
+
+Neither chooses the rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+
+from wordveil.arrays import Float64Array
+from wordveil.certificates import Certificate, Scalar
+from wordveil.certification.normaliser_lipschitz import ExactLoss, LossComputation, PairSpace, Progress
+from wordveil.certification.pairwise_loss import WordPairs
+from wordveil.certification.tight_constraints import solve_tight_constraints, tight_loss
+from wordveil.certification.vocabulary import DistinctVectors
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import CertificateError, ParameterError
+from wordveil.mechanisms.exponential import LARGEST_LOSS, SelectionMechanism
+from wordveil.mechanisms.metric_rows import bound_metric, distance_source
+from wordveil.mechanisms.tight import TightConstraints, pack_base, unpack_base
+from wordveil.metrics import Metric
+
+__all__ = ["PairRates", "RateLosses", "TightRates", "rate_losses"]
+
+
+class RateLosses(Protocol):
+    """Exact losses of one mechanism on one vocabulary."""
+
+    def at(self, rate: float) -> ExactLoss:
+        """Return what a rate costs, in the unit of the mechanism's epsilon."""
+
+    def within(self) -> tuple[float, float] | None:
+        """Return where to look for the largest rate: see `largest_rate`."""
+
+    def solved(self, rate: float) -> Mapping[str, Scalar]:
+        """Return what a certificate must say besides numbers about a rate that was asked for."""
+
+    def finish(self) -> None:
+        """Delete the checkpoint, if there is one."""
+
+
+def rate_losses(
+    mechanism: SelectionMechanism,
+    embeddings: Embeddings,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | None = None,
+    repeat: Certificate | None = None,
+) -> RateLosses:
+    """Return the computation that certifies a mechanism.
+
+    Args:
+        mechanism: The mechanism.
+        embeddings: The public vocabulary.
+        threads: Threads; the answer does not depend on it.
+        progress: Called with the number of pair visits done since the last call.
+        checkpoint: File to save progress to and to resume from.
+        repeat: A certificate to repeat: what it found is then taken from it, not solved for.
+
+    Raises:
+        CertificateError: If a checkpoint is asked for where none can be kept.
+    """
+    if not isinstance(mechanism, TightConstraints):
+        return PairRates(mechanism, embeddings, threads=threads, progress=progress, checkpoint=checkpoint)
+    if checkpoint is not None:
+        raise CertificateError("Tight constraints are solved in one go; leave the checkpoint out.")
+    base = None
+    if repeat is not None:
+        base = unpack_base(repeat.parameters.get("base"), len(embeddings.candidates))
+    return TightRates(mechanism, embeddings, base=base, threads=threads, progress=progress)
+
+
+class PairRates:
+    """Losses of a mechanism whose outputs all have the same base measure.
+
+    Args:
+        mechanism: The mechanism.
+        embeddings: The public vocabulary.
+        threads: Threads.
+        progress: Called with the number of pair visits done since the last call.
+        checkpoint: File to save progress to and to resume from.
+    """
+
+    def __init__(
+        self,
+        mechanism: SelectionMechanism,
+        embeddings: Embeddings,
+        *,
+        threads: int | None,
+        progress: Progress | None,
+        checkpoint: str | None,
+    ) -> None:
+        self._mechanism, self._embeddings = mechanism, embeddings
+        self._local = mechanism.certificate_method == LARGEST_LOSS
+        metric = mechanism.metric
+        pairs: PairSpace = (
+            DistinctVectors.of(embeddings, metric) if isinstance(metric, Metric) else WordPairs(embeddings, metric)
+        )
+        self._work = LossComputation(pairs, threads=threads, progress=progress, checkpoint=checkpoint)
+
+    def at(self, rate: float) -> ExactLoss:
+        find = self._work.local if self._local else self._work.metric
+        return find(rate, self._mechanism.cap(rate, len(self._embeddings.candidates)))
+
+    def within(self) -> tuple[float, float] | None:
+        return self._within_local() if self._local else None
+
+    def _within_local(self) -> tuple[float, float]:
+        """Return rates around the target from one word's distances: half the diameter is at most the longest of them.
+
+        At epsilon / (2 * diameter) the theorem holds. Above epsilon / diameter no rate keeps epsilon, unless the cap
+        shrinks as the rate grows; there the search merely looks no further.
+        """
+        metric = bound_metric(self._mechanism.metric, self._embeddings)
+        source = distance_source(metric, self._embeddings)
+        every = np.arange(len(self._embeddings), dtype=np.int32)
+        radius = float(source.block(source.canonical[:1], every).max())
+        if not radius > 0:
+            raise ParameterError("embeddings", "one point", "must hold two words apart for a rate to be certified.")
+        epsilon, outputs = self._mechanism.epsilon, len(self._embeddings.candidates)
+        diameter = 2 * (radius + source.error) * (1 + 1e-9)
+        cap = self._mechanism.cap(epsilon / (2 * diameter), outputs)
+        return epsilon / (2 * min(diameter, cap)), epsilon / min(radius, cap)
+
+    def solved(self, rate: float) -> Mapping[str, Scalar]:
+        return {}
+
+    def finish(self) -> None:
+        self._work.finish()
+
+
+class TightRates:
+    """Losses of tight constraints: each rate has its own base measure.
+
+    Args:
+        mechanism: The mechanism.
+        embeddings: The public vocabulary.
+        base: The measure to judge at every rate, None to solve for one.
+        threads: Threads.
+        progress: Called with the number of pair visits done since the last call.
+    """
+
+    def __init__(
+        self,
+        mechanism: TightConstraints,
+        embeddings: Embeddings,
+        *,
+        base: Float64Array | None,
+        threads: int | None,
+        progress: Progress | None,
+    ) -> None:
+        self._mechanism, self._embeddings, self._base = mechanism, embeddings, base
+        self._threads, self._progress = threads, progress
+        self._found: dict[float, Float64Array] = {}
+
+    def at(self, rate: float) -> ExactLoss:
+        threads, progress = self._threads, self._progress
+        if self._base is not None:
+            self._found[rate] = self._base
+            return tight_loss(self._mechanism, self._embeddings, self._base, rate, threads=threads, progress=progress)
+        solution = solve_tight_constraints(self._mechanism, self._embeddings, rate, threads=threads, progress=progress)
+        self._found[rate] = solution.base
+        return solution.loss
+
+    def within(self) -> tuple[float, float] | None:
+        return None
+
+    def solved(self, rate: float) -> Mapping[str, Scalar]:
+        return {"base": pack_base(self._found[rate])}
+
+    def finish(self) -> None:
+        """Do nothing: nothing is saved."""
