@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["certify"]
 
-LOCAL = "certified-local"
-
 
 def certify(
     mechanism: MechanismOption = DEFAULT_MECHANISM,
@@ -59,10 +57,8 @@ def certify(
             repeat(Certificate.load(verify), embeddings, threads=threads, progress=progress)
         typer.echo(f"{verify}: verified; the repetition agrees and no claim is below what it found")
         return
-    if epsilon is None and rate is None:
-        if calibration == LOCAL:
-            raise ParameterError("--epsilon", None, f"must be given, in nats, for {LOCAL}.")
-        epsilon = default_epsilon(embeddings, mechanism, None)
+    if rate is None:
+        epsilon = default_epsilon(embeddings, mechanism, epsilon, calibration)
     chosen = build_mechanism(mechanism, 1.0 if epsilon is None else epsilon, settings or (), calibration=calibration)
     saved = None if checkpoint is None else str(checkpoint)
     with count_bar("pair visits") as progress:

@@ -67,7 +67,7 @@ AllowRefutedOption = Annotated[
 ]
 CertificateOption = Annotated[
     Path | None,
-    typer.Option("--certificate", help="Certificate for --calibration certified; default: made or shipped."),
+    typer.Option("--certificate", help="Certificate for a certified calibration; default: shipped, or made now."),
 ]
 
 
@@ -161,7 +161,7 @@ def certificate_for(
 
     if path is not None:
         return Certificate.load(path)
-    if not isinstance(mechanism, SelectionMechanism) or mechanism.calibration != "certified":
+    if not isinstance(mechanism, SelectionMechanism) or not mechanism.needs_certificate:
         return None
     found = shipped_certificate(mechanism, embeddings)
     if found is None:
@@ -186,15 +186,20 @@ def parse_value(key: str, text: str) -> Any:
         return text
 
 
-def default_epsilon(embeddings: Embeddings, mechanism: str, epsilon: float | None) -> float:
+def default_epsilon(
+    embeddings: Embeddings, mechanism: str, epsilon: float | None, calibration: str | None = None
+) -> float:
     """Return the epsilon given, or the vocabulary's default for this mechanism, which is then printed.
 
     Raises:
-        ParameterError: If there is no such mechanism, or the vocabulary records no default for it.
+        ParameterError: If there is no such mechanism, the vocabulary records no default for it, or the calibration
+            gives epsilon another unit.
     """
     mechanism_class(mechanism)  # a wrong name is the first thing to report
     if epsilon is not None:
         return epsilon
+    if calibration == "certified-local":
+        raise ParameterError("--epsilon", None, f"must be given, in nats between any two words, for {calibration}.")
     recorded = embeddings.header.default_epsilon.get(mechanism)
     if recorded is None:
         raise ParameterError(

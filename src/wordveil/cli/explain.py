@@ -54,7 +54,7 @@ def explain(
     embeddings = open_vocabulary(vocabulary)
     chosen = build_mechanism(
         mechanism,
-        default_epsilon(embeddings, mechanism, epsilon),
+        default_epsilon(embeddings, mechanism, epsilon, calibration),
         settings or (),
         calibration=calibration,
         allow_refuted=allow_refuted,

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from wordveil.cli.common import mechanism_class, open_vocabulary
 from wordveil.names import MECHANISMS
 
+if TYPE_CHECKING:
+    from wordveil.embeddings.table import Embeddings
+    from wordveil.guarantees import Guarantee
+
 __all__ = ["mechanisms"]
 
-CERTIFIABLE_EPSILON = 4.0  # the embedded vocabulary ships a certificate there
-FEW_WORDS = 500  # promise and standing of a vector mechanism do not depend on how many words it is fitted to
+EPSILON = 4.0
+FEW_WORDS = 500  # promise and standing do not depend on how many words a mechanism is fitted to; time does
 REQUIRED: dict[str, dict[str, Any]] = {"projection": {"dimensions": 32}}
 """What a mechanism needs besides epsilon to be listed."""
 
@@ -22,18 +26,15 @@ REQUIRED: dict[str, dict[str, Any]] = {"projection": {"dimensions": 32}}
 def mechanisms(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List mechanisms with promise, standing and paper, each fitted to the embedded vocabulary at epsilon 4."""
+    """List mechanisms with promise, standing and paper, each fitted to words of the embedded vocabulary at epsilon 4."""
     from wordveil.embeddings.table import Embeddings
-    from wordveil.fitting import fit_words
-    from wordveil.mechanisms.base import VectorMechanism
 
     embeddings = open_vocabulary(None)
     few = Embeddings.from_arrays(embeddings.words[:FEW_WORDS], embeddings.vectors[:FEW_WORDS])
     rows: list[dict[str, str]] = []
     for name in MECHANISMS:
         for calibration, mechanism in _variants(mechanism_class(name), REQUIRED.get(name, {})):
-            fitted_to = few if isinstance(mechanism, VectorMechanism) else embeddings
-            guarantee = fit_words(mechanism, fitted_to).guarantee()
+            guarantee = _guarantee(mechanism, few)
             rows.append(
                 {
                     "name": name,
@@ -51,10 +52,19 @@ def mechanisms(
         typer.echo("  ".join(row[key].ljust(widths[key]) for key in row).rstrip())
 
 
+def _guarantee(mechanism: Any, embeddings: Embeddings) -> Guarantee:
+    """Return what the mechanism promises, with the certificate it may need."""
+    from wordveil.certification import certify
+    from wordveil.fitting import fit_words
+
+    certificate = certify(mechanism, embeddings) if getattr(mechanism, "needs_certificate", False) else None
+    return fit_words(mechanism, embeddings, certificate).guarantee()
+
+
 def _variants(mechanism: Any, required: dict[str, Any]) -> list[tuple[str | None, Any]]:
     """Return the mechanism at every calibration it offers; a refuted one is made for the list alone."""
     names = [field.name for field in fields(mechanism)]
-    common: dict[str, Any] = {"epsilon": CERTIFIABLE_EPSILON, **required}
+    common: dict[str, Any] = {"epsilon": EPSILON, **required}
     if "allow_refuted" in names:
         common["allow_refuted"] = True
     if "calibration" not in names:

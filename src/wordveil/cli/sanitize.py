@@ -121,7 +121,7 @@ def sanitize(
     embeddings = _vocabulary(vocabulary, exclude_outputs, verify=verify or report is not None)
     chosen = build_mechanism(
         mechanism,
-        default_epsilon(embeddings, mechanism, epsilon),
+        default_epsilon(embeddings, mechanism, epsilon, calibration),
         settings or (),
         calibration=calibration,
         decoder=decoder,
