@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil import __version__
-from wordveil.arrays import IdArray, PrivateText, ReleasedText
+from wordveil.arrays import IdArray, PrivateText
 from wordveil.calibration import public_sample
 from wordveil.certificates import Certificate
 from wordveil.embeddings.table import Embeddings
@@ -28,7 +28,7 @@ from wordveil.kernels.selection import multiply_high
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.randomness import Draws, RandomSource, Stream, words
 from wordveil.release import MASK, BatchRelease, Provenance, Release, TextOptions, disclosures, effective_guarantee
-from wordveil.tokenization import EncodedText, Encoder, apply_casing, apply_shapes, detokenize, tokenizer_for
+from wordveil.tokenization import EncodedBatch, Encoder, Writer, tokenizer_for
 
 if TYPE_CHECKING:
     from wordveil.guarantees import Guarantee
@@ -38,7 +38,6 @@ __all__ = ["Sanitizer"]
 UNKNOWN_LANE = 255  # the last lane: mechanisms and decoders stay below it
 STAND_INS = 4096
 """Public words an unknown token is replaced by: any public list keeps the promise, a long one only costs time."""
-_CASED_MASK = MASK[0] + MASK[1:].capitalize()  # what casing makes of a mask that opens a sentence
 DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
 
 
@@ -72,6 +71,7 @@ class Sanitizer:
     certificate: Certificate | None = None
     _randomizer: WordRandomizer = field(init=False, repr=False, compare=False)
     _encoder: Encoder = field(init=False, repr=False, compare=False)
+    _writer: Writer = field(init=False, repr=False, compare=False)
     _stand_ins: IdArray = field(init=False, repr=False, compare=False)
     _domain: str = field(init=False, repr=False, compare=False)
 
@@ -85,9 +85,16 @@ class Sanitizer:
             public_words=self.options.public_words,
             keep_shapes=self.options.casing == "shape",
         )
+        writer = Writer(
+            words=self.embeddings.words,
+            casing=self.options.casing,
+            cased=header.casing == "cased",
+            mask=MASK if self.options.unknown == "mask" else "",
+        )
         object.__setattr__(self, "_stand_ins", public_sample(self.embeddings, STAND_INS))
         object.__setattr__(self, "_randomizer", fit_words(self.mechanism, self.embeddings, self.certificate))
         object.__setattr__(self, "_encoder", encoder)
+        object.__setattr__(self, "_writer", writer)
         # Two sanitizers under one key must not share noise: equal draws at two epsilons would tell more than their sum.
         setting = f"{self.mechanism!r}|{self.options!r}|{header.checksum}|{self.embeddings.candidates_checksum}"
         object.__setattr__(self, "_domain", hashlib.blake2b(setting.encode(), digest_size=16).hexdigest() + "|")
@@ -152,21 +159,25 @@ class Sanitizer:
         """
         names = [os.urandom(16).hex() for _ in texts] if ids is None else ids
         nonces = self.source.nonces([self._domain + name for name in names], texts)
-        encoded = self._encoder.encode(texts)
-        counts = [len(text.ids) for text in encoded]
-        tokens = np.concatenate([text.ids for text in encoded]) if encoded else np.empty(0, dtype=np.int32)
+        encoded = self._encoder.encode_batch(texts)
+        released = self._release_ids(encoded, nonces, progress)
+        return BatchRelease(
+            texts=self._writer.write(encoded, released),
+            tokens=len(released),
+            exempt=int(encoded.exempt.sum()),
+        )
+
+    def _release_ids(self, encoded: EncodedBatch, nonces: Sequence[int], progress: Progress | None) -> IdArray:
+        """Return the released id of every token, -1 where it was unknown and stays so."""
+        tokens, counts = encoded.ids, encoded.counts
         known = tokens >= 0
         if self.options.unknown == "random":
-            tokens = self._place_unknown(tokens, nonces, counts)
+            tokens = self._place_unknown(tokens, nonces, counts.tolist())
             known = np.ones(len(tokens), dtype=bool)
         released = np.full(len(tokens), -1, dtype=np.int32)
         document = np.repeat(np.arange(len(counts)), counts)[known]
         released[known] = self._randomize(tokens[known], document, nonces, progress)
-        return BatchRelease(
-            texts=self._write(encoded, counts, released),
-            tokens=len(tokens),
-            exempt=sum(text.exempt for text in encoded),
-        )
+        return released
 
     def _place_unknown(self, tokens: IdArray, nonces: Sequence[int], counts: Sequence[int]) -> IdArray:
         """Put a uniform public word in the place of every unknown token; a word is drawn for each token alike."""
@@ -204,31 +215,3 @@ class Sanitizer:
             )
             start = stop
         return released if spread is None else released[spread]
-
-    def _write(self, encoded: Sequence[EncodedText], counts: Sequence[int], released: IdArray) -> list[ReleasedText]:
-        """Turn released ids into texts: post-processing, from released ids, gaps and declared shapes alone."""
-        spelling = self._spellings(released)
-        cased = self.embeddings.header.casing == "cased"
-        casing = self.options.casing
-        texts, start = [], 0
-        for text, count in zip(encoded, counts, strict=True):
-            chosen = spelling[released[start : start + count]].tolist()
-            start += count
-            if casing == "shape":
-                assert text.shapes is not None
-                texts.append(detokenize(text.gaps, apply_shapes(chosen, text.shapes)))
-            else:
-                cased_text = apply_casing(detokenize(text.gaps, chosen), casing, cased=cased)
-                texts.append(ReleasedText(cased_text.replace(_CASED_MASK, MASK)))
-        return texts
-
-    def _spellings(self, released: IdArray) -> NDArray[np.object_]:
-        """Return an array from id to word, filled where needed; its last entry stands for id -1."""
-        spelling = np.empty(len(self.embeddings) + 1, dtype=object)
-        spelling[-1] = MASK if self.options.unknown == "mask" else ""
-        needed = np.zeros(len(self.embeddings) + 1, dtype=bool)
-        needed[released] = True
-        entries = self.embeddings.words
-        for i in np.flatnonzero(needed[:-1]).tolist():
-            spelling[i] = entries[i]
-        return spelling

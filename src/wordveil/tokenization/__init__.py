@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from wordveil.tokenization.characters import GAP_CHARACTERS
 from wordveil.tokenization.detokenization import apply_casing, apply_shapes, detokenize
-from wordveil.tokenization.encoding import EncodedText, Encoder
+from wordveil.tokenization.encoded import EncodedBatch, EncodedText
+from wordveil.tokenization.encoding import Encoder
 from wordveil.tokenization.schemes import DEFAULT_SCHEME, SCHEMES, tokenizer_for
 from wordveil.tokenization.tokenizer import Tokenizer
+from wordveil.tokenization.writing import Writer
 
 __all__ = [
     "DEFAULT_SCHEME",
     "GAP_CHARACTERS",
     "SCHEMES",
+    "EncodedBatch",
     "EncodedText",
     "Encoder",
     "Tokenizer",
+    "Writer",
     "apply_casing",
     "apply_shapes",
     "detokenize",

@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
 
-__all__ = ["apply_casing", "apply_shapes", "detokenize"]
+__all__ = ["apply_casing", "apply_shapes", "detokenize", "is_clitic"]
 
 _CLOSING = "\"'”’»)\\]"
 _OPENING = "\"'“‘«(\\[¿¡"
 _LETTER = r"[^\W\d_]"
 _SENTENCE = rf"(?<=[.!?…])[{_CLOSING}]*(?:[ \t\r\n\xa0]|<[A-Za-z/][^<>]{{0,30}}>)+[{_OPENING}]*{_LETTER}"
 # One character set in front lets `re` skip to the few places where something can happen.
-_STARTS = re.compile(rf"[.!?…]{_SENTENCE}")
-_STARTS_AND_I = re.compile(rf"[.!?…i](?:{_SENTENCE}|(?<=i)(?<![\w'’\-]i)(?![\w\-]|\.\w))")
+_STARTS = re.compile(rf"([.!?…]{_SENTENCE})")
+_STARTS_AND_I = re.compile(rf"([.!?…i](?:{_SENTENCE}|(?<=i)(?<![\w'’\-]i)(?![\w\-]|\.\w)))")
 _FIRST = re.compile(rf"(?:[^\w<]|<[A-Za-z/][^<>]{{0,30}}>)*+{_LETTER}")
 
 
@@ -60,12 +60,13 @@ def detokenize(gaps: Sequence[str], words: Sequence[str]) -> ReleasedText:
     inner = pieces[2:-1:2]
     if "" in inner:
         for i, gap in enumerate(inner):
-            if not gap and not _is_clitic(words[i + 1]):
+            if not gap and not is_clitic(words[i + 1]):
                 pieces[2 * i + 2] = " "
     return ReleasedText("".join(pieces))
 
 
-def _is_clitic(word: str) -> bool:
+def is_clitic(word: str) -> bool:
+    """Whether a word is a contraction's second part, which stands without a space."""
     return word[:1] in ("'", "’") or word.lower() == "n't"
 
 
@@ -112,12 +113,15 @@ def apply_casing(
     if casing != "sentence":
         raise ParameterError("casing", casing, "must be 'sentence' or 'vocabulary' where only the text is known.")
     pattern = _STARTS if cased else _STARTS_AND_I
-    cased_text = pattern.sub(_capitalized_end, text)
-    return ReleasedText(_FIRST.sub(_capitalized_end, cased_text, count=1) if _FIRST.match(cased_text) else cased_text)
+    # Splitting leaves the loop over pieces to the expression engine; every second piece ends in a letter to be cased.
+    pieces = pattern.split(text)
+    pieces[1::2] = map(_capitalized_end, pieces[1::2])
+    cased_text = "".join(pieces)
+    first = _FIRST.match(cased_text)
+    return ReleasedText(cased_text if first is None else _capitalized_end(first[0]) + cased_text[first.end() :])
 
 
-def _capitalized_end(match: re.Match[str]) -> str:
-    found = match[0]
+def _capitalized_end(found: str) -> str:
     upper = found[-1].upper()
     return found[:-1] + upper if len(upper) == 1 else found
 

@@ -1,9 +1,10 @@
 """Texts to gaps and token ids, a batch at a time.
 
-Within one call every distinct token is resolved once, all of them in two look-ups (whole tokens, then the
-spellings of what was left). That table dies with the call: a cache keyed by private words must not outlive the
-batch. The result holds no private character but those of the public gap list and of the words the user listed as
-public. This module does not draw words for unknown tokens; it marks them with -1.
+Within one call every distinct chunk between spaces is cut once (`chunks`), and every distinct token is resolved once,
+all of them in two look-ups (whole tokens, then the spellings of what was left). These tables die with the call: a
+cache keyed by private words must not outlive the batch. The result holds no private character but those of the
+public gap list and of the words the user listed as public. This module does not draw words for unknown tokens; it
+marks them with -1.
 """
 
 from __future__ import annotations
@@ -15,69 +16,18 @@ from itertools import count
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wordveil.arrays import IdArray, PrivateText
 from wordveil.errors import ParameterError
+from wordveil.tokenization.chunks import cut_at_spaces
+from wordveil.tokenization.encoded import EncodedBatch, EncodedText
+from wordveil.tokenization.lexicon import GapNumbers, Lexicon, expanded
 from wordveil.tokenization.patterns import digit_pattern
 from wordveil.tokenization.readings import UNKNOWN, Reading, has_other_readings, read, shape, spellings
 from wordveil.tokenization.schemes import DEFAULT_SCHEME, SCHEMES
 from wordveil.tokenization.tokenizer import Tokenizer
 
-__all__ = ["EncodedText", "Encoder"]
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class EncodedText:
-    """One text as gaps around token ids; still private, so its `repr` shows counts only.
-
-    Attributes:
-        gaps: m + 1 strings of public gap characters (and public words); `gaps[i]` precedes token i.
-        ids: Token ids, shape (m,), int32; -1 stands for an unknown token.
-        shapes: Casing shapes, shape (m,), uint8: 0 lower or mixed, 1 Capitalized, 2 UPPER; None unless asked for.
-        exempt: How many public words passed verbatim into the gaps.
-    """
-
-    gaps: list[str]
-    ids: IdArray
-    shapes: NDArray[np.uint8] | None
-    exempt: int
-
-    @property
-    def unknown(self) -> int:
-        """How many tokens are outside the vocabulary."""
-        return int(np.count_nonzero(self.ids == UNKNOWN))
-
-    def __repr__(self) -> str:
-        return f"EncodedText(tokens={len(self.ids)}, unknown={self.unknown}, exempt={self.exempt})"
-
-
-class _Batch:
-    """All texts of a batch end to end: each token as the number of its type, and the gaps.
-
-    Numbering the tokens while they are fresh costs one hash each; all later work is per type or vectorised, and
-    few large lists spare the garbage collector.
-    """
-
-    __slots__ = ("_number_of", "_numbers", "ends", "gaps", "types")
-
-    def __init__(self, texts: Sequence[PrivateText], tokenizer: Tokenizer) -> None:
-        self._number_of = defaultdict[str, int](count().__next__)
-        self._numbers = [np.empty(0, np.int32)]
-        self.gaps: list[str] = []
-        for text in texts:
-            self._add(tokenizer.split(text))
-        self.ends = np.cumsum([len(numbers) for numbers in self._numbers])[1:]
-        self.types = list(self._number_of)
-
-    def _add(self, pieces: list[str]) -> None:
-        numbers = map(self._number_of.__getitem__, pieces[1::2])
-        self._numbers.append(np.fromiter(numbers, np.int32, len(pieces) // 2))
-        self.gaps += pieces[::2]
-
-    def numbers(self) -> IdArray:
-        """The type number of every token, shape (tokens,)."""
-        return np.concatenate(self._numbers)
+__all__ = ["Encoder"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,10 +79,45 @@ class Encoder:
         Edge cases:
             An empty text gives one gap and no ids.
         """
-        batch = _Batch(texts, self.tokenizer)
-        readings: list[Reading] = []
-        codes = self._codes(batch.types, readings)
-        return self._encoded(batch, codes, readings)
+        return self.encode_batch(texts).texts()
+
+    def encode_batch(self, texts: Sequence[PrivateText]) -> EncodedBatch:
+        """Encode a batch of texts into one value; `encode` with its parts end to end."""
+        chunks = cut_at_spaces(texts, markup=self.tokenizer.markup)
+        return self._lexicon(chunks.types).assemble(chunks)
+
+    def _lexicon(self, chunks: list[str]) -> Lexicon:
+        """Tokenize every distinct chunk and read every distinct token."""
+        split = self.tokenizer.split
+        gaps, tokens, lengths = list[str](), list[str](), list[int]()
+        for chunk in chunks:
+            pieces = split(PrivateText(chunk))
+            gaps += pieces[::2]
+            tokens += pieces[1::2]
+            lengths.append(len(pieces) // 2)
+        number_of = defaultdict[str, int](count().__next__)
+        types = np.fromiter(map(number_of.__getitem__, tokens), np.int32, len(tokens))
+        readings = list[Reading]()
+        ids = self._codes(list(number_of), readings)[types]
+        shapes = None
+        if self.keep_shapes:
+            shapes = np.fromiter(map(shape, number_of), np.uint8, len(number_of))[types]
+        numbers = GapNumbers()
+        around = np.fromiter(map(numbers.__getitem__, gaps), np.int32, len(gaps))
+        counts = np.array(lengths, np.int64)
+        ends = np.cumsum(counts)
+        closes = ends + np.arange(len(chunks))  # each chunk has one gap more than tokens
+        lexicon = Lexicon(
+            starts=ends - counts,
+            counts=counts,
+            ids=ids,
+            before=np.delete(around, closes),
+            closing=around[closes],
+            exempt=np.zeros(len(chunks), np.int64),
+            shapes=shapes,
+            numbers=numbers,
+        )
+        return expanded(lexicon, readings) if readings else lexicon
 
     def _codes(self, types: list[str], readings: list[Reading]) -> IdArray:
         """One code per type: an id, `UNKNOWN`, or -2 - i for `readings[i]`, which are appended."""
@@ -159,63 +144,6 @@ class Encoder:
 
     def _found(self, words: list[str]) -> IdArray:
         return self.lookup(words) if words else np.empty(0, np.int32)
-
-    def _encoded(self, batch: _Batch, codes: IdArray, readings: list[Reading]) -> list[EncodedText]:
-        """Cut the batch into texts again, putting the readings of compound and public tokens in their places."""
-        numbers = batch.numbers()
-        ids = codes[numbers]
-        shapes = None
-        if self.keep_shapes:
-            shapes = np.fromiter(map(shape, batch.types), np.uint8, len(batch.types))[numbers]
-        compound = np.flatnonzero(ids < UNKNOWN)
-        places, cuts = compound.tolist(), np.searchsorted(compound, batch.ends).tolist()
-        encoded = []
-        start = cut = 0
-        for number, (end, next_cut) in enumerate(zip(batch.ends.tolist(), cuts, strict=True)):
-            gaps = batch.gaps[start + number : end + number + 1]
-            text = EncodedText(gaps, ids[start:end], None if shapes is None else shapes[start:end], 0)
-            if next_cut > cut:
-                text = _expanded(text, [i - start for i in places[cut:next_cut]], readings)
-            encoded.append(text)
-            start, cut = end, next_cut
-        return encoded
-
-
-def _expanded(text: EncodedText, places: list[int], readings: list[Reading]) -> EncodedText:
-    """The text with the readings of the tokens at `places` written out; uses up its gaps."""
-    codes, before = text.ids.tolist(), text.gaps
-    ids, gaps = list[int](), list[str]()
-    exempt = start = 0
-    for i in places:
-        own_ids, own_gaps, _ = readings[-2 - codes[i]]
-        ids += codes[start:i]
-        ids += own_ids
-        if not own_ids:
-            exempt += 1
-            gaps += before[start:i]
-            before[i + 1] = before[i] + own_gaps[0] + before[i + 1]
-        else:  # readings with ids open with an empty gap
-            gaps += before[start : i + 1]
-            gaps += own_gaps[1:-1]
-            if own_gaps[-1]:
-                before[i + 1] = own_gaps[-1] + before[i + 1]
-        start = i + 1
-    ids += codes[start:]
-    gaps += before[start:]
-    shapes = None if text.shapes is None else _expanded_shapes(text, text.shapes, places, readings)
-    return EncodedText(gaps, np.array(ids, np.int32), shapes, exempt)
-
-
-def _expanded_shapes(
-    text: EncodedText, shapes: NDArray[np.uint8], places: list[int], readings: list[Reading]
-) -> NDArray[np.uint8]:
-    kept = list[int]()
-    start = 0
-    for i in places:
-        kept += shapes[start:i].tolist()
-        kept += readings[-2 - int(text.ids[i])].shapes
-        start = i + 1
-    return np.array(kept + shapes[start:].tolist(), np.uint8)
 
 
 def _compound(readings: list[Reading], reading: Reading) -> int:

@@ -1,0 +1,83 @@
+"""What a text is between tokenizer and mechanism: gaps around token ids, for one text or for a batch.
+
+The batch form is a few arrays and the list of its distinct gaps, so that it is cheap to cut, to write from and to
+send to another process. Both hold no private character but those of the public gap list and of the words the user
+listed as public; the ids are private.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import IdArray
+from wordveil.tokenization.readings import UNKNOWN
+
+__all__ = ["EncodedBatch", "EncodedText"]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class EncodedText:
+    """One text as gaps around token ids; still private, so its `repr` shows counts only.
+
+    Attributes:
+        gaps: m + 1 strings of public gap characters (and public words); `gaps[i]` precedes token i.
+        ids: Token ids, shape (m,), int32; -1 stands for an unknown token.
+        shapes: Casing shapes, shape (m,), uint8: 0 lower or mixed, 1 Capitalized, 2 UPPER; None unless asked for.
+        exempt: How many public words passed verbatim into the gaps.
+    """
+
+    gaps: list[str]
+    ids: IdArray
+    shapes: NDArray[np.uint8] | None
+    exempt: int
+
+    @property
+    def unknown(self) -> int:
+        """How many tokens are outside the vocabulary."""
+        return int(np.count_nonzero(self.ids == UNKNOWN))
+
+    def __repr__(self) -> str:
+        return f"EncodedText(tokens={len(self.ids)}, unknown={self.unknown}, exempt={self.exempt})"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class EncodedBatch:
+    """n texts end to end, with t tokens in all; still private.
+
+    Attributes:
+        gaps: The distinct gaps; the first is empty, the second one space.
+        ids: Token ids, shape (t,), int32; -1 stands for an unknown token.
+        before: Position in `gaps` of the gap before each token, shape (t,), int32.
+        closing: Position in `gaps` of the gap that ends each text, shape (n,), int32.
+        counts: Tokens of each text, shape (n,), int64.
+        exempt: How many public words of each text passed verbatim into the gaps, shape (n,), int64.
+        shapes: Casing shapes, shape (t,), uint8, as in `EncodedText`; None unless asked for.
+    """
+
+    gaps: list[str]
+    ids: IdArray
+    before: IdArray
+    closing: IdArray
+    counts: NDArray[np.int64]
+    exempt: NDArray[np.int64]
+    shapes: NDArray[np.uint8] | None
+
+    def texts(self) -> list[EncodedText]:
+        """Return the texts one by one."""
+        table = np.array(self.gaps, dtype=object)
+        ends = np.cumsum(self.counts)
+        encoded = []
+        for end, count, closing, exempt in zip(
+            ends.tolist(), self.counts.tolist(), self.closing.tolist(), self.exempt.tolist(), strict=True
+        ):
+            some = slice(end - count, end)
+            gaps = [*table[self.before[some]].tolist(), self.gaps[closing]]
+            shapes = None if self.shapes is None else self.shapes[some]
+            encoded.append(EncodedText(gaps, self.ids[some], shapes, exempt))
+        return encoded
+
+    def __repr__(self) -> str:
+        return f"EncodedBatch(texts={len(self.counts)}, tokens={len(self.ids)})"

@@ -1,0 +1,201 @@
+"""The distinct chunks of a batch as token ids and gaps, and the batch put together from them.
+
+Everything here is arrays over chunks and tokens; Python loops run over distinct chunks and over the rare chunks
+that hold no token. Nothing here looks words up or cuts texts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import IdArray
+from wordveil.tokenization.chunks import Chunks
+from wordveil.tokenization.encoded import EncodedBatch
+from wordveil.tokenization.readings import UNKNOWN, Reading
+
+__all__ = ["GapNumbers", "Lexicon", "expanded"]
+
+
+class GapNumbers(defaultdict[str, int]):
+    """Numbers for the gaps of a batch, given out as they are asked for: 0 for the empty one, 1 for one space."""
+
+    def __init__(self) -> None:
+        super().__init__(count().__next__)
+        _ = self[""], self[" "]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False, kw_only=True)
+class Lexicon:
+    """The c distinct chunks of a batch, with t tokens in all; private.
+
+    Attributes:
+        starts: First token of each chunk in `ids`, shape (c,).
+        counts: Tokens of each chunk, shape (c,).
+        ids: Token ids, shape (t,).
+        before: Number of the gap before each token inside its chunk, shape (t,).
+        closing: Number of the gap that ends each chunk, shape (c,); of a chunk without tokens, all of it.
+        exempt: Public words in each chunk, shape (c,).
+        shapes: Casing shapes, shape (t,), or None.
+        numbers: The numbers of the gaps.
+    """
+
+    starts: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    ids: IdArray
+    before: IdArray
+    closing: IdArray
+    exempt: NDArray[np.int64]
+    shapes: NDArray[np.uint8] | None
+    numbers: GapNumbers
+
+    def assemble(self, chunks: Chunks) -> EncodedBatch:
+        """Return the texts that consist of these chunks, one space between neighbours."""
+        counts = self.counts[chunks.numbers]
+        ends = np.cumsum(counts)
+        total = int(ends[-1]) if ends.size else 0
+        places = np.arange(total) + np.repeat(self.starts[chunks.numbers] - (ends - counts), counts)
+        before = self.before[places]
+        closing = self.closing[chunks.numbers[chunks.ends - 1]]
+        self._join_neighbours(chunks, counts, ends - counts, before)
+        self._join_around_empty(chunks, counts, ends - counts, before, closing)
+        return EncodedBatch(
+            gaps=list(self.numbers),
+            ids=self.ids[places],
+            before=before,
+            closing=closing,
+            counts=_per_text(ends, chunks.ends),
+            exempt=_per_text(np.cumsum(self.exempt[chunks.numbers]), chunks.ends),
+            shapes=None if self.shapes is None else self.shapes[places],
+        )
+
+    def _join_neighbours(
+        self, chunks: Chunks, counts: NDArray[np.int64], firsts: NDArray[np.int64], before: IdArray
+    ) -> None:
+        """Write the gaps between chunks that both hold tokens: closing gap, space, opening gap."""
+        has_tokens = counts > 0
+        follows = has_tokens.copy()
+        follows[:1] = False
+        follows[chunks.ends[:-1]] = False  # the first chunk of a text
+        follows[1:] &= has_tokens[:-1]
+        at = np.flatnonzero(follows)
+        left = self.closing[chunks.numbers[at - 1]]
+        opening = firsts[at]
+        right = before[opening]
+        plain = (left | right) == 0
+        before[opening[plain]] = 1
+        rest = np.flatnonzero(~plain)
+        pairs = left[rest].astype(np.int64) << 32 | right[rest]
+        number_of = defaultdict[int, int](count().__next__)
+        pair_numbers = np.fromiter(map(number_of.__getitem__, pairs.tolist()), np.int32, len(pairs))
+        gaps = list(self.numbers)
+        joined = [self.numbers[f"{gaps[pair >> 32]} {gaps[pair & 0xFFFFFFFF]}"] for pair in number_of]
+        before[opening[rest]] = np.array(joined, np.int32)[pair_numbers]
+
+    def _join_around_empty(
+        self,
+        chunks: Chunks,
+        counts: NDArray[np.int64],
+        firsts: NDArray[np.int64],
+        before: IdArray,
+        closing: IdArray,
+    ) -> None:
+        """Write the gaps that contain chunks without tokens."""
+        empty = np.concatenate(([False], counts == 0, [False]))
+        borders = np.zeros(len(counts) + 1, np.bool_)
+        borders[chunks.ends] = True
+        # A run of such chunks ends where a chunk has tokens or another text begins.
+        opens = np.flatnonzero(empty[1:-1] & (~empty[:-2] | borders[:-1]))
+        stops = np.flatnonzero(empty[1:-1] & (~empty[2:] | borders[1:])) + 1
+        owners = np.searchsorted(chunks.ends, opens, side="right")
+        text_ends = chunks.ends[owners].tolist()
+        text_starts = np.concatenate(([0], chunks.ends))[owners].tolist()
+        gaps = list(self.numbers)
+        own = self.closing[chunks.numbers]
+        for first, stop, text, start, end in zip(
+            opens.tolist(), stops.tolist(), owners.tolist(), text_starts, text_ends, strict=True
+        ):
+            parts = [gaps[i] for i in own[max(first - 1, start) : stop].tolist()]
+            if stop == end:
+                closing[text] = self.numbers[" ".join(parts)]
+            else:
+                opening = firsts[stop]
+                before[opening] = self.numbers[" ".join([*parts, gaps[before[opening]]])]
+
+
+def _per_text(running: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Turn running sums over chunks into sums per text."""
+    return np.diff(running[ends - 1], prepend=0)
+
+
+def expanded(lexicon: Lexicon, readings: Sequence[Reading]) -> Lexicon:
+    """Return the lexicon with the readings of compound and public tokens written out.
+
+    Args:
+        lexicon: Its chunks lie in `ids` one after the other; an id of -2 - i stands for `readings[i]`.
+        readings: The readings.
+    """
+    compound = np.flatnonzero(lexicon.ids < UNKNOWN)
+    chunks = np.unique(np.searchsorted(lexicon.starts + lexicon.counts, compound, side="right"))
+    arrays = {name: getattr(lexicon, name).copy() for name in ("starts", "counts", "closing", "exempt")}
+    out = _Written(list(lexicon.numbers), lexicon.numbers)
+    # The chunks written out go behind the others, which stay where they are.
+    for chunk in chunks.tolist():
+        first = len(out.ids)
+        arrays["closing"][chunk] = out.write(lexicon, readings, chunk)
+        arrays["starts"][chunk], arrays["counts"][chunk] = len(lexicon.ids) + first, len(out.ids) - first
+        arrays["exempt"][chunk] = out.exempt
+    shapes = None
+    if lexicon.shapes is not None:
+        shapes = np.concatenate((lexicon.shapes, np.array(out.shapes, np.uint8)))
+    return replace(
+        lexicon,
+        **arrays,
+        ids=np.concatenate((lexicon.ids, np.array(out.ids, np.int32))),
+        before=np.concatenate((lexicon.before, np.array(out.before, np.int32))),
+        shapes=shapes,
+    )
+
+
+class _Written:
+    """Chunks written out one after the other; `exempt` counts the public words of the last one."""
+
+    def __init__(self, gaps: list[str], numbers: GapNumbers) -> None:
+        self._gaps = gaps
+        self._numbers = numbers
+        self.ids, self.before, self.shapes = list[int](), list[int](), list[int]()
+        self.exempt = 0
+
+    def write(self, lexicon: Lexicon, readings: Sequence[Reading], chunk: int) -> int:
+        """Append one chunk; returns the number of its closing gap."""
+        first = int(lexicon.starts[chunk])
+        some = slice(first, first + int(lexicon.counts[chunk]))
+        shapes = [0] * (some.stop - first) if lexicon.shapes is None else lexicon.shapes[some].tolist()
+        self.exempt = 0
+        waiting = ""
+        for code, before, own_shape in zip(
+            lexicon.ids[some].tolist(), lexicon.before[some].tolist(), shapes, strict=True
+        ):
+            gap = waiting + self._gaps[before]
+            if code >= UNKNOWN:
+                self._token(code, gap, own_shape)
+                waiting = ""
+                continue
+            reading = readings[-2 - code]
+            gap += reading.gaps[0]
+            for id_, inner, part_shape in zip(reading.ids, reading.gaps[1:], reading.shapes, strict=True):
+                self._token(id_, gap, part_shape)
+                gap = inner
+            self.exempt += not reading.ids
+            waiting = gap
+        return self._numbers[waiting + self._gaps[int(lexicon.closing[chunk])]]
+
+    def _token(self, id_: int, gap: str, own_shape: int) -> None:
+        self.ids.append(id_)
+        self.before.append(self._numbers[gap])
+        self.shapes.append(own_shape)
