@@ -32,7 +32,7 @@ from wordveil.randomness import RandomSource
 from wordveil.release import Provenance, disclosures
 from wordveil.sanitizer import Sanitizer
 
-__all__ = ["RunReport", "run_source", "sanitize_documents"]
+__all__ = ["RunReport", "keep_run_key", "run_source", "sanitize_documents"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +127,7 @@ def sanitize_documents(
     """
     settings = settings or DocumentSettings()
     counts = _Counts()
-    key_path = _keep_key(source, Path(destination), sanitizer.source, resume=resume)
+    key_path = keep_run_key(source, Path(destination), sanitizer.source, resume=resume)
     started = time.perf_counter()
     job = sanitizer.for_batch_job()
     try:
@@ -161,7 +161,7 @@ def sanitize_documents(
     )
 
 
-def _keep_key(
+def keep_run_key(
     source: str | os.PathLike[str], destination: Path, randomness: RandomSource, *, resume: bool
 ) -> Path | None:
     """Save the run key where the run can be resumed, and return where; None where no key must lie about."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,19 +14,33 @@ from wordveil.cli.file_options import (
     DropOthersOption,
     FormatOption,
     QuietOption,
+    ResumeOption,
     SourceArgument,
 )
+from wordveil.cli.progress import document_bar
+
+if TYPE_CHECKING:
+    from wordveil.neural.rewriting_runs import RewriteReport
 
 __all__ = ["rewrite"]
+
+ModelOption = Annotated[Path, typer.Option("--model", metavar="DIR", help="What `wordveil train rewrite` wrote.")]
+PassesOption = Annotated[
+    Path | None, typer.Option("--passes", metavar="FILE", help="Count the passes of each text over all runs here.")
+]
+DeviceOption = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:N.")]
 
 
 def rewrite(
     source: SourceArgument = "-",
-    model: Annotated[Path, typer.Option("--model", metavar="DIR", help="What `wordveil train rewrite` wrote.")] = ...,  # type: ignore[assignment]
+    model: ModelOption = ...,  # type: ignore[assignment]
     output: DestinationOption = "-",
     column: ColumnOption = None,
     drop_others: DropOthersOption = False,
     format: FormatOption = None,
+    passes: PassesOption = None,
+    device: DeviceOption = "cpu",
+    resume: ResumeOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Rewrite IN with a trained model and write it in its own format.
@@ -34,16 +48,32 @@ def rewrite(
     Every run draws afresh: rewriting the same text twice releases it twice, and the promises add up.
     """
     from wordveil.documents import DocumentSettings
+    from wordveil.neural.pass_records import PassRecord
     from wordveil.neural.rewriting import TextRewriter
+    from wordveil.neural.rewriting_runs import BLOCK_CHARACTERS, rewrite_documents, run_passes
+    from wordveil.runs import run_source
 
-    settings = DocumentSettings(format=format, columns=tuple(column or ()), drop_others=drop_others)
-    rewriter = TextRewriter.load(model)
-    summary = rewriter.rewrite_documents(source, output, settings=settings)
-    if quiet:
-        return
-    say(f"{summary.documents:,} documents")
-    say(f"guarantee: {rewriter.guarantee.sentence()}")
-    for line in rewriter.disclosed:
+    settings = DocumentSettings(
+        format=format, columns=tuple(column or ()), drop_others=drop_others, block_characters=BLOCK_CHARACTERS
+    )
+    rewriter = TextRewriter.load(
+        model,
+        source=run_source(output, resume=resume),
+        device=device,
+        passes=PassRecord(passes) if passes is not None else run_passes(output, resume=resume),
+    )
+    with document_bar(quiet=quiet) as progress:
+        report = rewrite_documents(source, output, rewriter, settings=settings, resume=resume, progress=progress)
+    if not quiet:
+        _print_summary(report)
+
+
+def _print_summary(report: RewriteReport) -> None:
+    say(f"{report.summary.documents:,} documents, {report.tokens:,} tokens")
+    say(f"guarantee: {report.guarantee.sentence()}")
+    if report.passes > 1 and report.composed is not None:
+        say(f"passes: some text went through the noise {report.passes} times; together: {report.composed.sentence()}")
+    for line in report.disclosed:
         say(f"disclosed: {line}")
-    if summary.copied_columns:
-        say("disclosed: these columns, copied unchanged: " + ", ".join(summary.copied_columns))
+    if report.summary.copied_columns:
+        say("disclosed: these columns, copied unchanged: " + ", ".join(report.summary.copied_columns))

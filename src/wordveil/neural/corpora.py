@@ -154,13 +154,15 @@ class Batch:
         ids: Shape (n, longest), int64: ids, `UNKNOWN` or `PADDING`.
         lengths: Tokens of each text, at least 1, shape (n,).
         labels: Class of each text, shape (n,); None for rewriters.
-        keys: Row numbers in the data set, for counting passes.
+        keys: Names of the texts, for counting passes: data set and row number, or text and nonce.
+        nonces: Places of the texts' noise; None draws afresh.
     """
 
     ids: NDArray[np.int64] = field(repr=False)
     lengths: NDArray[np.int64] = field(repr=False)
     labels: NDArray[np.int64] | None = field(repr=False)
     keys: tuple[tuple[str, int], ...] = field(repr=False)
+    nonces: tuple[int, ...] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

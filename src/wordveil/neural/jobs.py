@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -22,7 +23,7 @@ from wordveil.errors import DataFormatError, GuaranteeError, ParameterError, Res
 from wordveil.evaluation.data import file_digest
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.names import MECHANISMS
-from wordveil.neural.backend import require_torch, torch
+from wordveil.neural.backend import check_device, torch
 from wordveil.neural.cards import ModelCard, make_card, write_card
 from wordveil.neural.corpora import Dataset, TextFile, encode_texts, model_vocabulary, read_texts
 from wordveil.neural.models import Classifier, Rewriter
@@ -49,7 +50,8 @@ class Job:
         dimensions: The d of random vectors.
         targets_are_public: The owner's word that the targets (sentences to be written, or labels) are public.
         text_is_public: Whether the texts of a classifier are public; those of a rewriter are its targets.
-        noise: "secure" or "device".
+        noise: "secure" draws on the CPU; "device" where the model is, which is not cryptographic.
+        device: "cpu", "cuda" or "cuda:N"; where the model is trained, no part of what it is.
 
     Raises:
         GuaranteeError: If the targets are not declared public: weights fitted to private targets expose them.
@@ -67,6 +69,7 @@ class Job:
     targets_are_public: bool = False
     text_is_public: bool = True
     noise: str = "secure"
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         if self.task not in ("rewrite", "classify"):
@@ -104,14 +107,12 @@ def run_job(
         progress: Called after every epoch.
 
     Raises:
-        ParameterError: If the directory is taken.
-        ResumeError: If the interrupted training had other data or settings.
+        ParameterError: If the directory is taken, or the device is not there.
+        ResumeError: If the interrupted training had other data or settings, or was not interrupted.
         MissingExtraError: If PyTorch is not installed.
     """
-    require_torch()
-    resuming = resume and (directory / "config.json").exists()
-    if not resuming and directory.exists() and any(directory.iterdir()):
-        raise ParameterError("output", str(directory), "must not exist or be empty; --resume continues a training.")
+    check_device(job.device)
+    resuming = _is_resumed(directory, resume)
     texts, labels = read_texts(job.data)
     classes = sorted(set(labels))
     vocabulary = _vocabulary(job, texts, directory, resuming)
@@ -120,7 +121,7 @@ def run_job(
         raise ResumeError("The interrupted training had other data, settings or version. Repeat those, or start anew.")
     write_json(directory / "config.json", config)
     data = encode_texts("texts", texts, vocabulary, labels=labels, classes=classes, max_tokens=job.training.max_tokens)
-    model = _build(config, vocabulary, job.mechanism, source=source)
+    model = _build(config, vocabulary, job.mechanism, source=source).to(job.device)
     held_out, training = _split(data, job.training)
     log = fit(
         model,
@@ -135,15 +136,32 @@ def run_job(
     save_tensors(directory / "model.pt", model.state_dict())
     best = min(log, key=lambda epoch: epoch.loss)
     scores = {"loss": best.loss, "accuracy": best.accuracy, "epoch": best.epoch, "texts": len(held_out)}
-    card = make_card(job.task, model.embedding, data=config["data"], scores=scores, settings=asdict(job.training))
+    settings = {**asdict(job.training), "device": job.device}
+    card = make_card(job.task, model.embedding, data=config["data"], scores=scores, settings=settings)
     write_card(directory, card)
     (directory / "checkpoint.pt").unlink(missing_ok=True)
     return card
 
 
+def _is_resumed(directory: Path, resume: bool) -> bool:
+    """Return whether a training goes on here; False where one starts, or was cut off before it had begun."""
+    if not directory.exists() or not any(directory.iterdir()):
+        return False
+    if not resume:
+        raise ParameterError("output", str(directory), "must not exist or be empty; --resume continues a training.")
+    if (directory / "card.json").exists() and not (directory / "checkpoint.pt").exists():
+        raise ResumeError(f"The training in {directory} is finished. Name another directory to train again.")
+    if (directory / "config.json").exists():
+        return True
+    # The vocabulary comes first: a kill after it leaves nothing else.
+    if any(path.name.strip(".").split(".")[0] not in ("vocabulary", "config") for path in directory.iterdir()):
+        raise ParameterError("output", str(directory), "holds no interrupted training; name an empty directory.")
+    return False
+
+
 def _vocabulary(job: Job, texts: list[str], directory: Path, resuming: bool) -> Embeddings:
     place = directory / "vocabulary"
-    if resuming and place.exists():
+    if resuming:
         return load_embeddings(place)
     made = model_vocabulary(
         job.table,
@@ -155,6 +173,8 @@ def _vocabulary(job: Job, texts: list[str], directory: Path, resuming: bool) -> 
         private=not job.text_is_public,
     )
     directory.mkdir(parents=True, exist_ok=True)
+    if place.exists():
+        shutil.rmtree(place)  # of a training that was cut off before it had begun
     return made.save(place)
 
 
@@ -218,16 +238,22 @@ def _build(
         return Classifier(embedding, config["classes"], hidden=settings["hidden"], dropout=settings["dropout"])
 
 
-def load_model(directory: Path, *, source: RandomSource | None = None) -> Any:
+def load_model(directory: Path, *, source: RandomSource | None = None, device: str = "cpu") -> Any:
     """Return the `Rewriter` or `Classifier` of a model directory, ready for private text.
 
     Its layer counts passes from 0: they are passes over the caller's text, not over the training text.
 
+    Args:
+        directory: What a training wrote.
+        source: Randomness, `RandomSource()` unless given.
+        device: "cpu", "cuda" or "cuda:N".
+
     Raises:
+        ParameterError: If the device is not there.
         DataFormatError: If the directory holds no finished model, or one that does not fit together.
         MissingExtraError: If PyTorch is not installed.
     """
-    require_torch()
+    check_device(device)
     for name in ("config.json", "model.pt"):
         if not (directory / name).is_file():
             raise DataFormatError(directory, f"lacks {name}.", remedy="Finish the training with --resume.")
@@ -246,8 +272,7 @@ def load_model(directory: Path, *, source: RandomSource | None = None) -> Any:
         model.load_state_dict(weights)
     except RuntimeError:
         raise DataFormatError(directory, "holds weights that do not fit its configuration.") from None
-    model.eval()
-    return model
+    return model.to(device).eval()
 
 
 def _known(name: str, directory: Path) -> str:

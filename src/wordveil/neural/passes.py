@@ -8,11 +8,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from typing import Protocol
 
 from wordveil.errors import ParameterError
 from wordveil.guarantees import Guarantee, compose_releases
 
-__all__ = ["PassCounter"]
+__all__ = ["PassCounter", "Passes", "all_passes"]
+
+
+class Passes(Protocol):
+    """Whatever counts passes: in memory, or in a file (`pass_records`)."""
+
+    @property
+    def largest(self) -> int:
+        """The most passes that any one sentence may have gone through."""
+
+    def count(self, sentences: Sequence[Hashable] | None) -> None:
+        """Add one pass over these sentences, or over all where they are not named."""
+
+
+def all_passes(passes: Passes, guarantee: Guarantee) -> Guarantee | None:
+    """Return what all passes together promise for one token of the worst sentence; None before the first pass.
+
+    Args:
+        passes: The counted passes.
+        guarantee: The promise of one pass.
+    """
+    return compose_releases([guarantee] * passes.largest) if passes.largest else None
 
 
 class PassCounter:
@@ -38,11 +60,3 @@ class PassCounter:
     def largest(self) -> int:
         """The most passes that any one sentence may have gone through."""
         return self._common + max(self._own.values(), default=0)
-
-    def composed(self, guarantee: Guarantee) -> Guarantee | None:
-        """Return what all passes together promise for one token of the worst sentence; None before the first pass.
-
-        Args:
-            guarantee: The promise of one pass.
-        """
-        return compose_releases([guarantee] * self.largest) if self.largest else None

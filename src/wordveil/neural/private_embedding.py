@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.decoding.base import Decoder
@@ -24,8 +25,8 @@ from wordveil.kernels.selection import multiply_high
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.neural.backend import Module, nn, require_torch, torch
 from wordveil.neural.device_noise import CLIPPED, DEVICE_ASSUMPTION, check_device_law, randomize_on_device
-from wordveil.neural.passes import PassCounter
-from wordveil.randomness import RandomSource, Stream, words
+from wordveil.neural.passes import PassCounter, Passes, all_passes
+from wordveil.randomness import Draws, RandomSource, Stream, words
 
 __all__ = ["PADDING", "UNKNOWN", "PrivateEmbedding"]
 
@@ -37,6 +38,9 @@ UNKNOWN = -2
 UNKNOWN_LANE = 255  # the last lane: mechanisms and decoders stay below it
 GRID_BITS = 16  # the grid is so many powers of two below the size of a released coordinate
 PROBES = 256
+
+Draw = Callable[[Callable[[Stream, int], Draws]], Draws]
+"""Takes a sampler and returns what it draws for all tokens of a pass."""
 
 
 class PrivateEmbedding(Module):  # type: ignore[misc]
@@ -87,7 +91,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         # Two layers of one source must not share noise; a test source is to be repeated.
         self._name = "private embedding" + ("" if self._source.is_test_source else os.urandom(16).hex())
         self._pass = 0
-        self.passes = PassCounter()
+        self.passes: Passes = PassCounter()
         self._check(decoder, trainable)
         space = embeddings if self._randomizer is None else self._randomizer.decoding_space(embeddings)
         self._decoder = None if decoder is None else decoder.fit(space)
@@ -107,6 +111,11 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         any_vectors = self._randomizer is None or isinstance(self._randomizer, CLIPPED)
         if trainable and (decoder is not None or not any_vectors):
             raise ParameterError("trainable", True, "needs one of the clipped mechanisms and no decoder.")
+
+    @property
+    def source(self) -> RandomSource:
+        """Where secure noise comes from."""
+        return self._source
 
     @property
     def dimensions(self) -> int:
@@ -130,36 +139,44 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
 
     def composed_guarantee(self) -> Guarantee:
         """What all passes so far promise together for one token of the private sentence that passed most often."""
-        return self.passes.composed(self.guarantee()) or self.guarantee()
+        return all_passes(self.passes, self.guarantee()) or self.guarantee()
 
-    def forward(self, ids: Any, sentences: Sequence[Hashable] | None = None) -> Any:
+    def forward(
+        self, ids: Any, sentences: Sequence[Hashable] | None = None, nonces: Sequence[int] | None = None
+    ) -> Any:
         """Return released vectors, shape (..., d) for ids of shape (...), float32 on the table's device.
 
         Args:
             ids: Integer tensor of ids in [0, v), `UNKNOWN` or `PADDING`.
             sentences: One key per first index, to count passes of private sentences one by one; without keys the pass
                 counts for every sentence.
+            nonces: Places of the sentences' noise (`RandomSource.nonces`): a sentence that passes again at its place
+                draws the noise it drew before, so that a repeated pass releases nothing new. None draws afresh.
 
         Raises:
-            ParameterError: If an id is outside the vocabulary (it is not shown) or the keys do not fit.
+            ParameterError: If an id is outside the vocabulary (it is not shown), or keys or nonces do not fit.
         """
-        if sentences is not None and len(sentences) != ids.shape[0]:
-            raise ParameterError("sentences", f"{len(sentences)} keys", f"must be one per sentence, {ids.shape[0]}.")
+        for name, given in (("sentences", sentences), ("nonces", nonces)):
+            if given is not None and len(given) != ids.shape[0]:
+                raise ParameterError(name, f"{len(given)} of them", f"must be one per sentence, {ids.shape[0]}.")
+        if nonces is not None and self.noise == "device":
+            raise ParameterError("nonces", "given", "need noise='secure': a device's generator has no places.")
         flat = ids.reshape(-1).cpu().numpy().astype(np.int32)
         if flat.size and (flat.max() >= len(self.vocabulary) or flat.min() < UNKNOWN):
             raise ParameterError("ids", "<hidden>", f"must be in [0, {len(self.vocabulary)}), UNKNOWN or PADDING.")
         if not self.text_is_public and self._randomizer is not None:
             self.passes.count(sentences)
         present = flat != PADDING
-        stream = self._stream()
-        tokens = self._known(flat[present], stream)
         out = torch.zeros((flat.size, self.dimensions), dtype=torch.float32, device=self.table.device)
-        out[torch.from_numpy(present).to(out.device)] = self._released(tokens, stream)
+        if present.any():
+            draw = self._pass_draw(int(present.sum())) if nonces is None else self._placed_draw(present, nonces)
+            released = self._released(self._known(flat[present], draw), draw)
+            out[torch.from_numpy(present).to(out.device)] = released
         return out.reshape(*ids.shape, self.dimensions)
 
     def vectors(self, rows: Float64Array) -> Float64Array:
         """Return released vectors for rows given as they are, shape (n, m): what `forward` does after the look-up."""
-        return self._on_grid(self._randomized(rows, self._stream()))
+        return self._on_grid(self._randomized(rows, self._pass_draw(len(rows))))
 
     def released_ids(self, ids: IdArray) -> IdArray:
         """Return the words a decoder makes of one noisy pass over known or unknown ids, shape (n,).
@@ -171,8 +188,8 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
             raise ParameterError("decoder", None, "must be given for words to come out.")
         if not self.text_is_public:
             self.passes.count(None)
-        stream = self._stream()
-        return self._decoded(self._known(ids, stream), stream)
+        draw = self._pass_draw(len(ids))
+        return self._decoded(self._known(ids, draw), draw)
 
     def get_extra_state(self) -> dict[str, int]:
         """Return what a resumed run must go on from: the number of passes drawn, and the largest count."""
@@ -184,22 +201,29 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         if int(state["largest"]) > self.passes.largest:
             self.passes = PassCounter(int(state["largest"]))
 
-    def _stream(self) -> Stream:
+    def _pass_draw(self, n: int) -> Draw:
         """Return the noise of the next pass: no two passes share a place in the source's counter space."""
         self._pass += 1
-        return self._source.stream(self._name, str(self._pass))
+        stream = self._source.stream(self._name, str(self._pass))
+        return lambda sample: sample(stream, n)
 
-    def _known(self, tokens: IdArray, stream: Stream) -> IdArray:
+    def _placed_draw(self, present: NDArray[np.bool_], nonces: Sequence[int]) -> Draw:
+        """Return noise that lies where the nonces say; one chunk takes all tokens."""
+        counts = present.reshape(len(nonces), -1).sum(axis=1).tolist()
+        documents = self._source.documents(nonces, counts)
+        return lambda sample: next(documents.chunks(sample, documents.total))
+
+    def _known(self, tokens: IdArray, draw: Draw) -> IdArray:
         """Put a uniform public word in the place of every unknown token; one is drawn for each token alike."""
-        drawn = words(stream.lane(UNKNOWN_LANE), (len(tokens),))
+        (drawn,) = draw(lambda stream, n: (words(stream.lane(UNKNOWN_LANE), (n,)),))
         candidates = self.vocabulary.candidates
         stand_ins = candidates[multiply_high(drawn, np.uint64(len(candidates)))]
         return np.where(tokens == UNKNOWN, stand_ins, tokens).astype(np.int32)
 
-    def _released(self, tokens: IdArray, stream: Stream) -> Any:
+    def _released(self, tokens: IdArray, draw: Draw) -> Any:
         places = torch.from_numpy(tokens.astype(np.int64)).to(self.table.device)
         if self._decoder is not None:
-            decoded = torch.from_numpy(self._decoded(tokens, stream).astype(np.int64))
+            decoded = torch.from_numpy(self._decoded(tokens, draw).astype(np.int64))
             return self.table[decoded.to(self.table.device)].detach()
         rows = self.table[places]
         if self._randomizer is None:
@@ -209,23 +233,23 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
             released = (torch.round(noisy / self.step) * self.step).float()
         else:
             given = rows.detach().cpu().numpy().astype(np.float64)
-            released = torch.from_numpy(self._on_grid(self._randomized(given, stream)).astype(np.float32))
+            released = torch.from_numpy(self._on_grid(self._randomized(given, draw)).astype(np.float32))
             released = released.to(self.table.device)
         if not self.table.requires_grad:
             return released
         # Clipping and noise are constants to the gradient: it passes straight to the public table.
         return rows + (released - rows).detach()
 
-    def _randomized(self, rows: Float64Array, stream: Stream) -> Float64Array:
+    def _randomized(self, rows: Float64Array, draw: Draw) -> Float64Array:
         if self._randomizer is None:
             return np.asarray(rows, dtype=np.float64)
-        return self._randomizer.randomize(rows, self._randomizer.sample(stream, len(rows)))
+        return self._randomizer.randomize(rows, draw(self._randomizer.sample))
 
-    def _decoded(self, tokens: IdArray, stream: Stream) -> IdArray:
+    def _decoded(self, tokens: IdArray, draw: Draw) -> IdArray:
         assert self._decoder is not None
         rows = np.asarray(self.vocabulary.vectors[tokens], dtype=np.float64)
-        noisy = self._randomized(rows, stream)
-        return self._decoder.decode(noisy, self._decoder.sample(stream, len(rows)), threads=1)
+        noisy = self._randomized(rows, draw)
+        return self._decoder.decode(noisy, draw(self._decoder.sample), threads=1)
 
     def _on_grid(self, rows: Float64Array) -> Float64Array:
         # The low bits of a float sum give the word away; with 16 bits below its size a value is exact in float32.
@@ -235,5 +259,6 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         """Return the root mean square of a released coordinate, from public words and public draws."""
         probes = np.asarray(self.vocabulary.vectors[:PROBES], dtype=np.float64)
         stream = RandomSource.seeded_for_tests(0, engine=self._source.engine).stream("size of released vectors")
-        size = float(np.sqrt(np.mean(self._randomized(probes, stream) ** 2)))
+        noisy = self._randomized(probes, lambda sample: sample(stream, len(probes)))
+        size = float(np.sqrt(np.mean(noisy**2)))
         return size if size > 0 else 1.0

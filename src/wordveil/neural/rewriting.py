@@ -1,19 +1,22 @@
 """Private text through a trained rewriter: one noisy pass, then words put back into the text's own gaps.
 
 The rewrite is post-processing of the noisy vectors and of what is disclosed anyway (gaps, number of tokens).
-Every call draws afresh: rewriting the same text twice is two releases of it.
+Rewriting the same text twice is two releases of it, unless an id and the run's key place its noise where it was.
+Whole files are the business of `rewriting_runs`.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import PrivateText, ReleasedText
-from wordveil.documents import DocumentSettings, DocumentSummary, Record, run_documents
 from wordveil.errors import ParameterError
 from wordveil.evaluation.corpora import Corpus, encoder_for
 from wordveil.guarantees import Guarantee
@@ -21,13 +24,14 @@ from wordveil.neural.cards import CUT, DISCLOSED
 from wordveil.neural.corpora import Dataset
 from wordveil.neural.jobs import load_model
 from wordveil.neural.models import Rewriter
+from wordveil.neural.pass_records import PassRecord
 from wordveil.neural.private_embedding import UNKNOWN
 from wordveil.randomness import RandomSource
-from wordveil.tokenization import apply_casing, detokenize
+from wordveil.tokenization import EncodedText, apply_casing, detokenize
 
 __all__ = ["TextRewriter"]
 
-BATCH_TOKENS = 8192  # padded tokens scored at once: v floats each
+BATCH_TOKENS = 4096  # padded tokens scored at once: v floats each
 LONGEST = 4096  # tokens of a text
 
 
@@ -35,30 +39,62 @@ class TextRewriter:
     """Rewrites private texts with a trained model.
 
     Guarantee:
-        That of the model's mechanism per token of each text and call (`guarantee`). Not covered: the number of tokens,
-        punctuation and layout, which stay as they are.
+        That of the model's mechanism per token of each text and pass (`guarantee`); passes over one text add up and
+        are counted (`passes`). Not covered: the number of tokens, punctuation and layout, which stay as they are.
 
     Args:
         model: The rewriter.
+        passes: Where passes are counted; a temporary file unless given.
     """
 
-    def __init__(self, model: Rewriter) -> None:
+    def __init__(self, model: Rewriter, *, passes: PassRecord | None = None) -> None:
         if not isinstance(model, Rewriter):
             raise ParameterError("model", type(model).__name__, "must be a rewriter; classifiers write no text.")
         self.model = model
+        model.eval()
+        self.passes = PassRecord() if passes is None else passes
+        model.embedding.passes = self.passes
+        header, layer = model.embedding.vocabulary.header, model.embedding
+        setting = f"{layer.mechanism!r}|{header.checksum}|{layer.vocabulary.candidates_checksum}"
+        # Two mechanisms under one key must not share noise: equal draws at two epsilons tell more than their sum.
+        self._domain = hashlib.blake2b(setting.encode(), digest_size=16).hexdigest() + "|"
 
     @classmethod
-    def load(cls, directory: Path, *, source: RandomSource | None = None) -> TextRewriter:
+    def load(
+        cls,
+        directory: Path,
+        *,
+        source: RandomSource | None = None,
+        device: str = "cpu",
+        passes: PassRecord | None = None,
+    ) -> TextRewriter:
         """Return the rewriter of a model directory.
 
         Args:
             directory: What `wordveil train rewrite` wrote.
             source: Randomness, `RandomSource()` unless given.
+            device: "cpu", "cuda" or "cuda:N".
+            passes: Where passes are counted; a temporary file unless given.
 
         Raises:
             DataFormatError: If there is no finished model.
+            ParameterError: If the device is not there, or the model is a classifier.
         """
-        return cls(load_model(directory, source=source))
+        return cls(load_model(directory, source=source, device=device), passes=passes)
+
+    @property
+    def source(self) -> RandomSource:
+        """Where the noise comes from."""
+        return self.model.embedding.source
+
+    def digest(self) -> str:
+        """Return a checksum of the model: weights, mechanism and place of the noise."""
+        layer = self.model.embedding
+        digest = hashlib.blake2b(f"{self._domain}{layer.noise}".encode(), digest_size=16)
+        for name, value in sorted(self.model.state_dict().items()):
+            if not name.endswith("_extra_state"):
+                digest.update(name.encode() + value.cpu().numpy().tobytes())
+        return digest.hexdigest()
 
     @property
     def guarantee(self) -> Guarantee:
@@ -70,14 +106,34 @@ class TextRewriter:
         """What a rewrite discloses whatever the noise, one sentence each."""
         return (*DISCLOSED, "punctuation and layout", CUT.format(LONGEST))
 
-    def rewrite(self, texts: Sequence[PrivateText]) -> list[ReleasedText]:
+    def rewrite(self, texts: Sequence[PrivateText], *, ids: Sequence[str] | None = None) -> list[ReleasedText]:
         """Return one rewrite per text, in order.
 
         Args:
             texts: The private texts. Texts without a token come back as they are: they hold punctuation only.
+            ids: One id per text, unique within the run: a text that is rewritten again under its id and the same key
+                draws the same noise, and nothing new is released. None draws fresh ones.
         """
-        vocabulary = self.model.embedding.vocabulary
-        encoded = encoder_for(vocabulary).encode(texts)
+        return self.rewrite_counted(texts, ids=ids)[0]
+
+    def rewrite_counted(
+        self, texts: Sequence[PrivateText], *, ids: Sequence[str] | None = None
+    ) -> tuple[list[ReleasedText], int]:
+        """Return the rewrites, as `rewrite` does, and the tokens that passed through the noise."""
+        encoded = encoder_for(self.model.embedding.vocabulary).encode(texts)
+        names = [os.urandom(16).hex() for _ in texts] if ids is None else ids
+        nonces = self.source.nonces([self._domain + name for name in names], texts)
+        written = self._written(texts, nonces, encoded)
+        cased = self.model.embedding.vocabulary.header.casing == "cased"
+        released = []
+        for text, words in zip(encoded, written, strict=True):
+            released.append(apply_casing(detokenize(text.gaps[: len(words) + 1], words), "sentence", cased=cased))
+        return released, sum(map(len, written))
+
+    def _written(
+        self, texts: Sequence[PrivateText], nonces: Sequence[int], encoded: Sequence[EncodedText]
+    ) -> list[list[str]]:
+        """Return the words written for each text; passes are counted before anything is released."""
         counts = np.array([min(len(text.ids), LONGEST) for text in encoded], dtype=np.int64)
         tokens = np.concatenate([text.ids[:LONGEST] for text in encoded]) if encoded else np.empty(0, np.int32)
         corpus = Corpus(
@@ -85,40 +141,19 @@ class TextRewriter:
             offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         )
         data = Dataset(name="rewritten", corpus=corpus, max_tokens=LONGEST)
+        entries = self.model.embedding.vocabulary.words
+        written: list[list[str]] = [[] for _ in texts]
         filled = np.flatnonzero(counts)
         # Texts of like length share a batch: the padding is short. Lengths are disclosed.
-        filled = filled[np.argsort(counts[filled], kind="stable")]
-        written: dict[int, list[str]] = {}
-        self.model.eval()
-        for rows in _batches(filled, counts):
-            for row, ids in zip(rows.tolist(), self.model.rewrite(data.batch(rows)), strict=True):
-                written[row] = [vocabulary.words[int(i)] for i in ids]
-        cased = vocabulary.header.casing == "cased"
-        released = []
-        for row, text in enumerate(encoded):
-            words = written.get(row, [])
-            released.append(apply_casing(detokenize(text.gaps[: len(words) + 1], words), "sentence", cased=cased))
-        return released
-
-    def rewrite_documents(
-        self, source: str, destination: str, *, settings: DocumentSettings | None = None
-    ) -> DocumentSummary:
-        """Rewrite a file, a directory or standard input in its own format.
-
-        Args:
-            source: A file, a directory, or "-".
-            destination: A file, a directory for a directory, or "-".
-            settings: How documents are read.
-
-        Raises:
-            DocumentFormatError: If the input is malformed; no output remains.
-        """
-        return run_documents(source, destination, self._release, settings=settings)
-
-    def _release(self, records: list[Record]) -> list[list[ReleasedText | None]]:
-        given = [text for record in records for text in record.texts if text is not None]
-        released = iter(self.rewrite(given))
-        return [[None if text is None else next(released) for text in record.texts] for record in records]
+        for rows in _batches(filled[np.argsort(counts[filled], kind="stable")], counts):
+            places = rows.tolist()
+            batch = data.batch(rows)
+            if self.model.embedding.noise == "secure":
+                batch = replace(batch, nonces=tuple(nonces[i] for i in places))
+            batch = replace(batch, keys=tuple((texts[i], nonces[i]) for i in places))
+            for i, chosen in zip(places, self.model.rewrite(batch), strict=True):
+                written[i] = [entries[int(word)] for word in chosen]
+        return written
 
 
 def _batches(rows: NDArray[np.int64], counts: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

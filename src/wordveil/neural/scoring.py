@@ -6,7 +6,6 @@ package that is not installed are None, and `RewriteScores.absent` says why.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from wordveil.errors import MissingExtraError
 from wordveil.evaluation.bert_score import bert_score
-from wordveil.evaluation.sentence_tasks import rouge_1
+from wordveil.evaluation.overlap_scores import bleu, rouge_1
 from wordveil.neural.corpora import Dataset
 from wordveil.neural.models import Rewriter
 from wordveil.neural.training import measure
@@ -59,7 +58,7 @@ def score_rewrites(model: Rewriter, texts: Dataset, *, batch: int = 256) -> Rewr
     overlaps = [rouge_1(text, original) for text, original in zip(rewritten, originals, strict=True)]
     optional: dict[str, float | None] = {}
     absent: dict[str, str] = {}
-    for name, score in (("bleu", _bleu), ("bert", _bert)):
+    for name, score in (("bleu", bleu), ("bert", _bert)):
         try:
             optional[name] = score(rewritten, originals)
         except MissingExtraError as error:
@@ -71,14 +70,6 @@ def score_rewrites(model: Rewriter, texts: Dataset, *, batch: int = 256) -> Rewr
 def _spell(model: Rewriter, ids: NDArray[np.integer]) -> str:
     entries = model.embedding.vocabulary.words
     return " ".join(entries[int(i)] for i in ids)
-
-
-def _bleu(texts: list[str], references: list[str]) -> float:
-    try:
-        sacrebleu = importlib.import_module("sacrebleu")
-    except ImportError:
-        raise MissingExtraError("BLEU", "sacrebleu", "evaluation") from None
-    return float(sacrebleu.corpus_bleu(texts, [references], tokenize="none", force=True).score)
 
 
 def _bert(texts: list[str], references: list[str]) -> float:

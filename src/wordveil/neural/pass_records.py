@@ -1,0 +1,93 @@
+"""Passes of private texts through the noise, counted in a file, so that memory does not grow and later runs add up.
+
+The file holds, for every pass, a keyed digest of the text and the place of the pass's noise. A pass that is repeated
+with the same noise (a resumed run) is the same release and counts once. Whoever has the file can test a guess of a
+text, so it is as confidential as the texts and has mode 0600.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+from wordveil.errors import DataFormatError, ParameterError
+
+__all__ = ["PassRecord"]
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS secret (key BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS passes (place BLOB PRIMARY KEY, text BLOB NOT NULL) WITHOUT ROWID;
+"""
+KEY_BYTES = 32
+DIGEST_BYTES = 16
+PLACE_BYTES = 10  # a nonce of `RandomSource`
+
+
+class PassRecord:
+    """Counts passes by text and place.
+
+    Args:
+        path: The file, made where there is none; None keeps the counts in a temporary file of this process.
+
+    Attributes:
+        path: The same.
+
+    Raises:
+        DataFormatError: If the file is no such record.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        if path is not None and not path.exists():
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        try:
+            self._file = sqlite3.connect("" if path is None else path)
+            self._file.executescript(SCHEMA)
+            self._key = self._secret()
+        except sqlite3.DatabaseError:
+            raise DataFormatError(path or "", "is no record of passes.", remedy="Name another file.") from None
+
+    def _secret(self) -> bytes:
+        with self._file:
+            row: Any = self._file.execute("SELECT key FROM secret").fetchone()
+            if row is None:
+                row = (os.urandom(KEY_BYTES),)
+                self._file.execute("INSERT INTO secret VALUES (?)", row)
+        return bytes(row[0])
+
+    def count(self, sentences: Sequence[Hashable] | None) -> None:
+        """Add one pass for each (text, nonce), unless it is there; the counts are on the disk when this returns.
+
+        Raises:
+            ParameterError: If the texts are not given.
+        """
+        if sentences is None:
+            raise ParameterError("sentences", None, "must be given as (text, nonce): this record counts by text.")
+        pairs: Any = sentences
+        rows = [(place.to_bytes(PLACE_BYTES, "little"), self._digest(text)) for text, place in pairs]
+        with self._file:
+            self._file.executemany("INSERT OR IGNORE INTO passes VALUES (?, ?)", rows)
+
+    @property
+    def largest(self) -> int:
+        """The most passes that any one text went through."""
+        query = "SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM passes GROUP BY text)"
+        return int(self._file.execute(query).fetchone()[0] or 0)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def remove(self) -> None:
+        """Remove the file; the record cannot be used afterwards."""
+        self.close()
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+    def _digest(self, text: str) -> bytes:
+        data = text.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(data, key=self._key, digest_size=DIGEST_BYTES).digest()

@@ -1,0 +1,160 @@
+"""A document set through a rewriter: streamed, atomic, resumable, its passes counted.
+
+The noise of a text is placed by its document id (input name, record ordinal, position in the record) and its content,
+under one key a run that lies in a 0600 file beside the output until the run has succeeded. A resumed run draws the
+noise it would have drawn, so what was cut off is not released twice. (Its words may still differ in a rare tie: sums
+of the network depend on the batch. With noise="device" a resumed run draws afresh what was not yet written.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wordveil import __version__
+from wordveil.arrays import ReleasedText
+from wordveil.documents import DocumentSettings, DocumentSummary, Record, is_resumable, remove_run_key, run_documents
+from wordveil.documents.checkpoints import is_regular_or_tree
+from wordveil.guarantees import Guarantee
+from wordveil.neural.pass_records import PassRecord
+from wordveil.neural.passes import all_passes
+from wordveil.neural.rewriting import TextRewriter
+from wordveil.runs import keep_run_key
+
+__all__ = ["BLOCK_CHARACTERS", "RewriteReport", "rewrite_documents", "run_passes"]
+
+BLOCK_CHARACTERS = 500_000
+"""Characters between two checkpoints: some ten seconds of one core."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewriteReport:
+    """What a run released.
+
+    Attributes:
+        summary: Documents, files and copied columns.
+        tokens: Tokens that passed, those of the interrupted run included.
+        guarantee: What one pass promises for one token.
+        disclosed: What is disclosed whatever the noise.
+        passes: How often the text that passed most often went through the noise, in all runs on the record. It tells
+            how often a text occurs: for the owner only.
+        composed: What those passes promise together; None where no text held a token.
+    """
+
+    summary: DocumentSummary
+    tokens: int
+    guarantee: Guarantee
+    disclosed: tuple[str, ...]
+    passes: int
+    composed: Guarantee | None
+
+
+@dataclass
+class _Tokens:
+    """How many tokens passed, kept over a resume."""
+
+    count: int = 0
+
+    def save(self) -> Mapping[str, Any]:
+        return {"tokens": self.count}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        self.count = saved.get("tokens", 0)
+
+
+def run_passes(destination: str, *, resume: bool = False) -> PassRecord:
+    """Return the record that counts the passes of one run: beside the output where the run can be resumed.
+
+    Args:
+        destination: The output of the run.
+        resume: Go on with the record of the interrupted run.
+    """
+    if not is_regular_or_tree(destination) or not Path(destination).resolve().parent.is_dir():
+        return PassRecord()
+    path = _passes_path(destination)
+    if not (resume and is_resumable(destination)):
+        path.unlink(missing_ok=True)
+    return PassRecord(path)
+
+
+def _passes_path(destination: str) -> Path:
+    target = Path(destination).resolve()
+    return target.with_name(f".{target.name}.passes")
+
+
+def rewrite_documents(
+    source: str,
+    destination: str,
+    rewriter: TextRewriter,
+    *,
+    settings: DocumentSettings | None = None,
+    resume: bool = False,
+    progress: Callable[[int, int | None, int, int], None] | None = None,
+) -> RewriteReport:
+    """Rewrite a file, a directory or standard input in its own format.
+
+    Args:
+        source: A file, a directory, or "-".
+        destination: A file, a directory for a directory, or "-".
+        rewriter: To be able to resume, load it with `run_source(destination, resume=resume)` as its source and
+            `run_passes(destination, resume=resume)`, or a record that lasts, as its passes.
+        settings: How documents are read; blocks of `BLOCK_CHARACTERS` unless given.
+        resume: Continue an interrupted run with the same input, settings and model; starts anew where there is none.
+        progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
+
+    Raises:
+        DocumentFormatError: If the input is malformed; no output remains.
+        ResumeError: If the interrupted run had another input, other settings or another model.
+    """
+    tokens = _Tokens()
+    key_path = keep_run_key(source, Path(destination), rewriter.source, resume=resume)
+
+    def process(records: list[Record]) -> list[list[ReleasedText | None]]:
+        released, passed = _release(rewriter, records)
+        tokens.count += passed
+        return released
+
+    try:
+        summary = run_documents(
+            source,
+            destination,
+            process,
+            settings=settings or DocumentSettings(block_characters=BLOCK_CHARACTERS),
+            fingerprint=_fingerprint(rewriter),
+            resume=resume,
+            progress=None if progress is None else lambda done, total, n: progress(done, total, n, tokens.count),
+            tally=tokens,
+        )
+        passes, composed = rewriter.passes.largest, all_passes(rewriter.passes, rewriter.guarantee)
+    finally:
+        if not is_resumable(destination):
+            if key_path is not None:
+                remove_run_key(key_path)
+            if rewriter.passes.path == _passes_path(destination):
+                rewriter.passes.remove()
+    return RewriteReport(
+        summary=summary,
+        tokens=tokens.count,
+        guarantee=rewriter.guarantee,
+        disclosed=rewriter.disclosed,
+        passes=passes,
+        composed=composed,
+    )
+
+
+def _release(rewriter: TextRewriter, records: list[Record]) -> tuple[list[list[ReleasedText | None]], int]:
+    """Return the rewrites of a block of records, put back by record, and the tokens they took."""
+    placed = [(record.text_key(i), text) for record in records for i, text in enumerate(record.texts)]
+    given = [(key, text) for key, text in placed if text is not None]
+    released, passed = rewriter.rewrite_counted([text for _, text in given], ids=[key for key, _ in given])
+    rest = iter(released)
+    return [[None if text is None else next(rest) for text in record.texts] for record in records], passed
+
+
+def _fingerprint(rewriter: TextRewriter) -> dict[str, Any]:
+    # A digest of 128 random bits says nothing of them; it keeps a run from going on under another key.
+    key = hashlib.blake2b(rewriter.source.export_key(), digest_size=16).hexdigest()
+    return {"run key": key, "model": rewriter.digest(), "version": __version__}
