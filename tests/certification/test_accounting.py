@@ -14,24 +14,29 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import wordveil as wv
-from wordveil.certification.accounting import (
+from wordveil.certification.accounting import compose_many
+from wordveil.certification.dominating_pairs import (
     channel_pair,
-    compose_many,
+    dominating_pair,
     gaussian_pair,
     generic_pair,
     laplace_pair,
-    pair_of,
 )
 from wordveil.certification.privacy_profile import laplace_epsilon
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import GuaranteeError, MissingExtraError, ParameterError
 from wordveil.guarantees import PrivacyUnit, Standing
-from wordveil.mechanisms.gaussian_scale import analytic_scale
+from wordveil.mechanisms.gaussian_scale import analytic_scale, gaussian_log_delta
 
 DELTA = 1e-5
 composing = pytest.mark.skipif(
     importlib.util.find_spec("dp_accounting") is None, reason="needs the extra wordveil[accounting]"
 )
+
+
+def compose(loss, count, delta):
+    """Tokens of one mechanism."""
+    return compose_many([(loss, count)], delta)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +64,7 @@ def pairwise_delta(epsilon, first, second):
 @pytest.mark.parametrize("count", [1, 4, 100])
 @pytest.mark.parametrize("noise_multiplier", [0.7, 5.0])
 def test_gaussians_compose_to_a_gaussian_of_root_n(noise_multiplier, count):
-    found = compose_many(gaussian_pair(noise_multiplier), count, DELTA)
+    found = compose(gaussian_pair(noise_multiplier), count, DELTA)
     # The analytic scale of what was found must be the noise of the sum: never more, and hardly less.
     needed = analytic_scale(found.epsilon, DELTA)
     assert needed <= noise_multiplier / math.sqrt(count) <= needed * 1.0005
@@ -70,16 +75,16 @@ def test_gaussians_compose_to_a_gaussian_of_root_n(noise_multiplier, count):
 @pytest.mark.parametrize("count", [1, 2, 10, 60])
 def test_randomized_response_composes_as_binomials_do(count):
     truth = 1 / (1 + math.exp(-0.8))
-    found = compose_many(channel_pair(np.array([[truth, 1 - truth], [1 - truth, truth]])), count, 1e-4)
+    found = compose(channel_pair(np.array([[truth, 1 - truth], [1 - truth, truth]])), count, 1e-4)
     assert binomial_delta(found.epsilon, 0.8, count) <= 1e-4
     assert binomial_delta(found.epsilon * (1 - 1e-3), 0.8, count) > 1e-4
-    assert compose_many(generic_pair(0.8), count, 1e-4).epsilon == pytest.approx(found.epsilon, rel=1e-6)
+    assert compose(generic_pair(0.8), count, 1e-4).epsilon == pytest.approx(found.epsilon, rel=1e-6)
 
 
 @composing
 def test_one_laplace_is_the_single_claim_and_more_are_monotone(laplace):
     single = laplace_epsilon(DELTA, dimensions=10, loss=10.0)
-    found = [compose_many(laplace, count, DELTA).epsilon for count in (1, 2, 3, 20, 21)]
+    found = [compose(laplace, count, DELTA).epsilon for count in (1, 2, 3, 20, 21)]
     assert single <= found[0] <= single * (1 + 1e-3)
     assert found == sorted(found)
     assert found[3] < 20 * laplace_epsilon(DELTA / 20, dimensions=10, loss=10.0)
@@ -87,7 +92,7 @@ def test_one_laplace_is_the_single_claim_and_more_are_monotone(laplace):
 
 @composing
 def test_one_laplace_in_one_dimension_is_the_closed_form():
-    found = compose_many(laplace_pair(1, 2.0), 1, DELTA).epsilon
+    found = compose(laplace_pair(1, 2.0), 1, DELTA).epsilon
     exact = 2.0 + 2 * math.log1p(-DELTA)
     assert exact <= found <= exact + 1e-6
 
@@ -109,17 +114,17 @@ def test_every_grid_point_of_a_pair_is_at_least_the_exact_delta(laplace):
 @given(st.lists(st.integers(1, 30), min_size=6, max_size=6), st.floats(1e-4, 0.1))
 def test_two_tokens_never_fall_below_an_exact_sum_over_outputs_and_orders(masses, delta):
     first, second = np.array(masses[:3]) / sum(masses[:3]), np.array(masses[3:]) / sum(masses[3:])
-    forward = compose_many(channel_pair(np.array([first, second]), 0, 1), 2, delta)
+    forward = compose(channel_pair(np.array([first, second]), 0, 1), 2, delta)
     assert pairwise_delta(forward.epsilon, first, second) <= delta
-    backward = compose_many(channel_pair(np.array([first, second]), 1, 0), 2, delta)
+    backward = compose(channel_pair(np.array([first, second]), 1, 0), 2, delta)
     assert forward.epsilon == pytest.approx(backward.epsilon, rel=1e-9)
 
 
 @composing
 def test_the_worst_pair_of_a_channel_dominates_each_of_its_pairs():
     rows = np.array([[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.05, 0.05, 0.9]])
-    whole = compose_many(channel_pair(rows), 5, 1e-3).epsilon
-    pairs = [compose_many(channel_pair(rows, x, y), 5, 1e-3).epsilon for x, y in ((0, 1), (0, 2), (1, 2))]
+    whole = compose(channel_pair(rows), 5, 1e-3).epsilon
+    pairs = [compose(channel_pair(rows, x, y), 5, 1e-3).epsilon for x, y in ((0, 1), (0, 2), (1, 2))]
     assert whole >= max(pairs) * (1 - 1e-9)
     assert min(pairs) < 0.8 * max(pairs)
 
@@ -127,26 +132,26 @@ def test_the_worst_pair_of_a_channel_dominates_each_of_its_pairs():
 @composing
 def test_outputs_that_one_input_lacks_need_their_probability_as_delta():
     pair = channel_pair(np.array([[0.5, 0.499, 0.001], [0.5, 0.5, 0.0]]))
-    assert compose_many(pair, 2, 0.003).epsilon < 0.1
+    assert compose(pair, 2, 0.003).epsilon < 0.1
     with pytest.raises(ParameterError, match=r"delta=0\.0019 must be above 0\.00\d+ for 2 tokens"):
-        compose_many(pair, 2, 0.0019)
+        compose(pair, 2, 0.0019)
 
 
 @composing
 @pytest.mark.parametrize(("epsilon", "count"), [(0.1, 50), (1.0, 20), (6.0, 3)])
 def test_the_generic_pair_is_below_basic_and_advanced_composition(epsilon, count):
     single, extra = 1e-8, 1e-6
-    found = compose_many(generic_pair(epsilon, single), count, count * single + extra).epsilon
+    found = compose(generic_pair(epsilon, single), count, count * single + extra).epsilon
     advanced = math.sqrt(2 * count * math.log(1 / extra)) * epsilon + count * epsilon * math.expm1(epsilon)
     assert found <= min(count * epsilon, advanced)
-    one = compose_many(generic_pair(epsilon, single), 1, single + 1e-11).epsilon
+    one = compose(generic_pair(epsilon, single), 1, single + 1e-11).epsilon
     assert epsilon * (1 - 1e-6) <= one <= epsilon * (1 + 1e-12)
 
 
 @composing
 def test_slack_adds_up_and_costs_delta():
     rows = np.array([[0.75, 0.25], [0.25, 0.75]])
-    clean, slack = compose_many(channel_pair(rows), 5, 1e-3), compose_many(channel_pair(rows, slack=0.01), 5, 1e-3)
+    clean, slack = compose(channel_pair(rows), 5, 1e-3), compose(channel_pair(rows, slack=0.01), 5, 1e-3)
     assert slack.slack == pytest.approx(0.05)
     assert clean.epsilon < slack.epsilon
 
@@ -154,10 +159,10 @@ def test_slack_adds_up_and_costs_delta():
 @composing
 def test_fitted_mechanisms_bring_their_own_pair():
     gaussian = wv.ClippedGaussian(epsilon=2.0, delta=DELTA).for_dimensions(300)
-    one = compose_many(pair_of(gaussian), 1, DELTA)
+    one = compose(dominating_pair(gaussian), 1, DELTA)
     assert 2.0 <= one.epsilon <= 2.0 * (1 + 1e-3)
     noise = wv.MultivariateLaplace(epsilon=2.0).for_dimensions(1)
-    many = compose_many(pair_of(noise, diameter=1.0), 3, DELTA)
+    many = compose(dominating_pair(noise, diameter=1.0), 3, DELTA)
     assert "all inputs lie within a public diameter of 1" in many.assumptions
     assert any("differ in at most 3 tokens" in sentence for sentence in many.assumptions)
     assert many.epsilon < 6
@@ -167,7 +172,7 @@ def test_fitted_mechanisms_bring_their_own_pair():
 def test_a_selection_mechanism_brings_its_exact_channel_and_twice_its_slack():
     fitted = wv.TEM(epsilon=2.0).fit(Embeddings.from_arrays(["a", "b", "c"], np.array([[0.0], [0.5], [2.0]])))
     channel = fitted.channel()
-    found = compose_many(pair_of(fitted), 1, 1e-6)
+    found = compose(dominating_pair(fitted), 1, 1e-6)
     largest = float(np.log(channel[:, None] / channel).max())
     assert largest * (1 - 1e-3) <= found.epsilon <= largest
     assert found.slack == pytest.approx(2 * fitted.guarantee().slack)
@@ -176,14 +181,14 @@ def test_a_selection_mechanism_brings_its_exact_channel_and_twice_its_slack():
 
 def test_what_has_no_pair_is_refused():
     with pytest.raises(GuaranteeError, match="no one-dimensional Laplace pair is known"):
-        pair_of(wv.ClippedLaplace(epsilon=1.0).for_dimensions(3))
+        dominating_pair(wv.ClippedLaplace(epsilon=1.0).for_dimensions(3))
     refuted = wv.ClippedGaussian(epsilon=20.0, delta=DELTA, calibration="classical", allow_refuted=True)
     with pytest.raises(GuaranteeError, match="no promise to compose"):
-        pair_of(refuted.for_dimensions(3))
+        dominating_pair(refuted.for_dimensions(3))
     with pytest.raises(ParameterError, match="diameter=None must be in"):
-        pair_of(wv.MultivariateLaplace(epsilon=1.0).for_dimensions(3))
+        dominating_pair(wv.MultivariateLaplace(epsilon=1.0).for_dimensions(3))
     with pytest.raises(ParameterError, match="belongs to multivariate Laplace noise"):
-        pair_of(wv.ClippedGaussian(epsilon=1.0).for_dimensions(3), diameter=2.0)
+        dominating_pair(wv.ClippedGaussian(epsilon=1.0).for_dimensions(3), diameter=2.0)
 
 
 def test_bad_parameters_are_named():
@@ -197,8 +202,8 @@ def test_bad_parameters_are_named():
         (lambda: channel_pair(np.full((200, 200), 1 / 200)), "must have n"),
         (lambda: channel_pair(rows, slack=-1.0), "slack=-1.0 must be"),
         (lambda: generic_pair(701.0), "at most 700 nats"),
-        (lambda: compose_many(generic_pair(1.0), 0, DELTA), "count=0 must be"),
-        (lambda: compose_many(generic_pair(1.0), 1, 0.0), "delta=0.0 must be"),
+        (lambda: compose(generic_pair(1.0), 0, DELTA), "count=0 must be"),
+        (lambda: compose(generic_pair(1.0), 1, 0.0), "delta=0.0 must be"),
     ]:
         with pytest.raises(ParameterError, match=message):
             call()
@@ -208,7 +213,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
     with pytest.raises(MissingExtraError, match=r"wordveil\[accounting\]"):
-        compose_many(generic_pair(1.0), 2, DELTA)
+        compose(generic_pair(1.0), 2, DELTA)
 
 
 @composing
@@ -216,4 +221,80 @@ def test_a_pair_with_less_loss_than_the_mechanism_is_caught_by_the_oracle():
     """Power twin: 5 % of every delta missing must be seen by the binomial check above."""
     pair = channel_pair(np.array([[0.69, 0.31], [0.31, 0.69]]))
     broken = replace(pair, deltas=tuple(0.95 * d for d in pair.deltas))
-    assert binomial_delta(compose_many(broken, 10, 1e-4).epsilon, 0.8, 10) > 1e-4
+    assert binomial_delta(compose(broken, 10, 1e-4).epsilon, 0.8, 10) > 1e-4
+
+
+@composing
+@pytest.mark.parametrize("counts", [(1, 1), (3, 5), (40, 10)])
+def test_gaussians_of_two_sizes_compose_to_the_closed_form(counts):
+    """mu adds in squares: mu = sqrt(sum count_i / u_i^2), and delta is that of one Gaussian."""
+    multipliers = (9.0, 4.0)
+    parts = [(gaussian_pair(u), count) for u, count in zip(multipliers, counts, strict=True)]
+    found = compose_many(parts, DELTA)
+    whole = 1 / math.sqrt(sum(count / u**2 for u, count in zip(multipliers, counts, strict=True)))
+    at_found = math.exp(gaussian_log_delta(found.epsilon, whole))
+    assert at_found <= DELTA, "an upper bound"
+    assert math.exp(gaussian_log_delta(found.epsilon * 0.97, whole)) > DELTA, "and a close one"
+    assert (found.unit, found.standing, found.slack) == (PrivacyUnit.TEXT, Standing.CERTIFIED, None)
+    assert compose_many(parts[::-1], DELTA).epsilon == pytest.approx(found.epsilon, rel=1e-9)
+    limit = found.assumptions[-1]
+    assert ("1 token of kind 1" if counts[0] == 1 else f"{counts[0]} tokens of kind 1") in limit
+
+
+@composing
+@pytest.mark.parametrize("counts", [(1, 1), (4, 6)])
+def test_randomized_responses_of_two_sizes_compose_to_the_exact_sum(counts):
+    singles, delta = (0.8, 0.3), 1e-4
+    found = compose_many([(generic_pair(e), c) for e, c in zip(singles, counts, strict=True)], delta).epsilon
+
+    def exact(epsilon):
+        total = 0.0
+        truths = [1 / (1 + math.exp(-e)) for e in singles]
+        for j in range(counts[0] + 1):
+            for k in range(counts[1] + 1):
+                p, q = (
+                    binom.pmf(j, counts[0], a) * binom.pmf(k, counts[1], b)
+                    for a, b in (truths, [1 - t for t in truths])
+                )
+                total += max(p - math.exp(epsilon) * q, 0.0)
+        return total
+
+    assert exact(found) <= delta
+    # Grid points lie 0.8 / 1024 apart, and a loss is rounded up to one: by at most that a token.
+    whole = sum(c * e for c, e in zip(counts, singles, strict=True))
+    assert exact(found - 1e-3 * sum(counts)) > delta or found <= whole + 1e-3
+
+
+@composing
+def test_adding_a_mechanism_never_lowers_epsilon_and_sharing_a_kind_changes_little(laplace):
+    gaussian = gaussian_pair(6.0)
+    alone = compose(gaussian, 20, DELTA).epsilon
+    assert compose_many([(gaussian, 20), (generic_pair(0.01), 1)], DELTA).epsilon >= alone
+    assert compose_many([(gaussian, 12), (gaussian, 8)], DELTA).epsilon == pytest.approx(alone, rel=1e-6)
+    mixed = compose_many([(laplace, 2), (gaussian, 3)], DELTA)
+    assert mixed.epsilon <= compose(laplace, 2, DELTA / 2).epsilon + compose(gaussian, 3, DELTA / 2).epsilon
+    assert mixed.epsilon > compose(laplace, 2, DELTA).epsilon
+
+
+@given(
+    epsilon=st.floats(0.01, 20.0),
+    single=st.floats(0.0, 0.1),
+    step=st.floats(0.003, 5.0),
+)
+@settings(max_examples=200, deadline=None)
+def test_another_grid_bounds_the_same_profile_from_above(epsilon, single, step):
+    """The profile of randomized response that may fail is known at every point."""
+    pair = generic_pair(epsilon, single).in_steps_of(step)
+    truth = math.exp(epsilon) / (1 + math.exp(epsilon))
+    for k, bound in enumerate(pair.deltas):
+        exact = single + (1 - single) * max(0.0, truth - math.exp(min(k * step, 700.0)) * (1 - truth))
+        assert exact - 1e-15 <= bound <= exact * (1 + 1e-9) + 1e-14
+    assert pair.largest >= epsilon * (1 - 1e-14)
+    assert list(pair.deltas) == sorted(pair.deltas, reverse=True)
+
+
+def test_mixtures_need_a_pair():
+    with pytest.raises(ParameterError, match="must name at least one pair"):
+        compose_many([], DELTA)
+    with pytest.raises(ParameterError, match="count=0 must be at least 1"):
+        compose_many([(generic_pair(1.0), 2), (generic_pair(1.0), 0)], DELTA)

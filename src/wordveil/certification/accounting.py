@@ -1,214 +1,38 @@
-"""Local DP of a whole text from the privacy loss distribution of one token: what many small losses really add up to.
+"""Local DP of a whole text from the privacy loss distributions of its tokens: what many small losses really add up to.
 
-Sums of epsilons assume that every token meets its worst case at once. Here the mechanism's own dominating pair is
-composed instead: `gaussian_pair`, `laplace_pair`, `channel_pair`, or, for any (epsilon, delta) promise,
-`generic_pair`; `compose_many` does the sum with the package `dp-accounting`. Each pair holds for both orders at once,
-because a token may stand in either text. Tokens of different mechanisms are not composed with one another here.
+Sums of epsilons assume that every token meets its worst case at once. Here each token's own dominating pair
+(`dominating_pairs`) is composed instead, with the package `dp-accounting`; tokens may be of different mechanisms.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
+from wordveil.certification.dominating_pairs import PairLoss
+from wordveil.errors import MissingExtraError, ParameterError
+from wordveil.guarantees import LocalDP, PrivacyUnit, Standing, round_up
 
-from wordveil.arrays import Float64Array
-from wordveil.certification.privacy_profile import laplace_delta
-from wordveil.errors import GuaranteeError, MissingExtraError, ParameterError
-from wordveil.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing, round_up
-from wordveil.mechanisms.clipped_gaussian import FittedClippedGaussian
-from wordveil.mechanisms.clipped_laplace import FittedClippedLaplace
-from wordveil.mechanisms.exponential import FittedExponential
-from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
-from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace
-
-__all__ = ["PairLoss", "channel_pair", "compose_many", "gaussian_pair", "generic_pair", "laplace_pair", "pair_of"]
+__all__ = ["compose_many"]
 
 _UNIT = 2.0**-53
-_POINTS = 512  # grid points above zero
-_BEYOND = 1e-14  # probability, per token, that may be counted as an unbounded loss
-_TAIL = 1e-15  # the same for a whole text
-_LARGEST_LOSS = 700.0  # exp() of it is still a float64
-_LARGEST_CHANNEL = 1 << 22
+_TAIL = 1e-15  # probability, per mechanism, that may be counted as an unbounded loss
 _MINIMAL_EPSILON = 1e-9
+_STEPS = (1 << 10, 1 << 12)  # fewest and most grid points of the longest pair where unlike grids are composed
 
 
-@dataclass(frozen=True, kw_only=True)
-class PairLoss:
-    """An upper bound on the privacy profile of one token, the same in both orders of the pair.
-
-    Attributes:
-        deltas: delta(0), delta(h), ..., delta(K h), non-increasing, each at least the exact value; K >= 1.
-        interval: h, nats, in (0, inf).
-        slack: Nats that arithmetic adds per token; None where no bound is known.
-        speaks_of: The pair that was taken, and for which inputs it stands.
-        assumptions: Further conditions.
-    """
-
-    deltas: tuple[float, ...]
-    interval: float
-    slack: float | None
-    speaks_of: str
-    assumptions: tuple[str, ...] = ()
-
-    @property
-    def largest(self) -> float:
-        """The largest finite loss of the discretised pair, nats."""
-        return (len(self.deltas) - 1) * self.interval
-
-    def both_sides(self) -> Float64Array:
-        """Return delta(-K h), ..., delta(K h): delta(-e) = 1 - exp(-e) (1 - delta(e)) holds for a symmetric pair."""
-        above = np.asarray(self.deltas)
-        losses = np.arange(len(above)) * self.interval
-        below = np.minimum(-np.expm1(-losses) + np.exp(-losses) * above, 1.0)
-        return np.concatenate([below[:0:-1], above])
-
-
-def gaussian_pair(noise_multiplier: float) -> PairLoss:
-    """Return the pair of Gaussian noise: N(0, u^2) against N(1, u^2), which dominates all vectors in any dimension.
-
-    Args:
-        noise_multiplier: u, standard deviation over the largest distance between two inputs, in (0, inf).
-
-    Raises:
-        ParameterError: If it is outside its domain.
-    """
-    if not (math.isfinite(noise_multiplier) and noise_multiplier > 0):
-        raise ParameterError("noise_multiplier", noise_multiplier, "must be in (0, inf).")
-    speaks_of = f"two Gaussians at 1/{noise_multiplier:.6g} of their standard deviation"
-    return _discretise(lambda e: math.exp(gaussian_log_delta(e, noise_multiplier)), slack=None, speaks_of=speaks_of)
-
-
-def laplace_pair(dimensions: int, loss: float) -> PairLoss:
-    """Return the pair of multivariate Laplace noise at its largest distance, by the exact profile.
-
-    Args:
-        dimensions: d, at least 1.
-        loss: Rate times the public diameter, nats, in (0, inf).
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
-    """
-    laplace_delta(0.0, dimensions=dimensions, loss=loss)  # checks both
-    speaks_of = f"multivariate Laplace noise in {dimensions} dimensions, inputs within a loss of {round_up(loss, 6)}"
-    return _discretise(lambda e: laplace_delta(e, dimensions=dimensions, loss=loss), slack=None, speaks_of=speaks_of)
-
-
-def channel_pair(
-    channel: Float64Array, x: int | None = None, x_prime: int | None = None, *, slack: float = 0.0
-) -> PairLoss:
-    """Return the pair of two rows of an exact channel, or of its worst rows: the largest delta at every epsilon.
-
-    The pointwise maximum of profiles is the profile of a pair, and dominates each of them, in either order.
-
-    Args:
-        channel: P(output | input), shape (n inputs, outputs), rows summing to 1; n * n * outputs at most 2^22.
-        x: First row, or None for all pairs of rows.
-        x_prime: Second row, given exactly when `x` is.
-        slack: Nats by which the sampler's loss may exceed the channel's, in [0, inf).
-
-    Raises:
-        ParameterError: If the channel is none, is too large, or the rows are not in it.
-    """
-    rows = np.asarray(channel, dtype=np.float64)
-    if rows.ndim != 2 or len(rows) < 2 or not (np.all(rows >= 0) and np.allclose(rows.sum(axis=1), 1, atol=1e-9)):
-        raise ParameterError("channel", f"of shape {rows.shape}", "must be two or more rows, each summing to 1.")
-    if (x is None) != (x_prime is None):
-        raise ParameterError("x_prime", x_prime, "must be given exactly when x is.")
-    between = "any two inputs of the channel"
-    if x is not None and x_prime is not None:
-        if not (0 <= x < len(rows) and 0 <= x_prime < len(rows) and x != x_prime):
-            raise ParameterError("(x, x_prime)", (x, x_prime), f"must be two rows in [0, {len(rows)}).")
-        rows, between = rows[[x, x_prime]], f"the inputs {x} and {x_prime} of the channel only, in either order"
-    if len(rows) ** 2 * rows.shape[1] > _LARGEST_CHANNEL:
-        raise ParameterError("channel", f"of shape {rows.shape}", f"must have n * n * m <= {_LARGEST_CHANNEL}.")
-    if not (math.isfinite(slack) and slack >= 0):
-        raise ParameterError("slack", slack, "must be in [0, inf).")
-    rows = rows / rows.sum(axis=1, keepdims=True)
-    return _discretise(lambda e: _hockey_stick(rows, e), slack=slack, speaks_of=between)
-
-
-def _hockey_stick(rows: Float64Array, epsilon: float) -> float:
-    """Return the largest sum of (P - e^epsilon Q)_+ over ordered pairs of rows, rounded up."""
-    scaled = rows * math.exp(epsilon)
-    worst = max(float(np.maximum(row - scaled, 0.0).sum(axis=1).max()) for row in rows)
-    # Each row was divided by a rounded sum; terms and their sum round as well.
-    return float(worst * (1 + 2 * rows.shape[1] * _UNIT) + (8 + rows.shape[1]) * _UNIT)
-
-
-def generic_pair(epsilon: float, delta: float = 0.0, *, slack: float | None = 0.0) -> PairLoss:
-    """Return the pair that dominates every (epsilon, delta) local DP mechanism: randomized response that may fail.
-
-    Args:
-        epsilon: Nats, in (0, 700].
-        delta: In [0, 1).
-        slack: Nats of arithmetic per token, or None where no bound is known.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
-
-    Reference:
-        Kairouz, Oh, Viswanath (2015), The Composition Theorem for Differential Privacy.
-    """
-    checked = LocalDP(epsilon=epsilon, delta=delta, slack=slack, standing=Standing.PROVED)
-    if checked.epsilon > _LARGEST_LOSS:
-        raise ParameterError("epsilon", epsilon, f"must be at most {_LARGEST_LOSS:g} nats for this computation.")
-    at_zero = min(1.0, (delta + (1 - delta) * math.tanh(epsilon / 2)) * (1 + 8 * _UNIT))
-    speaks_of = f"any ({round_up(epsilon)}, {round_up(delta)}) mechanism"
-    return PairLoss(deltas=(at_zero, delta), interval=epsilon, slack=slack, speaks_of=speaks_of)
-
-
-def pair_of(fitted: object, *, diameter: float | None = None) -> PairLoss:
-    """Return the dominating pair of a fitted mechanism.
-
-    Args:
-        fitted: A fitted clipped Gaussian, multivariate Laplace or selection mechanism (small vocabulary).
-        diameter: Largest distance between two inputs, public; for multivariate Laplace, and for it alone.
-
-    Raises:
-        GuaranteeError: If no dominating pair of this mechanism is known, or it has no guarantee.
-        ParameterError: If the diameter is missing, superfluous or not positive.
-    """
-    if isinstance(fitted, FittedMultivariateLaplace):
-        if diameter is None or not (math.isfinite(diameter) and diameter > 0):
-            raise ParameterError("diameter", diameter, "must be in (0, inf) for multivariate Laplace noise.")
-        pair = laplace_pair(fitted.dimensions, math.nextafter(fitted.mechanism.epsilon * diameter, math.inf))
-        return replace(pair, assumptions=(f"all inputs lie within a public diameter of {round_up(diameter)}",))
-    if diameter is not None:
-        raise ParameterError("diameter", diameter, "belongs to multivariate Laplace noise; leave it out.")
-    if isinstance(fitted, FittedClippedGaussian):
-        if isinstance(fitted.claim, NoGuarantee):
-            raise GuaranteeError(f"There is no promise to compose: {fitted.claim.reason}")
-        return gaussian_pair(fitted.mechanism.unit_scale)
-    if isinstance(fitted, FittedExponential):
-        claim = fitted.claim
-        if not isinstance(claim, MetricDP) or claim.slack is None:
-            raise GuaranteeError("There is no promise to compose, or none that bounds its arithmetic.")
-        # The slack separates the sampler from ideal weights; the channel may lie as far on the other side.
-        return replace(channel_pair(fitted.channel(), slack=2 * claim.slack), assumptions=claim.assumptions)
-    why = "no dominating pair of it is known here"
-    if isinstance(fitted, FittedClippedLaplace):
-        why = (
-            "a shift within a Euclidean ball spreads over the coordinates, and no one-dimensional Laplace pair is "
-            "known to dominate it"
-        )
-    raise GuaranteeError(f"{type(fitted).__name__} cannot be composed by its own loss: {why}. Use generic_pair().")
-
-
-def compose_many(loss: PairLoss, count: int, delta: float) -> LocalDP:
-    """Return the local DP between two texts of the same length that differ in at most `count` tokens.
+def compose_many(losses: Sequence[tuple[PairLoss, int]], delta: float) -> LocalDP:
+    """Return the local DP between two texts of the same length that differ in at most so many tokens of each kind.
 
     Guarantee:
-        (epsilon, delta) local DP per text, certified: the pair is discretised by connecting the dots of an upper bound
-        on its profile, tails count as unbounded loss, and a bound on the error of the Fourier transform is taken
-        off delta. Holds only for the inputs and the mechanism that `loss` speaks of.
+        (epsilon, delta) local DP per text, certified: each pair is discretised by connecting the dots of an upper bound
+        on its profile, tails count as unbounded loss, and a bound on the error of the Fourier transforms is taken
+        off delta. Holds only for the inputs and the mechanisms that `losses` speak of.
 
     Args:
-        loss: The pair of one token; every token has its own fresh draw.
-        count: Tokens that may differ, at least 1.
+        losses: (pair of one token, number of such tokens that may differ, at least 1), one for each mechanism; every
+            token has its own fresh draw.
         delta: In (0, 1), for the whole text.
 
     Returns:
@@ -216,62 +40,121 @@ def compose_many(loss: PairLoss, count: int, delta: float) -> LocalDP:
 
     Raises:
         MissingExtraError: If dp-accounting is not installed.
-        ParameterError: If a parameter is outside its domain, or delta is below what the pair or float64 can reach.
+        ParameterError: If a parameter is outside its domain, or delta is below what the pairs or float64 can reach.
 
     Reference:
         Doroshenko et al. (2022), Connect the Dots, Algorithm 1; Zhu, Dong, Wang (2022), Optimal Accounting of
         Differential Privacy via Characteristic Function (dominating pairs compose).
     """
-    if count < 1:
-        raise ParameterError("count", count, "must be at least 1.")
+    if not losses:
+        raise ParameterError("losses", "[]", "must name at least one pair.")
+    for _, count in losses:
+        if count < 1:
+            raise ParameterError("count", count, "must be at least 1.")
     if not 0 < delta < 1:
         raise ParameterError("delta", delta, "must be in (0, 1).")
-    delta_at, error = _composed(loss, count)
-    tokens = "1 token" if count == 1 else f"{count} tokens"
-    slack = None if loss.slack is None else count * loss.slack
+    alike = _on_one_grid(losses)
+    delta_at, error = _composed(alike)
+    slacks = [None if loss.slack is None else count * loss.slack for loss, count in alike]
+    slack = None if None in slacks else math.fsum(slack or 0.0 for slack in slacks)
     # Slack multiplies delta too where the channel's inequality is carried over to the sampler's.
     target = delta * math.exp(-(slack or 0.0)) - error
-    high = count * loss.largest * (1 + 4 * _UNIT)
+    high = math.fsum(count * loss.largest for loss, count in alike) * (1 + 4 * _UNIT)
     reached = delta_at(high)
     if reached > target:
         least = round_up(min(reached + error, 1.0))
+        tokens = _tokens(sum(count for _, count in alike))
         raise ParameterError(
             "delta", delta, f"must be above {least} for {tokens}; fewer tokens or more noise lower that."
         )
-    low = 0.0
-    if delta_at(low) <= target:
-        high = 0.0
-    while high - low > 1e-10 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if delta_at(middle) <= target else (middle, high)
     return LocalDP(
-        epsilon=max(high, _MINIMAL_EPSILON),
+        epsilon=max(_smallest(delta_at, target, high), _MINIMAL_EPSILON),
         delta=delta,
         slack=slack,
         unit=PrivacyUnit.TEXT,
         standing=Standing.CERTIFIED,
-        assumptions=(
-            *loss.assumptions,
-            f"each token: {loss.speaks_of}; losses discretised pessimistically in steps of {round_up(loss.interval)}",
-            f"the texts have the same length and exempt positions and differ in at most {tokens}",
-        ),
+        assumptions=_assumptions(alike),
     )
 
 
-def _composed(loss: PairLoss, count: int) -> tuple[Callable[[float], float], float]:
+def _on_one_grid(losses: Sequence[tuple[PairLoss, int]]) -> list[tuple[PairLoss, int]]:
+    """Return the pairs with one interval: the finest given, as far as the longest pair then has a fair number of steps.
+
+    Losses are rounded up to a multiple of it, so it must be small even where pairs of two points have large ones.
+    """
+    finest = min(loss.interval for loss, _ in losses)
+    if all(loss.interval == finest for loss, _ in losses):
+        return list(losses)
+    longest = max(loss.largest for loss, _ in losses)
+    interval = max(min(finest, longest / _STEPS[0]), longest / _STEPS[1])
+    return [(loss.in_steps_of(interval), count) for loss, count in losses]
+
+
+def _smallest(delta_at: Callable[[float], float], target: float, high: float) -> float:
+    """Return the upper end of a narrow bracket around the smallest epsilon whose delta is small enough."""
+    low = 0.0
+    if delta_at(low) <= target:
+        return low
+    while high - low > 1e-10 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if delta_at(middle) <= target else (middle, high)
+    return high
+
+
+def _tokens(count: int) -> str:
+    return "1 token" if count == 1 else f"{count} tokens"
+
+
+def _assumptions(losses: Sequence[tuple[PairLoss, int]]) -> tuple[str, ...]:
+    own = [assumption for loss, _ in losses for assumption in loss.assumptions]
+    steps = f"losses discretised pessimistically in steps of {round_up(losses[0][0].interval)}"
+    if len(losses) == 1:
+        loss, count = losses[0]
+        own.append(f"each token: {loss.speaks_of}; {steps}")
+        limit = f"differ in at most {_tokens(count)}"
+    else:
+        own += [f"each token of kind {i}: {loss.speaks_of}; {steps}" for i, (loss, _) in enumerate(losses, 1)]
+        limits = [f"{_tokens(count)} of kind {i}" for i, (_, count) in enumerate(losses, 1)]
+        limit = f"differ in at most {' and '.join(limits)}"
+    return (*dict.fromkeys(own), f"the texts have the same length and exempt positions and {limit}")
+
+
+def _composed(losses: Sequence[tuple[PairLoss, int]]) -> tuple[Callable[[float], float], float]:
     """Return delta(epsilon) of the composition and a bound on what float64 hides of it."""
+    module = _pld_pmf()
+    total: Any = None
+    error = 0.0
+    for loss, count in losses:
+        pmf, own = _self_composed(module, loss, count)
+        error += own
+        if total is None:
+            total = pmf
+            continue
+        error += 2 * _transform_error(2 * (total.size + pmf.size), 2)
+        total = module.compose_pmfs(total, pmf)
+    return lambda epsilon: float(total.get_delta_for_epsilon(epsilon)), error
+
+
+def _self_composed(module: Any, loss: PairLoss, count: int) -> tuple[Any, float]:
+    """Return the distribution of `count` tokens of one pair, and what float64 hides of a delta taken from it."""
     top = len(loss.deltas) - 1
-    pmf = _pld_pmf().create_pmf_pessimistic_connect_dots_fixed_gap(loss.interval, -top, top, loss.both_sides())
+    pmf = module.create_pmf_pessimistic_connect_dots_fixed_gap(loss.interval, -top, top, loss.both_sides())
     # Clipping a rounded mass at 0 adds to the total; each mass is within a few units of 1 + h.
     excess = max(0.0, float(pmf.get_delta_for_epsilon(-math.inf)) - 1) + (2 * top + 1) * 8 * _UNIT * (1 + loss.interval)
     transform = 0.0
     if count > 1:
         pmf = pmf.self_compose(count, _TAIL)
-        length = 2 * max(pmf.size, 2 * top + 1)
-        # l1 <= sqrt(N) l2; an FFT errs by less than 8 units per level (Higham 2002, Theorem 24.2), and the power
-        # multiplies that by `count`.
-        transform = math.sqrt(length) * 8 * (count + 1) * (math.log2(length) + 1) * _UNIT
-    return lambda epsilon: float(pmf.get_delta_for_epsilon(epsilon)), 2 * (transform + count * excess)
+        transform = _transform_error(2 * max(pmf.size, 2 * top + 1), count)
+    return pmf, 2 * (transform + count * excess)
+
+
+def _transform_error(length: int, count: int) -> float:
+    """Return a bound on the l1 error of a convolution of `count` distributions by Fourier transforms of a length.
+
+    l1 <= sqrt(N) l2; a transform errs by less than 8 units per level (Higham 2002, Theorem 24.2), and the product
+    multiplies that by `count`.
+    """
+    return math.sqrt(length) * 8 * (count + 1) * (math.log2(length) + 1) * _UNIT
 
 
 def _pld_pmf() -> Any:
@@ -280,19 +163,3 @@ def _pld_pmf() -> Any:
     except ImportError:
         raise MissingExtraError("Composition by privacy loss distributions", "dp-accounting", "accounting") from None
     return pld_pmf
-
-
-def _discretise(profile: Callable[[float], float], *, slack: float | None, speaks_of: str) -> PairLoss:
-    """Return a non-increasing profile on a grid that ends where delta is next to nothing."""
-    enough = profile(_LARGEST_LOSS) + _BEYOND  # the first is above 0 where some outputs have unbounded loss
-    low = high = _MINIMAL_EPSILON
-    while high < _LARGEST_LOSS and profile(high) > enough:
-        low, high = high, min(2 * high, _LARGEST_LOSS)
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if profile(middle) <= enough else (middle, high)
-    interval = high / _POINTS
-    found = np.minimum([profile(k * interval) for k in range(_POINTS + 1)], 1.0)
-    # Every value bounds a non-increasing function, so the smallest so far does.
-    deltas = tuple(float(value) for value in np.minimum.accumulate(found))
-    return PairLoss(deltas=deltas, interval=interval, slack=slack, speaks_of=speaks_of)
