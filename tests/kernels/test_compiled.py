@@ -16,6 +16,7 @@ from wordveil.kernels import selection
 from wordveil.kernels.compiled import available_engines, building, engine_name, library
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.nearest import NearestWords
+from wordveil.kernels.screening import NumberType
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics import Angular, Euclidean, Mahalanobis, distances
 
@@ -108,9 +109,9 @@ def test_every_exact_score_lies_within_the_stated_bound(engine, seed, v, d, expo
     queries = rng(seed + 1).standard_normal((5, d)) * 10.0**exponent
     screen = CompiledScreen(engine=engine, vectors=vectors, outputs=np.arange(v, dtype=np.int32))
     centred, words = queries - screen.centre, vectors.astype(np.float64) - screen.centre
-    narrowed = screen._narrow(centred)
-    _, scales = screen._scales(centred, narrowed.values)
-    maxima, floors = screen._screen(narrowed, scales)
+    screened = screen.type.queries(centred)
+    scales = screened.scales
+    maxima, floors = screen._screen(screened)
     exact = centred @ words.T - 0.5 * np.einsum("ij,ij->i", words, words)
     place = np.arange(v)
     group = place // 512 * 16 + place % 16
@@ -137,13 +138,11 @@ def test_a_screen_that_forgets_residues_is_caught(monkeypatch, engine):
 
     def kept():
         # `NearestWords` answers a row that kept nothing by direct differences, so the screen is asked itself.
-        return {(int(row), int(column)) for row, column in zip(*words._compiled.candidates(queries, 1), strict=True)}
+        return {(int(row), int(column)) for row, column in zip(*words._screen.candidates(queries, 1), strict=True)}
 
     assert nearest <= kept()
-    words._compiled.bounds[:] = 0.0
-    monkeypatch.setattr(
-        CompiledScreen, "_scales", lambda self, c, _: (np.linalg.norm(c, axis=1), np.zeros((len(c), 2)))
-    )
+    words._screen.bounds[:] = 0.0
+    monkeypatch.setattr(NumberType, "scales", lambda self, c, _: np.zeros((len(c), 2)))
     assert not nearest <= kept()
 
 

@@ -1,27 +1,22 @@
 """The calls into nearest.c: words packed in bfloat16 or float32, and the words that can be nearest to a query.
 
-Let q, x be a query and a word, both centred on the mean word (which leaves distances alone and shortens vectors),
-q', x' their roundings to the screen's type, and K the columns of the product. The screen's score differs from
-q.x - |x|^2/2 by at most
-
-    |q - q'||x| + |q'||x - x'| + c (|q'||x'| + 1.02 |x|^2/2) + |h| + 2K 2^-126,    c = 2.02 (K + 2) 2^-24
-
-where the residual norms are measured, not estimated; |x|^2/2 rides along as extra columns of rounding error h; c bounds
-float32 summation in any order, twice over; and the last term is what flushing to zero can lose. A word that can be
-nearest therefore lies in a group whose maximum plus bound reaches the best maximum less its bound.
+What is rounded away and the bound on the scores are those of `kernels.screening`. A word that can be nearest lies in a
+group whose maximum plus bound reaches the best maximum less its bound.
 """
 
 from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, IdArray
 from wordveil.kernels.compiled.library import require
+from wordveil.kernels.rescoring import Pairs
+from wordveil.kernels.screening import NumberType, ScreenedQueries, mean_word
 
 __all__ = ["CompiledScreen"]
 
@@ -29,9 +24,7 @@ LANES = 16
 GROUP = 32
 SPAN = LANES * GROUP  # words packed at a time
 SIDE = 32
-SAFE = 1 + 1e-9  # covers the rounding of norms and bounds themselves
 PADDING = 3e38  # stands for |x|^2/2 of columns that hold no word
-TINY = 2.0**-126
 
 
 class _Table(ctypes.Structure):
@@ -49,13 +42,6 @@ class _Table(ctypes.Structure):
     )
 
 
-class _Narrowed(NamedTuple):
-    """Rows in the screen's type, as bits, and the float64 rows those bits stand for."""
-
-    bits: NDArray[Any]
-    values: Float64Array
-
-
 @dataclass(frozen=True, kw_only=True)
 class CompiledScreen:
     """Words packed for one engine.
@@ -65,6 +51,9 @@ class CompiledScreen:
         vectors: All vectors, float32, C-contiguous, shape (v, d).
         outputs: Ids searched, int32, ascending.
     """
+
+    rows: ClassVar[int] = 512
+    """Most queries to ask for at once; no answer depends on it."""
 
     engine: str
     vectors: Float32Array
@@ -78,10 +67,11 @@ class CompiledScreen:
 
     def __post_init__(self) -> None:
         groups = -(-len(self.outputs) // SPAN)
-        words: NDArray[Any] = np.zeros((groups * GROUP, self._k // self._pair, LANES, self._pair), dtype=self._type)
+        pair, columns = self._pair, self.type.columns
+        words: NDArray[Any] = np.zeros((groups * GROUP, columns // pair, LANES, pair), dtype=self.type.dtype)
         bounds = np.zeros((3, groups, LANES))
         set_field = object.__setattr__
-        set_field(self, "centre", self._mean())
+        set_field(self, "centre", mean_word(self.vectors, self.outputs))
         for g in range(groups):
             packed, facts = self._pack(self.vectors[self.outputs[g * SPAN : (g + 1) * SPAN]])
             words[g * GROUP : (g + 1) * GROUP] = packed
@@ -95,61 +85,22 @@ class CompiledScreen:
         return int(require(self.engine).wordveil_pair())
 
     @property
-    def _type(self) -> Any:
-        return np.uint16 if self._pair == 2 else np.float32
-
-    @property
-    def _k(self) -> int:
-        """Columns of the product: d and the half norms, whole tiles."""
-        d = int(self.vectors.shape[1])
-        return -(-(d + 3) // 32) * 32 if self._pair == 2 else d + 1
-
-    def _mean(self) -> Float64Array:
-        total = np.zeros(self.vectors.shape[1])
-        for low in range(0, len(self.outputs), 1 << 14):
-            total += self.vectors[self.outputs[low : low + (1 << 14)]].sum(axis=0, dtype=np.float64)
-        # In float32, so that the difference of a word and the centre is exact to float64 rounding.
-        return (total / len(self.outputs)).astype(np.float32).astype(np.float64)
-
-    def _narrow(self, rows: Float64Array) -> _Narrowed:
-        """Round to the screen's type; numbers below 2**-126, which products would flush, become 0."""
-        single = rows.astype(np.float32)
-        if self._pair == 2:
-            raw = single.view(np.uint32)
-            raw = (raw + (0x7FFF + ((raw >> 16) & 1)).astype(np.uint32)) & np.uint32(0xFFFF0000)
-            single = raw.view(np.float32)
-        single[np.abs(single) < TINY] = 0.0
-        bits = (single.view(np.uint32) >> 16).astype(np.uint16) if self._pair == 2 else single
-        return _Narrowed(bits, single.astype(np.float64))
+    def type(self) -> NumberType:
+        """The number type of this engine's products; bfloat16 comes in whole tiles."""
+        d, bfloat16 = int(self.vectors.shape[1]), self._pair == 2
+        return NumberType(bfloat16=bfloat16, d=d, columns=-(-(d + 3) // 32) * 32 if bfloat16 else d + 1)
 
     def _pack(self, rows: Float32Array) -> tuple[NDArray[Any], Float64Array]:
-        """Return up to 512 words as tiles, shape (32, k / pair, 16, pair), and their bounds, shape (3, 16)."""
-        n, d = rows.shape
-        factor: NDArray[Any] = np.zeros((SPAN, self._k), dtype=self._type)
-        centred = rows.astype(np.float64) - self.centre
-        narrowed = self._narrow(centred)
-        factor[:n, :d] = narrowed.bits
-        squared = np.einsum("ij,ij->i", centred, centred)
-        left = np.full(SPAN, PADDING)
-        left[:n] = 0.5 * squared
-        for column in range(d, d + (3 if self._pair == 2 else 1)):
-            part = self._narrow(left)
-            factor[:, column] = part.bits
-            left = left - part.values
+        """Return up to 512 words as tiles, shape (32, columns / pair, 16, pair), and their bounds, shape (3, 16)."""
+        (n, d), columns = rows.shape, self.type.columns
+        factor: NDArray[Any] = np.zeros((SPAN, columns), dtype=self.type.dtype)
         facts = np.zeros((3, SPAN))
-        facts[0, :n] = np.sqrt(squared) * SAFE
-        residue = centred - narrowed.values
-        facts[1, :n] = np.sqrt(np.einsum("ij,ij->i", residue, residue)) * SAFE
-        own = 0.51 * self._summing * squared + np.abs(left[:n]) + 2 * self._k * TINY + 2.0**-50 * squared
-        facts[2, :n] = own * SAFE
-        tiles = factor.reshape(GROUP, LANES, self._k // self._pair, self._pair).transpose(0, 2, 1, 3)
+        factor[:n], facts[:, :n] = self.type.words(rows.astype(np.float64) - self.centre)
+        factor[n:, d] = self.type.narrow(np.array([PADDING])).bits
+        tiles = factor.reshape(GROUP, LANES, columns // self._pair, self._pair).transpose(0, 2, 1, 3)
         return tiles, facts.reshape(3, GROUP, LANES).max(axis=1)
 
-    @property
-    def _summing(self) -> float:
-        return 2.02 * (self._k + 2) * 2.0**-24
-
-    def candidates(self, rows: Float64Array, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def candidates(self, rows: Float64Array, k: int) -> Pairs:
         """Return (row, column) of every word that can be among the k nearest, at least k for each row.
 
         For k = 1, words whose vectors are equal count as one, the first.
@@ -159,34 +110,22 @@ class CompiledScreen:
             k: Neighbours asked for.
         """
         rows = np.ascontiguousarray(rows)
-        centred = rows - self.centre
-        narrowed = self._narrow(centred)
-        norms, scales = self._scales(centred, narrowed.values)
-        maxima, floors = self._screen(narrowed, scales)
+        queries = self.type.queries(rows - self.centre)
+        maxima, floors = self._screen(queries)
         if k > 1:
-            floors = self._kth_floors(maxima, scales, k)
-        limit = np.square(norms) - 2 * floors
-        limit += (rows.shape[1] + 16) * 2.0**-50 * np.square(norms + self.largest)
-        return self._collect(rows, *self._hits(maxima, scales, floors), limit, one=k == 1)
+            floors = self._kth_floors(maxima, queries.scales, k)
+        limit = np.square(queries.norms) - 2 * floors
+        limit += (rows.shape[1] + 16) * 2.0**-50 * np.square(queries.norms + self.largest)
+        return self._collect(rows, *self._hits(maxima, queries.scales, floors), limit, one=k == 1)
 
-    def _scales(self, centred: Float64Array, narrowed: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """Return the queries' norms and the factors of length and residue in their bounds, shape (n, 2)."""
-        norms = np.sqrt(np.einsum("ij,ij->i", centred, centred))
-        short = np.sqrt(np.einsum("ij,ij->i", narrowed, narrowed))
-        rest = centred - narrowed
-        residue = np.sqrt(np.einsum("ij,ij->i", rest, rest))
-        scales = np.column_stack([residue + self._summing * short + 2.0**-50 * norms, (1 + self._summing) * short])
-        return norms, scales * SAFE
-
-    def _screen(self, narrowed: _Narrowed, scales: Float64Array) -> tuple[Float32Array, Float64Array]:
+    def _screen(self, queries: ScreenedQueries) -> tuple[Float32Array, Float64Array]:
         """Return the maxima, shape (groups, padded n, 16), and a score that some word certainly reaches, shape (n,)."""
-        n, d = narrowed.bits.shape
+        n, columns = queries.factor.shape
         padded = -(-n // SIDE) * SIDE
-        left = np.zeros((padded, self._k), dtype=self._type)
-        left[:n, :d] = narrowed.bits
-        left[:, d : d + (3 if self._pair == 2 else 1)] = self._narrow(np.array([-1.0])).bits
+        left = np.zeros((padded, columns), dtype=self.type.dtype)
+        left[:n] = queries.factor
         all_scales = np.zeros((padded, 2))
-        all_scales[:n] = scales
+        all_scales[:n] = queries.scales
         maxima = np.empty((len(self.words) // GROUP, padded, LANES), dtype=np.float32)
         floors = np.empty((padded, LANES))
         require(self.engine).wordveil_screen(
@@ -194,7 +133,7 @@ class CompiledScreen:
             _pointer(left),
             ctypes.c_int64(padded),
             _pointer(self.words),
-            ctypes.c_int64(self._k),
+            ctypes.c_int64(columns),
             *map(_pointer, (all_scales, maxima, floors)),
         )
         return maxima, floors[:n].max(axis=1)
