@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wordveil as wv
-from wordveil.cli.main import COMMANDS
+from wordveil.cli.main import COMMANDS, main
 from wordveil.names import MECHANISMS
 
 HELPS = [[], *([name] for name in COMMANDS), *(["vocabulary", name] for name in ("import", "info", "neighbors"))]
@@ -145,7 +145,7 @@ def test_sanitize_says_epsilon_guarantee_and_what_is_disclosed(wordveil, vocabul
     assert "2 documents, 4 tokens" in answer.err
     assert f"guarantee: {guarantee.sentence()}" in answer.err
     assert "disclosed: the number of tokens" in answer.err
-    quiet = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary, "-q", "-e", 2)
+    quiet = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary, "-q")
     assert quiet.err == ""
 
 
@@ -216,7 +216,13 @@ MISTAKES = {
     "metric": (["sanitize", "NOTES", "--set", "metric=taxi"], "metric='taxi' must be one of euclidean, angular"),
     "unknown": (["sanitize", "NOTES", "--unknown", "keep"], "unknown='keep' must be one of random, drop, mask"),
     "threads": (["sanitize", "NOTES", "--threads", "0"], "threads=0 must be at least 1"),
-    "block": (["sanitize", "NOTES", "--block-tokens", "0"], "must be at least 1"),
+    "block": (["sanitize", "NOTES", "--block-tokens", "0"], "--block-tokens=0 must be at least 1"),
+    "output-is-folder": (["sanitize", "NOTES", "-o", "FOLDER"], "FOLDER: Is a directory."),
+    "delimiter": (["sanitize", "ROWS", "--delimiter", "long"], "delimiter='long' must be one ASCII character"),
+    "setting-strange": (["sanitize", "NOTES", "--set", "beta={[]: 1}"], "beta"),
+    "count": (["vocabulary", "neighbors", "babaq", "-k", "0"], "--count=0 must be at least 1"),
+    "guess": (["sanitise"], "Did you mean 'sanitize'? See: wordveil --help"),
+    "own-help": (["sanitize", "NOTES", "EXTRA"], "See: wordveil sanitize --help"),
     "absent-input": (["sanitize", "absent.txt"], "absent.txt: no such file"),
     "absent-list": (["sanitize", "NOTES", "--public-words", "absent.lst"], "absent.lst"),
     "absent-vocabulary": (["sanitize", "NOTES", "--vocabulary", "absent"], "absent"),
@@ -240,6 +246,7 @@ MISTAKES = {
 def test_mistakes_are_told_in_one_line(wordveil, vocabulary, notes, tmp_path, monkeypatch, name):
     words, message = MISTAKES[name]
     (tmp_path / "rows.jsonl").write_text('{"text": "babaq"}\n')
+    (tmp_path / "FOLDER").mkdir()
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
     monkeypatch.chdir(tmp_path)
     places = {"NOTES": str(notes), "ROWS": "rows.jsonl", "BYTES": "bytes.txt"}
@@ -261,3 +268,28 @@ def test_no_command_answers_with_help(wordveil, words):
     answer = wordveil(*words)
     assert answer.status == 2
     assert "Commands:" in answer.out + answer.err
+
+
+def test_tables_without_header_or_quotes(wordveil, vocabulary, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text('1;"babaq\n2;dabaq\n')
+    answer = wordveil(
+        "sanitize", path, "--vocabulary", vocabulary, "-c", 2, "--no-header", "--delimiter", ";", "--quoting", "none"
+    )  # fmt: skip
+    assert answer.status == 0, answer.err
+    assert [line.split(";")[0] for line in answer.out.splitlines()] == ["1", "2"]
+    assert "2 documents, 2 tokens" in answer.err
+
+
+def test_an_error_of_wordveil_itself_shows_no_private_text(wordveil, vocabulary, notes, monkeypatch):
+    def fail(text: str) -> None:
+        raise KeyError(text)
+
+    monkeypatch.setattr("wordveil.runs.run_source", lambda *_, **__: fail("Maria has diabetes"))
+    answer = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", 1)
+    assert answer.status == 70
+    assert re.match(r"wordveil: internal error: KeyError in test_commands\.py, line \d+\. ", answer.err)
+    assert answer.err.count("\n") == 1
+    assert "Maria" not in answer.err
+    with pytest.raises(KeyError):
+        main(["--debug", "sanitize", str(notes), "--vocabulary", str(vocabulary), "-e", "1"])

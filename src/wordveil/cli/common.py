@@ -151,7 +151,7 @@ def _decoded(mechanism: Any, decoder: str, epsilon: float) -> WordMechanism:
 
 
 def certificate_for(
-    mechanism: WordMechanism | VectorMechanism, embeddings: Embeddings, path: Path | None
+    mechanism: WordMechanism | VectorMechanism, embeddings: Embeddings, path: Path | None, *, quiet: bool = False
 ) -> Certificate | None:
     """Return the certificate a certified calibration needs: from the file, shipped, or computed now."""
     from wordveil.certificates import Certificate
@@ -165,7 +165,8 @@ def certificate_for(
         return None
     found = shipped_certificate(mechanism, embeddings)
     if found is None:
-        say("certifying the rate on this vocabulary (`wordveil certify` keeps the certificate for next time)")
+        if not quiet:
+            say("certifying the rate on this vocabulary (`wordveil certify` keeps the certificate for next time)")
         found = certify(mechanism, embeddings)
     return found
 
@@ -182,14 +183,19 @@ def parse_value(key: str, text: str) -> Any:
         return metrics[text]
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError):
         return text
 
 
 def default_epsilon(
-    embeddings: Embeddings, mechanism: str, epsilon: float | None, calibration: str | None = None
+    embeddings: Embeddings,
+    mechanism: str,
+    epsilon: float | None,
+    calibration: str | None = None,
+    *,
+    quiet: bool = False,
 ) -> float:
-    """Return the epsilon given, or the vocabulary's default for this mechanism, which is then printed.
+    """Return the epsilon given, or the vocabulary's default for this mechanism, which is then printed unless `quiet`.
 
     Raises:
         ParameterError: If there is no such mechanism, the vocabulary records no default for it, or the calibration
@@ -208,10 +214,11 @@ def default_epsilon(
             f"must be given: this vocabulary records no default for {mechanism!r}. "
             f"Find one with: wordveil calibrate --mechanism {mechanism} --keep 0.5",
         )
-    say(
-        f"epsilon {recorded:g}: the vocabulary's default for {mechanism} "
-        "(with its other defaults, half of typical words stay unchanged)"
-    )
+    if not quiet:
+        say(
+            f"epsilon {recorded:g}: the vocabulary's default for {mechanism} "
+            "(with its other defaults, half of typical words stay unchanged)"
+        )
     return recorded
 
 

@@ -1,4 +1,8 @@
-"""Entry point: loads only the module of the command that is used, and turns errors into one line and exit code 2."""
+"""Entry point: loads only the module of the command that is used, and turns errors into one line and an exit code.
+
+2 is a mistake of the user or of the file, 70 one of wordveil itself, 130 Ctrl-C, 141 a reader that has gone. None is 1,
+by which `wordveil audit` says that a claim is refuted.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,10 @@ import importlib
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -36,7 +42,9 @@ COMMANDS: dict[str, str] = {
 """Command -> its line in the overview; `wordveil.cli.NAME` holds a function NAME, or `app` for a group."""
 
 
+INTERNAL_ERROR = 70
 INTERRUPTED = 130
+READER_GONE = 141
 SOON = 0.01  # seconds
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]  # typer names only this one of the errors it raises
 
@@ -75,20 +83,38 @@ def _root(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; errors print one line and exit with code 2, unless --debug is given."""
+    """Run the command line; errors print one line, unless --debug is given."""
     given = sys.argv[1:] if arguments is None else arguments
     app = build_app([word for word in given if word in COMMANDS])
     try:
         with _no_interrupt_lost():
             _run(app, given)
-    except (WordveilError, OSError) as error:
-        if "--debug" in given:
-            raise
-        typer.echo(f"wordveil: {error}", err=True)
-        sys.exit(2)
     except KeyboardInterrupt:
         typer.echo("wordveil: interrupted; where the output is a file, --resume continues the run.", err=True)
         sys.exit(INTERRUPTED)
+    except Exception as error:
+        if "--debug" in given:
+            raise
+        expected = isinstance(error, WordveilError | OSError)
+        typer.echo(f"wordveil: {_told(error) if expected else _internal(error)}", err=True)
+        sys.exit(2 if expected else INTERNAL_ERROR)
+
+
+def _told(error: Exception) -> str:
+    """Return what an expected error says; the system's errors without their numbers."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    return f"{place}{error.strerror}."
+
+
+def _internal(error: Exception) -> str:
+    """Return the kind and place of an error nobody expected: its message may hold private text."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"internal error: {type(error).__name__} in {Path(place.filename).name}, line {place.lineno}. Its message is "
+        "not shown because it may hold private text; `wordveil --debug ...` shows it."
+    )
 
 
 @contextmanager
@@ -116,14 +142,14 @@ def _run(app: typer.Typer, given: list[str]) -> None:
         status = app(args=given, prog_name="wordveil", standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
-    except BrokenPipeError:
-        # The reader has seen enough. What is left in the buffer must not be written at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    except SystemExit:  # its answer to a broken pipe, and to nothing else outside its standalone mode
+        sys.exit(READER_GONE)
     except _USAGE_ERROR as error:
-        message = error.format_message().rstrip(".") + "."
+        message = error.format_message()
         asked_for_help = "\n" in message  # a group without a command answers with its help
-        typer.echo(message if asked_for_help else f"wordveil: {message} See: wordveil --help", err=True)
+        command = "wordveil" if error.ctx is None else error.ctx.command_path
+        stop = "" if message.endswith((".", "?")) else "."
+        typer.echo(message if asked_for_help else f"wordveil: {message}{stop} See: {command} --help", err=True)
         sys.exit(2)
     if status == INTERRUPTED:  # newer typer versions answer an interrupt with a status, older ones abort
         raise KeyboardInterrupt

@@ -47,6 +47,9 @@ CHARACTERS_PER_TOKEN = 6  # of English text with its spaces: turns --block-token
 
 # How documents are read.
 KeepOption = Annotated[list[str] | None, typer.Option("--keep", help="Copy only these other columns.")]
+DelimiterOption = Annotated[str | None, typer.Option("--delimiter", help="CSV, TSV: one character; found out.")]
+QuotingOption = Annotated[str, typer.Option("--quoting", help="CSV, TSV: auto, none, minimal or all.")]
+NoHeaderOption = Annotated[bool, typer.Option("--no-header", help="CSV, TSV: no names; columns are called 1, 2, ...")]
 WholeFileOption = Annotated[bool, typer.Option("--whole-file", help="A text file is one document, not one a line.")]
 
 # What happens around the mechanism.
@@ -80,6 +83,9 @@ def sanitize(
     keep: KeepOption = None,
     drop_others: DropOthersOption = False,
     format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    quoting: QuotingOption = "auto",
+    no_header: NoHeaderOption = False,
     whole_file: WholeFileOption = False,
     unknown: UnknownOption = "random",
     per: PerOption = "token",
@@ -102,17 +108,20 @@ def sanitize(
     .zst. The guarantee and what is disclosed whatever the noise are printed on standard error.
     """
     from wordveil.documents import DocumentSettings, FormatDetails
+    from wordveil.errors import ParameterError
     from wordveil.reporting.run_report import check_report_path, write_report
     from wordveil.runs import run_source, sanitize_documents
     from wordveil.sanitizer import Sanitizer
 
+    if block_tokens < 1:
+        raise ParameterError("--block-tokens", block_tokens, "must be at least 1.")
     options = _text_options(public_words, unknown=unknown, per=per, casing=casing, numbers=numbers, markup=markup)
     documents = DocumentSettings(
         format=format,
         columns=tuple(column or ()),
         keep=tuple(keep) if keep else None,
         drop_others=drop_others,
-        details=FormatDetails(whole_file=whole_file),
+        details=FormatDetails(whole_file=whole_file, delimiter=delimiter, quoting=quoting, header=not no_header),
         block_characters=CHARACTERS_PER_TOKEN * block_tokens,
         line_buffered=line_buffered,
     )
@@ -121,7 +130,7 @@ def sanitize(
     embeddings = _vocabulary(vocabulary, exclude_outputs, verify=verify or report is not None)
     chosen = build_mechanism(
         mechanism,
-        default_epsilon(embeddings, mechanism, epsilon, calibration),
+        default_epsilon(embeddings, mechanism, epsilon, calibration, quiet=quiet),
         settings or (),
         calibration=calibration,
         decoder=decoder,
@@ -133,7 +142,7 @@ def sanitize(
         options=options,
         source=run_source(output, resume=resume),
         threads=threads,
-        certificate=certificate_for(chosen, embeddings, certificate),
+        certificate=certificate_for(chosen, embeddings, certificate, quiet=quiet),
     )
     with document_bar(quiet=quiet) as progress:
         result = sanitize_documents(source, output, sanitizer, settings=documents, resume=resume, progress=progress)

@@ -101,8 +101,10 @@ def neighbors(
     from wordveil.errors import ParameterError
     from wordveil.kernels.nearest import NearestWords
 
+    if count < 1:
+        raise ParameterError("--count", count, "must be at least 1.")
     embeddings = open_vocabulary(vocabulary)
-    id_ = embeddings.id(word)
+    id_ = embeddings.id(word.lower() if embeddings.header.casing == "lower" else word)
     if id_ is None:
         raise ParameterError("word", word, "is not in this vocabulary.")
     wanted = min(count + 1, len(embeddings.candidates))
