@@ -10,15 +10,16 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.documents import (
     DocumentSettings,
-    Record,
+    Pipeline,
+    Process,
     is_resumable,
     load_run_key,
     remove_run_key,
@@ -27,10 +28,13 @@ from wordveil.documents import (
     save_run_key,
 )
 from wordveil.documents.checkpoints import is_regular_or_tree
+from wordveil.errors import ParameterError
 from wordveil.guarantees import Guarantee
+from wordveil.overlapping import BLOCKS_IN_WORK, BlockCounts, BlockSanitizer, OverlappedSanitizer
 from wordveil.randomness import RandomSource
 from wordveil.release import Provenance, disclosures
 from wordveil.sanitizer import Sanitizer
+from wordveil.workers import TextWorkers
 
 __all__ = ["RunReport", "keep_run_key", "run_source", "sanitize_documents"]
 
@@ -73,13 +77,8 @@ class RunReport:
         return {**facts, "guarantee": self.guarantee.as_dict(), "provenance": asdict(self.provenance)}
 
 
-@dataclass
-class _Counts:
+class _Counts(BlockCounts):
     """Counts that survive a resume."""
-
-    tokens: int = 0
-    exempt: int = 0
-    tokens_here: int = field(default=0, repr=False)
 
     def save(self) -> Mapping[str, Any]:
         return {"tokens": self.tokens, "exempt": self.exempt}
@@ -106,6 +105,7 @@ def sanitize_documents(
     *,
     settings: DocumentSettings | None = None,
     resume: bool = False,
+    workers: int = 1,
     progress: Callable[[int, int | None, int, int], None] | None = None,
 ) -> RunReport:
     """Sanitize a file, a directory tree or standard input, in its own format.
@@ -116,6 +116,8 @@ def sanitize_documents(
         sanitizer: The pipeline; give it `run_source(destination, resume=resume)` as its source to be able to resume.
         settings: How documents are read.
         resume: Continue an interrupted run with the same input and settings; starts anew where there is none.
+        workers: Processes for the text work; 1 does it in this one. The output does not depend on it. See `TextWorkers`
+            for what a program must look like to use more.
         progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
 
     Returns:
@@ -124,23 +126,25 @@ def sanitize_documents(
     Raises:
         DocumentFormatError: If the input is malformed; no output remains.
         ResumeError: If the interrupted run had another input, other settings, vocabulary or version.
+        ParameterError: If settings or destination do not fit, or another run is writing there.
+        ChildProcessError: If a worker was killed; the run can be resumed.
     """
     settings = settings or DocumentSettings()
     counts = _Counts()
     key_path = keep_run_key(source, Path(destination), sanitizer.source, resume=resume)
     started = time.perf_counter()
-    job = sanitizer.for_batch_job()
     try:
-        summary = run_documents(
-            source,
-            destination,
-            lambda records: _release(job, records, counts),
-            settings=settings,
-            fingerprint=_fingerprint(sanitizer),
-            resume=resume,
-            progress=None if progress is None else lambda done, total, n: progress(done, total, n, counts.tokens),
-            tally=counts,
-        )
+        with _process(sanitizer.for_batch_job(), counts, settings, workers) as (process, chosen):
+            summary = run_documents(
+                source,
+                destination,
+                process,
+                settings=chosen,
+                fingerprint=_fingerprint(sanitizer),
+                resume=resume,
+                progress=None if progress is None else lambda done, total, n: progress(done, total, n, counts.tokens),
+                tally=counts,
+            )
     finally:
         if key_path is not None and not is_resumable(Path(destination)):
             remove_run_key(key_path)
@@ -161,6 +165,21 @@ def sanitize_documents(
     )
 
 
+@contextmanager
+def _process(
+    sanitizer: Sanitizer, counts: BlockCounts, settings: DocumentSettings, workers: int
+) -> Iterator[tuple[Process | Pipeline, DocumentSettings]]:
+    """Yield what sanitizes blocks, and the settings with blocks of the right size for it."""
+    if workers < 1:
+        raise ParameterError("workers", workers, "must be at least 1.")
+    if workers == 1 or settings.line_buffered:  # a line that is waited for cannot wait for others
+        yield BlockSanitizer(sanitizer, counts), settings
+        return
+    smaller = replace(settings, block_characters=max(1, settings.block_characters // BLOCKS_IN_WORK))
+    with TextWorkers(sanitizer.embeddings, *sanitizer.text_side, workers) as processes:
+        yield OverlappedSanitizer(sanitizer, counts, processes), smaller
+
+
 def keep_run_key(
     source: str | os.PathLike[str], destination: Path, randomness: RandomSource, *, resume: bool
 ) -> Path | None:
@@ -172,23 +191,6 @@ def keep_run_key(
     if not (resume and is_resumable(destination)):
         save_run_key(path, randomness.export_key())
     return path
-
-
-def _release(sanitizer: Sanitizer, records: list[Record], counts: _Counts) -> list[list[ReleasedText | None]]:
-    """Sanitize every text of a block of records and put them back by record."""
-    texts: list[PrivateText] = []
-    ids: list[str] = []
-    for record in records:
-        for index, text in enumerate(record.texts):
-            if text is not None:
-                texts.append(text)
-                ids.append(record.text_key(index))
-    batch = sanitizer.release_batch(texts, ids=ids)
-    counts.tokens += batch.tokens
-    counts.tokens_here += batch.tokens
-    counts.exempt += batch.exempt
-    released = iter(batch.texts)
-    return [[None if text is None else next(released) for text in record.texts] for record in records]
 
 
 def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:

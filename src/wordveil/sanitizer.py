@@ -28,7 +28,7 @@ from wordveil.kernels.selection import multiply_high
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.randomness import Draws, RandomSource, Stream, words
 from wordveil.release import MASK, BatchRelease, Provenance, Release, TextOptions, disclosures, effective_guarantee
-from wordveil.tokenization import EncodedBatch, Encoder, Writer, tokenizer_for
+from wordveil.tokenization import Encoder, Writer, tokenizer_for
 
 if TYPE_CHECKING:
     from wordveil.guarantees import Guarantee
@@ -118,6 +118,11 @@ class Sanitizer:
             test_source=self.source.is_test_source,
         )
 
+    @property
+    def text_side(self) -> tuple[Encoder, Writer]:
+        """What reads the private texts and what writes the released ones."""
+        return self._encoder, self._writer
+
     def for_batch_job(self) -> Sanitizer:
         """Return the same sanitizer with work kept from batch to batch: for one job on the owner's machine only."""
         other = copy.copy(self)
@@ -158,18 +163,35 @@ class Sanitizer:
             The released texts, in order.
         """
         names = [os.urandom(16).hex() for _ in texts] if ids is None else ids
-        nonces = self.source.nonces([self._domain + name for name in names], texts)
+        nonces = self.nonces(texts, names)
         encoded = self._encoder.encode_batch(texts)
-        released = self._release_ids(encoded, nonces, progress)
+        released = self.release_ids(encoded.ids, encoded.counts, nonces, progress=progress)
         return BatchRelease(
             texts=self._writer.write(encoded, released),
             tokens=len(released),
             exempt=int(encoded.exempt.sum()),
         )
 
-    def _release_ids(self, encoded: EncodedBatch, nonces: Sequence[int], progress: Progress | None) -> IdArray:
-        """Return the released id of every token, -1 where it was unknown and stays so."""
-        tokens, counts = encoded.ids, encoded.counts
+    def nonces(self, texts: Sequence[PrivateText], ids: Sequence[str]) -> list[int]:
+        """Return the place of each document's noise under the run's key."""
+        return self.source.nonces([self._domain + name for name in ids], texts)
+
+    def release_ids(
+        self,
+        tokens: IdArray,
+        counts: NDArray[np.int64],
+        nonces: Sequence[int],
+        *,
+        progress: Progress | None = None,
+    ) -> IdArray:
+        """Return the released id of every token, -1 where it was unknown and stays so.
+
+        Args:
+            tokens: Ids of all documents end to end, shape (t,), -1 where unknown.
+            counts: Tokens of each document, shape (n,).
+            nonces: One per document; see `nonces`.
+            progress: Called with the number of tokens done since the last call.
+        """
         known = tokens >= 0
         if self.options.unknown == "random":
             tokens = self._place_unknown(tokens, nonces, counts.tolist())

@@ -16,11 +16,12 @@ from wordveil.documents.checkpoints import (
 )
 from wordveil.documents.output import OutputWriter
 from wordveil.documents.reader import FORMATS, DocumentReader, guess_format, open_documents
-from wordveil.documents.running import DocumentSettings, DocumentSummary, Process, Progress, Tally
+from wordveil.documents.running import Answers, DocumentSettings, DocumentSummary, Pipeline, Process, Progress, Tally
 from wordveil.documents.trees import run_documents, tree_files
 
 __all__ = [
     "FORMATS",
+    "Answers",
     "DocumentFormat",
     "DocumentReader",
     "DocumentSettings",
@@ -28,6 +29,7 @@ __all__ = [
     "FormatDetails",
     "Journal",
     "OutputWriter",
+    "Pipeline",
     "Process",
     "Progress",
     "Record",

@@ -8,10 +8,11 @@ provided the function's answer for a record does not depend on its block.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents.base import FormatDetails, Record
@@ -21,11 +22,33 @@ from wordveil.documents.parquet import Parquet, ParquetSink
 from wordveil.documents.reader import DocumentReader, guess_format, open_documents
 from wordveil.errors import DocumentFormatError, ParameterError, ResumeError, WordveilError
 
-__all__ = ["DocumentSettings", "DocumentSummary", "Job", "Process", "Progress", "Tally", "blocks", "run_file"]
+__all__ = [
+    "Answers",
+    "DocumentSettings",
+    "DocumentSummary",
+    "Job",
+    "Pipeline",
+    "Process",
+    "Progress",
+    "Tally",
+    "blocks",
+    "run_file",
+]
 
-Process = Callable[[list[Record]], list[list[ReleasedText | None]]]
+Answers = list[list[ReleasedText | None]]
+"""For each record of a block, one released text per text, None for None."""
+
+Process = Callable[[list[Record]], Answers]
 Progress = Callable[[int, int | None, int], None]
 """Called with raw bytes read, raw bytes in total (None for standard input) and documents done."""
+
+
+@runtime_checkable
+class Pipeline(Protocol):
+    """A process that takes the next blocks while earlier ones are still in work."""
+
+    def run(self, blocks: Iterator[list[Record]]) -> Iterator[Answers]:
+        """Yield the answers of each block, in order; empty blocks occur."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +139,7 @@ class _NoTally:
 class Job:
     """What is the same for all files of a run; see `run_documents` for the meaning of each."""
 
-    process: Process
+    process: Process | Pipeline
     settings: DocumentSettings
     fingerprint: Mapping[str, Any]
     resume: bool = False
@@ -219,8 +242,9 @@ class _FileRun:
 
     def execute(self) -> DocumentSummary:
         try:
-            for block in blocks(self._todo(), self._job.settings):
-                self._block(block)
+            taken = deque[list[Record]]()
+            for answers in self._answers(self._documents_of(taken)):
+                self._block(taken.popleft(), answers)
             self._seal()
         except WordveilError:
             # Wrong input or settings: the same run would fail again, so nothing is kept.
@@ -249,9 +273,22 @@ class _FileRun:
                 raise ResumeError("The input is shorter than in the interrupted run. Start without --resume.")
         return records
 
-    def _block(self, block: list[Record]) -> None:
+    def _documents_of(self, taken: deque[list[Record]]) -> Iterator[list[Record]]:
+        """Yield the documents of each block; the whole block is left in `taken`."""
+        for block in blocks(self._todo(), self._job.settings):
+            taken.append(block)
+            yield [record for record in block if not record.structural]
+
+    def _answers(self, documents: Iterator[list[Record]]) -> Iterator[Answers]:
+        process = self._job.process
+        if isinstance(process, Pipeline):
+            return process.run(documents)
+        return (process(block) if block else [] for block in documents)
+
+    def _block(self, block: list[Record], given: Answers) -> None:
         documents = [record for record in block if not record.structural]
-        answers = iter(self._answers(documents))
+        _check_answers(documents, given)
+        answers = iter(given)
         for record in block:
             self._sink.write(record, [] if record.structural else next(answers))
             if record.closes_section:
@@ -263,16 +300,6 @@ class _FileRun:
             self._save(self._sink.checkpoint())
         if self._job.progress is not None:
             self._job.progress(self._reader.bytes_done, self._reader.bytes_total, self._documents)
-
-    def _answers(self, documents: list[Record]) -> list[list[ReleasedText | None]]:
-        answers = self._job.process(documents) if documents else []
-        if len(answers) != len(documents):
-            raise ValueError(f"process returned {len(answers)} answers for {len(documents)} records")
-        for record, released in zip(documents, answers, strict=True):
-            nulls = [text is None for text in record.texts]
-            if nulls != [text is None for text in released]:
-                raise ValueError("process must return one text for each text of a record, None for None")
-        return answers
 
     def _save(self, position: int, *, complete: bool = False) -> None:
         assert self._journal is not None
@@ -288,6 +315,15 @@ class _FileRun:
         self._sink.seal()
         if self._journal is not None:
             self._save(self._journal.position, complete=True)
+
+
+def _check_answers(documents: list[Record], answers: Answers) -> None:
+    if len(answers) != len(documents):
+        raise ValueError(f"process returned {len(answers)} answers for {len(documents)} records")
+    for record, released in zip(documents, answers, strict=True):
+        nulls = [text is None for text in record.texts]
+        if nulls != [text is None for text in released]:
+            raise ValueError("process must return one text for each text of a record, None for None")
 
 
 def _finish_complete(journal: Journal, destination: str) -> DocumentSummary:

@@ -21,6 +21,7 @@ from wordveil.documents.running import (
     DocumentSettings,
     DocumentSummary,
     Job,
+    Pipeline,
     Process,
     Progress,
     Tally,
@@ -34,7 +35,7 @@ __all__ = ["run_documents", "tree_files"]
 def run_documents(
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
-    process: Process,
+    process: Process | Pipeline,
     *,
     settings: DocumentSettings | None = None,
     fingerprint: Mapping[str, Any] | None = None,
@@ -48,7 +49,7 @@ def run_documents(
         source: A file, a directory, or "-" for standard input.
         destination: A file (a directory for a directory), or "-" for standard output.
         process: Takes a block of records and returns, for each, one released text per text, None for None. The
-            answer for a record must not depend on the other records.
+            answer for a record must not depend on the other records. Or a pipeline of the same.
         settings: How the input is read.
         fingerprint: What the output depends on besides input and settings: parameters, vocabulary checksum,
             version. JSON values, nothing private.

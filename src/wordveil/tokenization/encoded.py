@@ -7,7 +7,7 @@ listed as public; the ids are private.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,10 @@ class EncodedBatch:
             shapes = None if self.shapes is None else self.shapes[some]
             encoded.append(EncodedText(gaps, self.ids[some], shapes, exempt))
         return encoded
+
+    def without_ids(self) -> EncodedBatch:
+        """Return the batch as a writer needs it: without what only the mechanism may see."""
+        return replace(self, ids=self.ids[:0])
 
     def __repr__(self) -> str:
         return f"EncodedBatch(texts={len(self.counts)}, tokens={len(self.ids)})"

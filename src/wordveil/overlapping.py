@@ -1,0 +1,148 @@
+"""Blocks of documents through a sanitizer: one after the other, or with the text work in other processes.
+
+With workers, three blocks are in work at once: the texts of one are read, the words of the one before are drawn, the
+texts of the one before that are written. All draws happen in this process, in order, so that the released bytes are
+those of one process. Nothing here reads or writes files.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from wordveil.arrays import PrivateText, ReleasedText
+from wordveil.documents import Answers, Record
+from wordveil.sanitizer import Sanitizer
+from wordveil.tokenization import EncodedBatch
+from wordveil.workers import TextWorkers
+
+__all__ = ["BlockCounts", "BlockSanitizer", "OverlappedSanitizer"]
+
+BLOCKS_IN_WORK = 3
+
+
+@dataclass
+class BlockCounts:
+    """Tokens and public words of the blocks that were handed out."""
+
+    tokens: int = 0
+    exempt: int = 0
+    tokens_here: int = 0
+
+    def add(self, tokens: int, exempt: int) -> None:
+        """Count one block."""
+        self.tokens += tokens
+        self.tokens_here += tokens
+        self.exempt += exempt
+
+
+@dataclass(frozen=True)
+class BlockSanitizer:
+    """Sanitizes a block of records in this process.
+
+    Args:
+        sanitizer: The pipeline.
+        counts: Where tokens are counted.
+    """
+
+    sanitizer: Sanitizer
+    counts: BlockCounts
+
+    def __call__(self, records: list[Record]) -> Answers:
+        """Return the released texts of each record."""
+        texts, ids = _texts_and_ids(records)
+        batch = self.sanitizer.release_batch(texts, ids=ids)
+        self.counts.add(batch.tokens, batch.exempt)
+        return _by_record(records, iter(batch.texts))
+
+
+@dataclass(frozen=True)
+class _Reading:
+    records: list[Record]
+    nonces: list[int]
+    parts: list[Future[EncodedBatch]]
+
+
+@dataclass(frozen=True)
+class _Writing:
+    records: list[Record]
+    tokens: int
+    exempt: int
+    parts: list[Future[list[ReleasedText]]]
+
+
+@dataclass(frozen=True)
+class OverlappedSanitizer:
+    """Sanitizes blocks with the text work in other processes; a `Pipeline`.
+
+    Args:
+        sanitizer: The pipeline.
+        counts: Where tokens are counted, when a block is handed out.
+        workers: The processes.
+    """
+
+    sanitizer: Sanitizer
+    counts: BlockCounts
+    workers: TextWorkers
+
+    def run(self, blocks: Iterator[list[Record]]) -> Iterator[Answers]:
+        """Yield the answers of each block, in order; two more blocks are taken ahead."""
+        reading, writing = deque[_Reading](), deque[_Writing]()
+        for block in blocks:
+            reading.append(self._read(block))
+            if len(reading) > 1:
+                writing.append(self._draw(reading.popleft()))
+            if len(writing) > 1:
+                yield self._finish(writing.popleft())
+        writing.extend(map(self._draw, reading))
+        yield from map(self._finish, writing)
+
+    def _read(self, records: list[Record]) -> _Reading:
+        texts, ids = _texts_and_ids(records)
+        parts = [self.workers.encode(part) for part in _parts(texts, self.workers.count)]
+        return _Reading(records, self.sanitizer.nonces(texts, ids), parts)
+
+    def _draw(self, block: _Reading) -> _Writing:
+        encoded = [self.workers.answer(part) for part in block.parts]
+        ids = np.concatenate([np.empty(0, np.int32), *(part.ids for part in encoded)])
+        counts = np.concatenate([np.empty(0, np.int64), *(part.counts for part in encoded)])
+        released = self.sanitizer.release_ids(ids, counts, block.nonces)
+        cuts = np.cumsum([len(part.ids) for part in encoded])[:-1]
+        pieces = zip(encoded, np.split(released, cuts) if encoded else [], strict=True)
+        writing = [self.workers.write(part.without_ids(), piece) for part, piece in pieces]
+        return _Writing(block.records, len(ids), sum(int(part.exempt.sum()) for part in encoded), writing)
+
+    def _finish(self, block: _Writing) -> Answers:
+        released = (text for part in block.parts for text in self.workers.answer(part))
+        answers = _by_record(block.records, released)
+        self.counts.add(block.tokens, block.exempt)
+        return answers
+
+
+def _texts_and_ids(records: list[Record]) -> tuple[list[PrivateText], list[str]]:
+    """Every text of a block and its document id."""
+    texts, ids = list[PrivateText](), list[str]()
+    for record in records:
+        for index, text in enumerate(record.texts):
+            if text is not None:
+                texts.append(text)
+                ids.append(record.text_key(index))
+    return texts, ids
+
+
+def _by_record(records: list[Record], released: Iterator[ReleasedText]) -> Answers:
+    return [[None if text is None else next(released) for text in record.texts] for record in records]
+
+
+def _parts(texts: Sequence[PrivateText], count: int) -> list[Sequence[PrivateText]]:
+    """Cut texts into at most so many parts of about equal length."""
+    ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)) + 1)
+    total = int(ends[-1]) if len(ends) else 0
+    cuts = np.searchsorted(ends, [total * part // count for part in range(count)]).tolist()
+    bounds = sorted({*cuts, len(texts)})
+    return [texts[first:stop] for first, stop in pairwise(bounds)]
