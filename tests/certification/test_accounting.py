@@ -285,10 +285,10 @@ def test_adding_a_mechanism_never_lowers_epsilon_and_sharing_a_kind_changes_litt
 def test_another_grid_bounds_the_same_profile_from_above(epsilon, single, step):
     """The profile of randomized response that may fail is known at every point."""
     pair = generic_pair(epsilon, single).in_steps_of(step)
-    truth = math.exp(epsilon) / (1 + math.exp(epsilon))
+    truth, lie = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
     for k, bound in enumerate(pair.deltas):
-        exact = single + (1 - single) * max(0.0, truth - math.exp(min(k * step, 700.0)) * (1 - truth))
-        assert exact - 1e-15 <= bound <= exact * (1 + 1e-9) + 1e-14
+        exact = single + (1 - single) * max(0.0, truth - math.exp(min(k * step, 700.0)) * lie)
+        assert exact - 1e-14 <= bound <= exact * (1 + 1e-9) + 1e-14
     assert pair.largest >= epsilon * (1 - 1e-14)
     assert list(pair.deltas) == sorted(pair.deltas, reverse=True)
 

@@ -26,7 +26,8 @@ def import_(
     name: Annotated[str | None, typer.Option("--name", help="Short name shown to users.")] = None,
     casing: Annotated[str | None, typer.Option("--casing", help="lower or cased; found out from the words.")] = None,
     candidates: Annotated[
-        str, typer.Option("--candidates", help="Which entries may be output: words or all.")
+        str,
+        typer.Option("--candidates", help="Which entries may be output: words, all, or only-words to drop all others."),
     ] = "words",
     limit: Annotated[int | None, typer.Option("--limit", help="Take so many rows from the start.")] = None,
     calibrate: Annotated[bool, typer.Option(help="Record default epsilons (takes a few seconds).")] = True,

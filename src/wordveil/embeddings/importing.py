@@ -16,6 +16,7 @@ import numpy as np
 from wordveil.errors import ChecksumError, ParameterError
 
 from .building import build_table, detect_casing
+from .candidates import is_plain_word
 from .checksums import candidates_checksum, combine_digests, matrix_digest, words_digest
 from .header import CANDIDATE_RULES, CASINGS, VocabularyHeader
 from .readers.base import Block, Progress, distinct_words, table_name
@@ -25,6 +26,8 @@ from .table import Embeddings, open_embeddings
 from .wordlist import WordList
 
 __all__ = ["import_embeddings"]
+
+ONLY_WORDS = "only-words"
 
 
 def import_embeddings(
@@ -46,9 +49,10 @@ def import_embeddings(
         format: Format name, None to find out from name and content.
         name: Short name for the header, None for the file name.
         casing: "lower" or "cased", None to find out from the words.
-        candidate_rule: Which entries may be output: "words" or "all".
+        candidate_rule: Which entries may be output: "words" or "all"; or "only-words", to leave all others out. They
+            are unknown words then, and a certified rate gains by it (see `Embeddings.only_candidates`).
         limit: Largest number of rows to take from the start, None for all.
-        progress: Called with the rows read so far and the share of the file read.
+        progress: Called with the rows kept so far and the share of the file read.
 
     Raises:
         EmbeddingFormatError: If the source is malformed; the destination is not created then.
@@ -56,13 +60,17 @@ def import_embeddings(
         ChecksumError: If the bytes on disk differ from the bytes read from the source.
     """
     # Told before a long read, not after it.
-    if candidate_rule not in CANDIDATE_RULES:
-        raise ParameterError("candidate_rule", candidate_rule, f"must be one of {', '.join(CANDIDATE_RULES)}.")
+    rules = (*CANDIDATE_RULES, ONLY_WORDS)
+    if candidate_rule not in rules:
+        raise ParameterError("candidate_rule", candidate_rule, f"must be one of {', '.join(rules)}.")
     if casing not in (None, *CASINGS):
         raise ParameterError("casing", casing, f"must be one of {', '.join(CASINGS)}, or None to find out.")
     path = Path(source)
     form = format_of(path, format)
     blocks = read_blocks(path, form, limit)
+    only = candidate_rule == ONLY_WORDS
+    if only:
+        blocks = map(_plain_words, blocks)
     with VocabularyWriter(Path(destination)) as writer:
         words, positions = _write_rows(writer, blocks, progress)
         index = distinct_words(path, form, words, positions)
@@ -71,18 +79,32 @@ def import_embeddings(
             raise ChecksumError(f"{destination}: the matrix on disk differs from the one read. Check the disk.")
         header = VocabularyHeader(
             name=name if name is not None else table_name(path),
-            source=f"{path.name} ({form.name})",
+            source=f"{path.name} ({form.name})" + (", words that may be output" if only else ""),
             rows=len(words),
             dimensions=vectors.shape[1],
             checksum=combine_digests(len(words), vectors.shape[1], words_digest(words), digest),
             casing=casing if casing is not None else detect_casing(words),
-            candidate_rule=candidate_rule,
+            candidate_rule="words" if only else candidate_rule,
         )
         table = build_table(header, words, vectors, index)
         header = replace(header, candidates_checksum=candidates_checksum(table.candidates))
         writer.finish_rest(replace(table, header=header))
         writer.commit()
     return open_embeddings(Path(destination))
+
+
+def _plain_words(block: Block) -> Block:
+    """Return a block without the entries that may not be output."""
+    kept = np.array([_is_plain(word) for word in block.words], dtype=np.bool_)
+    words = [word for word, keep in zip(block.words, kept, strict=True) if keep]
+    return replace(block, words=words, vectors=block.vectors[kept], positions=block.positions[kept])
+
+
+def _is_plain(word: bytes) -> bool:
+    try:
+        return is_plain_word(word.decode("utf-8"))
+    except UnicodeDecodeError:
+        return True  # kept, so that the check of all words names its place
 
 
 def _write_rows(

@@ -190,6 +190,28 @@ class Embeddings:
         table = replace(self._table, header=header, candidates=candidates)
         return Embeddings(table, directory=self._directory, narrowed=True)
 
+    def only_candidates(self) -> Embeddings:
+        """Return, in memory, the vocabulary of the words that may be output and of no others.
+
+        What could only be input (numbers, punctuation, words barred by `without_outputs`) becomes an unknown word: it
+        is replaced by a uniform public word first, like any other. Inputs and outputs are then the same words, which
+        is what a certified rate needs: an entry far from every output costs it most of its gain.
+
+        Default epsilons are not taken over: they belong to the vocabulary they were found on.
+        """
+        words, ids = self.words, self.candidates
+        header = self.header
+        other = Embeddings.from_arrays(
+            [words[i] for i in ids.tolist()],
+            self.vectors[ids],
+            name=header.name,
+            source=f"{header.source}, words that may be output",
+            licence=header.licence,
+            casing=header.casing,
+            candidate_rule="all",
+        )
+        return other.with_header(normalisation=header.normalisation, tokenizer=header.tokenizer)
+
     def with_header(self, **changes: Any) -> Embeddings:
         """Return the same vocabulary with other descriptive facts, for instance `default_epsilon`.
 

@@ -1,0 +1,68 @@
+"""Vocabularies of the words that may be output and of no others: from memory and from a file, and what it is for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wordveil as wv
+from wordveil.errors import EmbeddingFormatError, ParameterError
+
+WORDS = ["the", "2019", "good", "!", "bad", "http://x.org", "it's", "-"]
+
+
+def rows():
+    return np.random.Generator(np.random.PCG64(2)).normal(size=(len(WORDS), 3)).astype(np.float32)
+
+
+def test_only_words_that_may_be_output_are_left():
+    whole = wv.Embeddings.from_arrays(WORDS, rows(), name="n", licence="L", casing="cased")
+    whole = whole.with_header(tokenizer="words", normalisation="none", default_epsilon={"tem": 3.0})
+    only = whole.without_outputs(["bad"]).only_candidates()
+    assert list(only.words) == ["the", "good", "it's"]
+    assert only.candidates.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(only.vectors, whole.vectors[[0, 2, 6]])
+    header = only.header
+    assert (header.name, header.licence, header.casing, header.tokenizer) == ("n", "L", "cased", "words")
+    assert (header.normalisation, header.default_epsilon) == ("none", {})
+    assert header.checksum != whole.header.checksum
+    assert list(only.only_candidates().words) == list(only.words)
+
+
+def test_the_import_leaves_the_same_words(tmp_path):
+    source = tmp_path / "v.txt"
+    source.write_text("".join(f"{w} {' '.join(map(repr, r.tolist()))}\n" for w, r in zip(WORDS, rows(), strict=True)))
+    made = wv.import_embeddings(source, tmp_path / "only", candidate_rule="only-words")
+    expected = wv.Embeddings.from_arrays(WORDS, rows()).only_candidates()
+    assert list(made.words) == list(expected.words)
+    np.testing.assert_array_equal(made.vectors, expected.vectors)
+    assert len(made.candidates) == len(made) == 4
+    assert "words that may be output" in made.header.source
+    made.verify()
+    with pytest.raises(ParameterError, match="must be one of words, all, only-words"):
+        wv.import_embeddings(source, tmp_path / "other", candidate_rule="none")
+
+
+def test_broken_words_are_still_reported(tmp_path):
+    source = tmp_path / "v.txt"
+    source.write_bytes(b"the 1.0 2.0\n\xff\xfe 1.0 2.0\nbad 3.0 1.0\n")
+    with pytest.raises(EmbeddingFormatError):
+        wv.import_embeddings(source, tmp_path / "only", candidate_rule="only-words")
+    source.write_text("1 1.0 2.0\n2 3.0 1.0\n")
+    with pytest.raises((EmbeddingFormatError, ParameterError)):
+        wv.import_embeddings(source, tmp_path / "only", candidate_rule="only-words")
+    assert not (tmp_path / "only").exists()
+
+
+def test_what_could_only_be_input_is_an_unknown_word_and_a_certified_rate_gains():
+    generator = np.random.Generator(np.random.PCG64(4))
+    near, far = generator.normal(size=(60, 4)), generator.normal(size=(20, 4)) + 9
+    words = [chr(97 + i // 26) + chr(97 + i % 26) for i in range(60)] + [str(i) for i in range(20)]
+    whole = wv.Embeddings.from_arrays(words, np.concatenate([near, far]))
+    only = whole.only_candidates()
+    mechanism = wv.SanText(epsilon=2.0, calibration="certified")
+    rates = [wv.certify(mechanism, table).numbers["rate"] for table in (whole, only)]
+    assert rates[0] < 1.1 < 1.3 < rates[1]
+    release = wv.Sanitizer(only, wv.SanText(epsilon=2.0))("aa 7 bb")
+    assert release.tokens == 3
+    assert "7" not in release.text.split()
