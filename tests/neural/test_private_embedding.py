@@ -135,6 +135,16 @@ def test_a_decoder_gives_vectors_of_words_that_may_be_output():
         PrivateEmbedding(TABLE, GAUSSIAN).released_ids(np.zeros(1, dtype=np.int32))
 
 
+def test_given_rows_are_released_as_those_of_the_table():
+    for noise in ("secure", "device"):
+        layer = PrivateEmbedding(TABLE, ClippedGaussian(epsilon=1e6), noise=noise)
+        rows = np.asarray(TABLE.vectors, dtype=np.float64)
+        got = layer.vectors(rows)
+        assert np.abs(got - clip_to_ball(rows, 1.0)).max() < 0.02
+        assert np.array_equal(np.rint(got / layer.step), got / layer.step)
+        assert not np.array_equal(layer.vectors(rows), got)
+
+
 def test_the_gradient_passes_straight_to_a_public_table():
     layer = PrivateEmbedding(TABLE, GAUSSIAN, trainable=True)
     layer(torch.tensor([[1, 1, PADDING, 4]])).sum().backward()
@@ -269,6 +279,14 @@ class HalfTheNoise(ForwardPass):
         return clean + (super().release(ids) - clean) / 2
 
 
+class MissingClipping(ForwardPass):
+    """The other bug of that code: noise made for the clipped vectors, added to those that were never clipped."""
+
+    def release(self, ids):
+        rows = np.asarray(self.layer.vocabulary.vectors[ids[:, 0].numpy()], dtype=np.float64)
+        return rows + (super().release(ids) - clip_to_ball(rows, 1.0))
+
+
 OPTIONS = AuditOptions(samples=20_000, pairs=2, curve_points=0, seed=3)
 
 
@@ -289,9 +307,19 @@ def test_the_audit_refutes_one_noise_vector_for_a_batch():
     assert any(f.refuted and f.check == "noise shared within a batch" for f in report.findings)
 
 
-def test_the_audit_refutes_half_the_noise():
-    broken = HalfTheNoise(PrivateEmbedding(auditable_table(), AUDITED))
-    assert audit_mechanism(broken, options=OPTIONS, **audited()).refuted
+@pytest.mark.parametrize("twin", [HalfTheNoise, MissingClipping])
+def test_the_audit_refutes_broken_twins(twin):
+    assert audit_mechanism(twin(PrivateEmbedding(auditable_table(), AUDITED)), options=OPTIONS, **audited()).refuted
+
+
+@pytest.mark.parametrize("mechanism", CLIPPED, ids=lambda m: m.name)
+@pytest.mark.parametrize("noise", ["secure", "device"])
+def test_the_layer_itself_can_be_audited(mechanism, noise):
+    layer = PrivateEmbedding(auditable_table(), mechanism, noise=noise)
+    few = AuditOptions(samples=4000, pairs=2, curve_points=0, seed=4)
+    report = audit_mechanism(layer, options=few, **audited())
+    assert not report.refuted
+    assert report.pairs[0].epsilon == mechanism.epsilon
 
 
 def audited():

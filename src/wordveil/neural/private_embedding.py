@@ -176,6 +176,9 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
 
     def vectors(self, rows: Float64Array) -> Float64Array:
         """Return released vectors for rows given as they are, shape (n, m): what `forward` does after the look-up."""
+        if self.noise == "device":
+            given = torch.from_numpy(np.asarray(rows, dtype=np.float64)).to(self.table.device)
+            return np.asarray(self._drawn_on_device(given).cpu().numpy())
         return self._on_grid(self._randomized(rows, self._pass_draw(len(rows))))
 
     def released_ids(self, ids: IdArray) -> IdArray:
@@ -229,8 +232,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         if self._randomizer is None:
             return rows
         if self.noise == "device":
-            noisy = randomize_on_device(self._randomizer, rows.detach())
-            released = (torch.round(noisy / self.step) * self.step).float()
+            released = self._drawn_on_device(rows.detach()).float()
         else:
             given = rows.detach().cpu().numpy().astype(np.float64)
             released = torch.from_numpy(self._on_grid(self._randomized(given, draw)).astype(np.float32))
@@ -239,6 +241,10 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
             return released
         # Clipping and noise are constants to the gradient: it passes straight to the public table.
         return rows + (released - rows).detach()
+
+    def _drawn_on_device(self, rows: Any) -> Any:
+        assert self._randomizer is not None
+        return torch.round(randomize_on_device(self._randomizer, rows) / self.step) * self.step
 
     def _randomized(self, rows: Float64Array, draw: Draw) -> Float64Array:
         if self._randomizer is None:
