@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 
@@ -283,6 +284,23 @@ def test_building_makes_what_the_loader_looks_for_and_sweeps_out_the_old(tmp_pat
     assert sorted(tmp_path.iterdir()) == sorted(made)
     if made:
         assert tmp_path / building.library_name("processor") in made
+
+
+@pytest.mark.skipif(building.find_compiler() is None, reason="no C compiler here")
+def test_a_library_in_use_is_never_written_to(tmp_path):
+    """A process that has loaded a library keeps its file; a build moves a new one into its place, or leaves it."""
+    target = tmp_path / "library.so"
+    compiler, sources = building.find_compiler(), (building.PROCESSOR,)
+    assert building._compile(compiler, target, sources, ()) == target
+    with target.open("rb") as loaded:
+        before = loaded.read()
+        assert building._compile(compiler, target, sources, ("-no-such-flag",)) is None
+        assert os.fstat(loaded.fileno()).st_ino == target.stat().st_ino
+        assert building._compile(compiler, target, sources, ()) == target
+        assert os.fstat(loaded.fileno()).st_ino != target.stat().st_ino
+        loaded.seek(0)
+        assert loaded.read() == before
+    assert list(tmp_path.iterdir()) == [target]
 
 
 def test_the_builder_needs_only_the_standard_library():

@@ -14,7 +14,7 @@ from wordveil.kernels import engines, library_product, survivors
 from wordveil.kernels.compiled import engine_name
 from wordveil.kernels.engines import decoding_engine
 from wordveil.kernels.library_product import LibraryProduct, library_installed
-from wordveil.kernels.nearest import NearestWords, _spans
+from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.screening import NumberType
 from wordveil.kernels.tile_screen import NumpyProduct, TileScreen
 
@@ -280,13 +280,3 @@ def test_the_library_stands_behind_amx_alone_or_before_all(monkeypatch, installe
     assert ("numkong" in found) is installed
     if installed:
         assert found.index("numkong") == (len([name for name in compiled if name != "amx"]) if fast else 0)
-
-
-def test_one_query_of_many_chunks_is_cut_evenly():
-    for n in (0, 1, 127, 128, 300, 512, 513, 5000):
-        for threads in (1, 2, 3, 16):
-            spans = _spans(n, 512, threads)
-            sizes = [span.stop - span.start for span in spans]
-            assert sum(sizes) == n
-            assert all(0 < size <= 512 for size in sizes)
-            assert len(sizes) >= min(threads, n // 128)

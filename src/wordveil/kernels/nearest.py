@@ -18,7 +18,7 @@ from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.engines import LIBRARY, NUMPY, decoding_engine
 from wordveil.kernels.library_product import LibraryProduct
 from wordveil.kernels.rescoring import Pairs, nearest_pairs, squared_distances
-from wordveil.kernels.threads import map_chunks, resolve_threads
+from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.tile_screen import NumpyProduct, TileScreen
 
 __all__ = ["NearestWords"]
@@ -90,7 +90,8 @@ class NearestWords:
             raise ParameterError("queries", "<hidden>", "must be finite.")
         ids = np.empty((len(rows), k), dtype=np.int32)
         squared = np.empty((len(rows), k))
-        spans = _spans(len(rows), self._screen.rows, resolve_threads(threads))
+        size = even_size(len(rows), self._screen.rows, FEWEST, threads)
+        spans = [slice(low, min(low + size, len(rows))) for low in range(0, len(rows), size)]
         for span, (some_ids, some_squared) in zip(
             spans, map_chunks(lambda s: self._chunk(rows[s], k), spans, threads), strict=True
         ):
@@ -129,12 +130,3 @@ def _screen(engine: str, vectors: Float32Array, outputs: IdArray) -> TileScreen 
     if engine in (NUMPY, LIBRARY):
         return TileScreen(NumpyProduct if engine == NUMPY else LibraryProduct, vectors, outputs)
     return CompiledScreen(engine=engine, vectors=vectors, outputs=outputs)
-
-
-def _spans(n: int, most: int, threads: int) -> list[slice]:
-    """Cut n rows into equal chunks of at most `most`, as many as keep all threads busy where there is work enough."""
-    chunks = -(-n // most)
-    if chunks % threads:
-        chunks = min(-(-chunks // threads) * threads, max(chunks, n // FEWEST))
-    size = -(-n // chunks) if chunks else 1
-    return [slice(low, min(low + size, n)) for low in range(0, n, size)]

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
 from wordveil.kernels.compiled.library import NUMPY, engine_name
 from wordveil.kernels.compiled.selection_rows import MOST_COLUMNS, MOST_K, CompiledRows
+from wordveil.kernels.integer_draws import WordArray, multiply_high, pick_columns
 from wordveil.kernels.row_cache import RowCache
-from wordveil.kernels.threads import map_chunks
+from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.metrics import Metric
 
 __all__ = ["SelectionRows", "WordArray", "multiply_high"]
@@ -33,24 +34,11 @@ __all__ = ["SelectionRows", "WordArray", "multiply_high"]
 ROWS = 128  # rows of a mass tile; fixed, so that a row's bits never depend on its batch
 COLUMNS = 512  # most columns of a tile: 128 x 512 float64 stays in the L2 cache
 REGISTER = 16
-SPAN = 512  # inputs whose draws are made together, so that their rows of one block fill whole tiles
+SPAN = 512  # most inputs whose draws are made together, so that their rows of one block fill whole tiles
+FEWEST = 32  # inputs that are worth a thread of their own
 DRAW_ROWS = 32  # rows of a tile when only a few rows of one block are needed
 UNIT = 2.0**-53
 UNIT32 = 2.0**-24
-
-WordArray = NDArray[np.uint64]
-"""Random 64-bit words."""
-
-
-def multiply_high(a: WordArray, b: WordArray | np.uint64) -> WordArray:
-    """Return floor(a * b / 2**64) elementwise for 64-bit words: a uniform word times a count, without bias."""
-    low = np.uint64(0xFFFFFFFF)
-    half = np.uint64(32)
-    a0, a1, b0, b1 = a & low, a >> half, b & low, b >> half
-    middle = a1 * b0 + ((a0 * b0) >> half)
-    other = a0 * b1 + (middle & low)
-    high: WordArray = a1 * b1 + (middle >> half) + (other >> half)
-    return high
 
 
 class _Chunk(NamedTuple):
@@ -267,7 +255,8 @@ class SelectionRows:
         if len(ids) == 0:
             return answer
         canonical = self.canonical[ids]
-        for chunk in map_chunks(lambda span: self._draw_chunk(span, canonical, words), self._spans(canonical), threads):
+        spans = self._spans(canonical, threads)
+        for chunk in map_chunks(lambda span: self._draw_chunk(span, canonical, words), spans, threads):
             answer[chunk.tokens] = self.outputs[chunk.positions]
             if self._cache is not None and chunk.new_masses is not None:
                 self._cache.keep(chunk.inputs, chunk.new_masses)
@@ -275,7 +264,7 @@ class SelectionRows:
                 progress(len(chunk.tokens))
         return answer
 
-    def _spans(self, canonical: IdArray) -> list[NDArray[np.int64]]:
+    def _spans(self, canonical: IdArray, threads: int | None) -> list[NDArray[np.int64]]:
         """Cut the tokens, sorted by input, into spans of at most 512 inputs: all of them kept, or none."""
         key = canonical.astype(np.int64)
         if self._cache is not None:
@@ -284,7 +273,8 @@ class SelectionRows:
         ordered = key[order]
         starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
         kept = int(np.searchsorted(ordered[starts], len(self.canonical)))
-        edges = [*starts[:kept:SPAN], *starts[kept::SPAN], len(order)]
+        size = even_size(len(starts) - kept, SPAN, FEWEST, threads)
+        edges = [*starts[:kept:SPAN], *starts[kept::size], len(order)]
         return [order[low:high] for low, high in itertools.pairwise(edges)]
 
     def _draw_chunk(self, tokens: NDArray[np.int64], canonical: IdArray, words: WordArray) -> _Chunk:
@@ -331,7 +321,7 @@ class SelectionRows:
                 tile = self._weight_tile(padded, block, (place[hit], twin_columns[low:high][hit]), tiles)
                 tokens = order[first[start] : first[stop - 1] + counts[stop - 1]]
                 row = np.repeat(np.arange(len(rows)), counts[start:stop])
-                columns = _columns(tile[: len(rows)], self._inner_unit(block), row, words[tokens])
+                columns = pick_columns(tile[: len(rows)], self._inner_unit(block), row, words[tokens])
                 positions[tokens] = self._edges[block] + columns
         return positions
 
@@ -381,24 +371,3 @@ class SelectionRows:
                 largest = max(largest, float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max())))
             self._all_norms = largest
         return self._all_norms
-
-
-def _columns(tile: NDArray[Any], unit: float, row: NDArray[np.int64], words: WordArray) -> NDArray[np.int64]:
-    """Return the column that each random word falls into, by the integer weights of its row of the tile.
-
-    One search over all rows in floating point comes within a column or so; exact integer comparisons settle it.
-    """
-    bounds = np.cumsum(np.rint(tile * np.float64(unit)).astype(np.uint64), axis=1)
-    totals = bounds[:, -1]
-    targets = multiply_high(words, totals[row])
-    height, width = bounds.shape
-    shares = bounds / totals[:, None].astype(np.float64) + np.arange(height)[:, None]
-    guess = np.searchsorted(shares.ravel(), targets / totals[row].astype(np.float64) + row, side="right")
-    column: NDArray[np.int64] = np.clip(guess - row * width, 0, width - 1)
-    while True:
-        right = bounds[row, column] <= targets
-        left = (column > 0) & (bounds[row, np.maximum(column - 1, 0)] > targets)
-        if not (right.any() or left.any()):
-            return column
-        column += right
-        column -= left

@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 
 from wordveil.errors import ParameterError
 
-__all__ = ["map_chunks", "resolve_threads"]
+__all__ = ["even_size", "map_chunks", "resolve_threads"]
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -38,6 +38,21 @@ def resolve_threads(threads: int | None) -> int:
     if threads < 1:
         raise ParameterError("threads", threads, "must be at least 1, or None for one per processor.")
     return threads
+
+
+def even_size(n: int, most: int, fewest: int, threads: int | None) -> int:
+    """Return the size of equal chunks of n items that keeps all threads busy to the end.
+
+    Args:
+        n: Items, at least 0.
+        most: Largest chunk.
+        fewest: Items below which a chunk is not worth a thread of its own.
+        threads: Threads that will work, None for one per processor.
+    """
+    count, chunks = resolve_threads(threads), max(1, -(-n // most))
+    if chunks % count:
+        chunks = max(chunks, min(-(-chunks // count) * count, n // fewest))
+    return max(1, -(-n // chunks))
 
 
 def map_chunks(work: Callable[[_Item], _Result], items: Iterable[_Item], threads: int | None) -> Iterator[_Result]:
