@@ -28,6 +28,7 @@ from wordveil.documents import (
     save_run_key,
 )
 from wordveil.documents.checkpoints import is_regular_or_tree
+from wordveil.documents.output import check_not_busy, partial_path
 from wordveil.errors import ParameterError
 from wordveil.guarantees import Guarantee
 from wordveil.overlapping import BLOCKS_IN_WORK, BlockCounts, BlockSanitizer, OverlappedSanitizer
@@ -175,7 +176,10 @@ def _process(
     if workers == 1 or settings.line_buffered:  # a line that is waited for cannot wait for others
         yield BlockSanitizer(sanitizer, counts), settings
         return
-    smaller = replace(settings, block_characters=max(1, settings.block_characters // BLOCKS_IN_WORK))
+    # As much in work as without workers, but no block below a section: the pieces left over would be small.
+    whole = settings.block_characters
+    share = max(1, whole // BLOCKS_IN_WORK, min(whole, settings.details.section_bytes))
+    smaller = replace(settings, block_characters=share)
     with TextWorkers(sanitizer.embeddings, *sanitizer.text_side, workers) as processes:
         yield OverlappedSanitizer(sanitizer, counts, processes), smaller
 
@@ -183,10 +187,16 @@ def _process(
 def keep_run_key(
     source: str | os.PathLike[str], destination: Path, randomness: RandomSource, *, resume: bool
 ) -> Path | None:
-    """Save the run key where the run can be resumed, and return where; None where no key must lie about."""
+    """Save the run key where the run can be resumed, and return where; None where no key must lie about.
+
+    Raises:
+        ParameterError: If another run is writing to the destination.
+    """
     resumable = os.fspath(source) != "-" and Path(source).exists() and is_regular_or_tree(os.fspath(destination))
     if not resumable or not destination.resolve().parent.is_dir():
         return None
+    # Before anything is touched: the key there may be the key of a run that is alive.
+    check_not_busy(partial_path(destination.resolve()))
     path = run_key_path(destination)
     if not (resume and is_resumable(destination)):
         save_run_key(path, randomness.export_key())

@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -95,6 +96,16 @@ class Claim:
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
+
+
+def check_not_busy(partial: Path) -> None:
+    """Refuse if a living run holds a temporary file or directory; nothing happens where there is none.
+
+    Raises:
+        ParameterError: If another run is writing it.
+    """
+    with suppress(FileNotFoundError):
+        Claim(partial).release()
 
 
 def discard_partial(partial: Path) -> None:
