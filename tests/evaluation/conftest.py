@@ -81,7 +81,17 @@ def world_data(world, tmp_path_factory) -> Path:
     _write(folder / "privacy/mts-dialog.test.jsonl.gz", "".join(json.dumps(row) + "\n" for row in notes))
     authors = [{"text": text_of(i % 2, 8, generator), "profile": {"sex": "fm"[i % 2]}} for i in range(24)]
     _write(folder / "privacy/llmprivacy-synthetic.jsonl.gz", "".join(json.dumps(row) + "\n" for row in authors))
+    for name in ("20news.train", "20news.test"):
+        posts = [{"label": i % TOPICS, "text": post_of(i % 6, text_of(i % TOPICS, 14, generator))} for i in range(60)]
+        _write(folder / f"documents/{name}.jsonl.gz", "".join(json.dumps(row) + "\n" for row in posts))
     return folder
+
+
+def post_of(author: int, body: str) -> str:
+    """A newsgroup post with tabs for line breaks, as in the shared data set; each author has two words of his own."""
+    habit = f"{spelled(author)} {spelled(author + 6)}"
+    head = f"From: {LETTERS[author] * 3}@example.org (Name Surname)\tSubject: waa\t\t"
+    return f"{head}In article <x@y> z writes:\t> quoted\t{habit} {body} {habit}\t--\tsignature\t"
 
 
 @pytest.fixture

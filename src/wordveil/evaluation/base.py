@@ -99,6 +99,11 @@ class Task(ABC):
             ParameterError: If the vocabulary covers too little of it.
         """
 
+    @property
+    def lacking(self) -> str:
+        """What the task needs and this machine has not got, for a reader; "" where it can run."""
+        return ""
+
     def applies(self, subject: Subject) -> bool:
         """Whether the task says anything about this subject; one that does not is left out of its row."""
         return True

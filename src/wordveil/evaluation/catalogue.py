@@ -8,15 +8,19 @@ from typing import Any
 
 from wordveil.errors import ParameterError
 from wordveil.evaluation.attributes import AttributeInference
+from wordveil.evaluation.authorship import AuthorshipLinkage
 from wordveil.evaluation.base import Task
 from wordveil.evaluation.bayes import BayesOnVectors, BayesOnWords
 from wordveil.evaluation.classification import CentroidClassification, LexiconClassification, TextClassification
 from wordveil.evaluation.context import ContextInversion
 from wordveil.evaluation.data import file_digest
 from wordveil.evaluation.deniability import OverlapSkewness, PlausibleDeniability
+from wordveil.evaluation.masked import MaskedInversion
 from wordveil.evaluation.membership import MembershipInference
+from wordveil.evaluation.overlap import ContextualOverlap, TextOverlap
 from wordveil.evaluation.priors import ZIPF
-from wordveil.evaluation.sentence_tasks import Retrieval, SentenceSimilarity, TextOverlap
+from wordveil.evaluation.retrieval import Retrieval, TopicRetrieval
+from wordveil.evaluation.sentence_tasks import SentenceSimilarity
 from wordveil.evaluation.survival import PersonalDataSurvival, RareWordSurvival
 from wordveil.evaluation.word_tasks import DistanceDistortion, OddManOut, WordSimilarity
 
@@ -30,16 +34,20 @@ TASKS: dict[str, type[Task]] = {
         DistanceDistortion,
         SentenceSimilarity,
         Retrieval,
+        TopicRetrieval,
         TextOverlap,
+        ContextualOverlap,
         LexiconClassification,
         CentroidClassification,
         TextClassification,
         BayesOnWords,
         BayesOnVectors,
         ContextInversion,
+        MaskedInversion,
         PersonalDataSurvival,
         RareWordSurvival,
         AttributeInference,
+        AuthorshipLinkage,
         MembershipInference,
         PlausibleDeniability,
         OverlapSkewness,
@@ -50,7 +58,9 @@ TASKS: dict[str, type[Task]] = {
 _REDUCED: dict[str, dict[str, Any]] = {
     "sts": {"limit": 700},
     "overlap": {"limit": 300},
+    "bert-score": {"limit": 150},
     "retrieval": {"documents": 1000, "queries": 200},
+    "topic-retrieval": {"documents": 1000, "queries": 250, "words": 60},
     "centroid-classification": {"limit": 3000},
     "text-classification": {"limit": 2000},
     "deniability": {"words": 300, "draws": 50},
@@ -58,8 +68,10 @@ _REDUCED: dict[str, dict[str, Any]] = {
     "bayes": {"training": 25_000, "trials": 5000},
     "bayes-vectors": {"trials": 500},
     "context-inversion": {"limit": 60, "public_limit": 1000},
+    "masked-inversion": {"limit": 100, "public_limit": 600, "epochs": 2},
     "rare-word-survival": {"limit": 100},
     "attribute-inference": {"folds": 3},
+    "authorship": {"authors": 150},
     "membership": {"limit": 1500, "epochs": 10},
 }
 
@@ -67,7 +79,9 @@ _MINIATURE: dict[str, dict[str, Any]] = {
     "distortion": {"words": 10},
     "sts": {"limit": 20},
     "overlap": {"limit": 10},
+    "bert-score": {"limit": 4},
     "retrieval": {"documents": 30, "queries": 10},
+    "topic-retrieval": {"documents": 30, "queries": 10},
     "lexicon": {"cap": 20},
     "centroid-classification": {"limit": 40, "test_limit": 20},
     "text-classification": {"limit": 40, "test_limit": 20},
@@ -76,9 +90,11 @@ _MINIATURE: dict[str, dict[str, Any]] = {
     "bayes": {"training": 500, "trials": 200},
     "bayes-vectors": {"trials": 50},
     "context-inversion": {"limit": 5, "public_limit": 20, "candidates": 5},
+    "masked-inversion": {"limit": 5, "public_limit": 20, "epochs": 1, "candidates": 10},
     "pii-survival": {"limit": 20},
     "rare-word-survival": {"limit": 5, "common": 10},
     "attribute-inference": {"folds": 2},
+    "authorship": {"authors": 5, "words": 12},
     "membership": {"limit": 40, "epochs": 2, "width": 4},
 }
 

@@ -14,15 +14,16 @@ from typing import Any
 from wordveil import __version__
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
+from wordveil.evaluation.audits import AuditSettings
 from wordveil.evaluation.base import Summary, Task, summarise
 from wordveil.evaluation.catalogue import data_digests
 from wordveil.evaluation.promises import PromiseSettings, Target
 from wordveil.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
 
-__all__ = ["Cell", "CellCache", "cell_key", "compute_cell", "promise_key"]
+__all__ = ["Cell", "CellCache", "audit_key", "cell_key", "compute_cell", "promise_key"]
 
-CACHE_FORMAT = 1  # raised whenever a task's meaning changes under the same settings
+CACHE_FORMAT = 2  # raised whenever a task's meaning changes under the same settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +37,7 @@ class Cell:
         applies: Whether the task says anything about this row.
         scores: Score name -> summary over runs; empty where the task does not apply.
         seconds: Time it took.
+        note: Why there are no scores, where the machine lacks something; "" otherwise.
     """
 
     row: str
@@ -44,6 +46,7 @@ class Cell:
     applies: bool
     scores: Mapping[str, Summary] = field(default_factory=dict)
     seconds: float
+    note: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary."""
@@ -65,7 +68,7 @@ def cell_key(
         "version": __version__,
         "row": None if target is None else asdict(target),
         "promises": asdict(promises),
-        "task": [task.name, repr(task)],
+        "task": [task.name, repr(task), task.lacking],
         "data": data_digests(task),
         "vocabulary": [embeddings.header.checksum, embeddings.candidates_checksum],
         "repeats": repeats,
@@ -89,6 +92,12 @@ def promise_key(target: Target, embeddings: Embeddings, promises: PromiseSetting
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
+def audit_key(promise: str, audit: AuditSettings, seed: int) -> str:
+    """Return the SHA-256 of what a row's audit depends on: its promise, the samples, the seed."""
+    facts = ["audit", promise, asdict(audit), seed]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
 def compute_cell(label: str, key: str, task: Task, prepared: Any, subject: Subject, repeats: int) -> Cell:
     """Run a task on a subject with fresh seeded noise for every run.
 
@@ -102,7 +111,7 @@ def compute_cell(label: str, key: str, task: Task, prepared: Any, subject: Subje
         raise ParameterError("repeats", repeats, "must be at least 2: one run shows no spread.")
     started = time.perf_counter()
     if not task.applies(subject):
-        return Cell(row=label, task=task.name, key=key, applies=False, seconds=0.0)
+        return Cell(row=label, task=task.name, key=key, applies=False, seconds=0.0, note=task.lacking)
     certain = subject.is_baseline or (task.exact and subject.selection is not None)
     values: dict[str, list[float]] = {score.name: [] for score in task.scores}
     for i in range(1 if certain else repeats):
@@ -153,6 +162,20 @@ class CellCache:
     def put_promise(self, key: str, guarantee: dict[str, Any], note: str) -> None:
         """Write a row's guarantee and note, all or nothing."""
         self._write(key, {"guarantee": guarantee, "note": note})
+
+    def get_audit(self, key: str) -> dict[str, Any] | None:
+        """Return what the audit of a row showed, or None."""
+        if self.folder is None:
+            return None
+        try:
+            found: dict[str, Any] = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))["audit"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return found
+
+    def put_audit(self, key: str, found: dict[str, Any]) -> None:
+        """Write what the audit of a row showed, all or nothing."""
+        self._write(key, {"audit": found})
 
     def _write(self, key: str, facts: Mapping[str, Any]) -> None:
         if self.folder is None:

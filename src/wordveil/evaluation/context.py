@@ -20,6 +20,7 @@ from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Score, Task, TaskKind
 from wordveil.evaluation.corpora import Corpus, encode, place_unknown
 from wordveil.evaluation.data import read_labelled
+from wordveil.evaluation.evidence import channel_evidence
 from wordveil.evaluation.priors import draw_words
 from wordveil.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
@@ -127,29 +128,13 @@ class _Emissions:
             self._kept = float(np.clip((released == words).mean(), 1e-6, 1 - 1e-6))
 
     def learn(self, released: IdArray) -> None:
-        """Compute the candidates of released words from the exact channel, in blocks of inputs."""
+        """Compute the candidates of released words where the channel is known exactly."""
         selection = self._subject.selection
         if selection is None:
             return
-        v = len(self._model.unigram)
-        place = np.full(v, -1)
-        place[selection.rows.outputs] = np.arange(len(selection.rows.outputs))
-        columns = place[released]
-        kept_ids = np.zeros((0, len(released)), dtype=np.int32)
-        kept_logs = np.zeros((0, len(released)))
-        for start in range(0, v, 512):
-            ids = np.arange(start, min(start + 512, v), dtype=np.int32)
-            rows = selection.rows.weights(ids)
-            logs = np.log(rows[:, columns]) - np.log(rows.sum(axis=1))[:, None]
-            kept_ids = np.concatenate((kept_ids, np.repeat(ids[:, None], len(released), axis=1)))
-            kept_logs = np.concatenate((kept_logs, logs))
-            if len(kept_ids) > self._size:
-                posterior = kept_logs + np.log(self._model.unigram)[kept_ids]
-                best = np.argpartition(-posterior, self._size - 1, axis=0)[: self._size]
-                kept_ids = np.take_along_axis(kept_ids, best, axis=0)
-                kept_logs = np.take_along_axis(kept_logs, best, axis=0)
-        for column, y in enumerate(released.tolist()):
-            self._known[y] = (kept_ids[:, column], kept_logs[:, column])
+        unigram = self._model.unigram
+        found = channel_evidence(selection, released, unigram, np.empty((len(unigram), 0)), self._size)
+        self._known = {y: (ids, logs) for y, ids, logs in zip(released.tolist(), found.ids, found.logs, strict=True)}
 
     def of(self, y: int) -> Emission:
         if y in self._known:

@@ -24,7 +24,7 @@ from wordveil.mechanisms.projection import FittedProjection
 from wordveil.mechanisms.rows import clip_to_ball
 from wordveil.mechanisms.truncated_laplace import FittedTruncatedLaplace
 
-__all__ = ["log_likelihoods"]
+__all__ = ["law_known", "log_likelihoods"]
 
 
 @singledispatch
@@ -37,6 +37,11 @@ def log_likelihoods(randomizer: Any, outputs: Float64Array, embeddings: Embeddin
         embeddings: The public vocabulary.
     """
     return None
+
+
+def law_known(randomizer: Any) -> bool:
+    """Return whether `log_likelihoods` knows the law of a vector mechanism."""
+    return log_likelihoods.dispatch(type(randomizer)) is not log_likelihoods.dispatch(object)
 
 
 def _rows(embeddings: Embeddings) -> Float64Array:

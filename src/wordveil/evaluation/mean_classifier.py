@@ -17,13 +17,13 @@ from wordveil.evaluation.corpora import Corpus
 from wordveil.evaluation.models import bag_of_words
 from wordveil.randomness import Stream
 
-__all__ = ["MeanClassifier"]
+__all__ = ["Adam", "MeanClassifier"]
 
 BETAS = (0.9, 0.999)
 TINY = 1e-8
 
 
-class _Adam:
+class Adam:
     """Adam's moments for one table; rows that a step does not touch stay as they are."""
 
     def __init__(self, shape: tuple[int, ...], rate: float) -> None:
@@ -31,6 +31,7 @@ class _Adam:
         self._rate, self._steps = rate, 0
 
     def step(self, table: Float64Array, rows: Any, gradient: Float64Array) -> None:
+        """Move the rows against their gradient."""
         self._steps += 1
         first = self._first[rows] = BETAS[0] * self._first[rows] + (1 - BETAS[0]) * gradient
         second = self._second[rows] = BETAS[1] * self._second[rows] + (1 - BETAS[1]) * gradient * gradient
@@ -54,7 +55,7 @@ class MeanClassifier:
         self.words = self._lane.standard_normal((words, width))
         self.weights = (2 * self._lane.random((width, classes)) - 1) / np.sqrt(width)
         self.bias = np.zeros(classes)
-        self._adams = tuple(_Adam(part.shape, rate) for part in (self.words, self.weights, self.bias))
+        self._adams = tuple(Adam(part.shape, rate) for part in (self.words, self.weights, self.bias))
 
     def fit(
         self, tokens: IdArray, corpus: Corpus, labels: NDArray[np.int64], *, epochs: int, batch: int

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from threadpoolctl import threadpool_limits
 
 from wordveil.arrays import IdArray
 from wordveil.errors import MissingExtraError, ParameterError
@@ -52,8 +53,11 @@ def linear_model(name: str) -> Any:
 
 
 def fit_quietly(model: Any, features: Any, labels: Any) -> Any:
-    """Return the model trained; that it stopped at its limit of steps is part of its settings and no news."""
-    with warnings.catch_warnings():
+    """Return the model trained; that it stopped at its limit of steps is part of its settings and no news.
+
+    One thread: cells run side by side, and threads that wait for each other cost far more than they save.
+    """
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", category=load_sklearn("exceptions").ConvergenceWarning)
         return model.fit(features, labels)
 
