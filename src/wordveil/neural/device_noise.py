@@ -7,6 +7,7 @@ Only laws with a closed transform are here: the three clipped mechanisms.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from wordveil.errors import ParameterError
@@ -16,7 +17,9 @@ from wordveil.mechanisms.clipped_laplace import FittedClippedLaplace
 from wordveil.mechanisms.truncated_laplace import FittedTruncatedLaplace
 from wordveil.neural.backend import torch
 
-__all__ = ["CLIPPED", "DEVICE_ASSUMPTION", "check_device_law", "randomize_on_device"]
+__all__ = ["CLIPPED", "DEVICE_ASSUMPTION", "DeviceNoise"]
+
+SEED_BYTES = 7  # what every PyTorch generator takes whole
 
 DEVICE_ASSUMPTION = (
     "the noise comes from the device's own generator, which is not cryptographic: nobody knows or guesses its seed"
@@ -25,37 +28,52 @@ CLIPPED = (FittedClippedGaussian, FittedClippedLaplace, FittedTruncatedLaplace)
 """Mechanisms that clip and add independent noise to every coordinate, whatever the table."""
 
 
-def check_device_law(randomizer: VectorRandomizer) -> None:
-    """Raise unless this mechanism's noise can be drawn on a device.
+class DeviceNoise:
+    """The noise of one layer, from generators of its own.
+
+    PyTorch's common generator will not do: a training seeds it with a public number, and a forked process draws the
+    same numbers as its parent. These are seeded by the operating system, and again in every process.
+
+    Args:
+        randomizer: One of the clipped mechanisms, fitted.
 
     Raises:
-        ParameterError: Naming the mechanisms for which it can.
+        ParameterError: If the mechanism is none of them.
     """
-    if not isinstance(randomizer, CLIPPED):
-        raise ParameterError(
-            "noise", "device", "exists for clipped-gaussian, clipped-laplace and truncated-laplace; use 'secure'."
-        )
 
+    def __init__(self, randomizer: VectorRandomizer | None) -> None:
+        if not isinstance(randomizer, CLIPPED):
+            raise ParameterError(
+                "noise", "device", "exists for clipped-gaussian, clipped-laplace and truncated-laplace; use 'secure'."
+            )
+        self._randomizer: Any = randomizer
+        self._generators: dict[tuple[int, Any], Any] = {}
 
-def randomize_on_device(randomizer: VectorRandomizer, rows: Any) -> Any:
-    """Return clipped rows with fresh noise from the generator of their device, shape (n, d), float64."""
-    check_device_law(randomizer)
-    wide = rows.double()
-    radius = randomizer.mechanism.clip_norm  # type: ignore[attr-defined]
-    norms = torch.linalg.vector_norm(wide, dim=1, keepdim=True)
-    return wide * (radius / norms.clamp_min(radius)) + _noise(randomizer, wide)
+    def randomize(self, rows: Any) -> Any:
+        """Return clipped rows with fresh noise from a generator of their device, shape (n, d), float64."""
+        wide = rows.double()
+        radius = self._randomizer.mechanism.clip_norm
+        norms = torch.linalg.vector_norm(wide, dim=1, keepdim=True)
+        return wide * (radius / norms.clamp_min(radius)) + self._noise(wide, self._generator(wide.device))
 
+    def _generator(self, device: Any) -> Any:
+        place = (os.getpid(), device)
+        if place not in self._generators:
+            generator = torch.Generator(device=device)
+            generator.manual_seed(int.from_bytes(os.urandom(SEED_BYTES), "little"))
+            self._generators = {place: generator}
+        return self._generators[place]
 
-def _noise(randomizer: VectorRandomizer, like: Any) -> Any:
-    if isinstance(randomizer, FittedClippedGaussian):
-        return torch.randn_like(like) * randomizer.sigma
-    if isinstance(randomizer, FittedClippedLaplace):
-        draw = torch.empty_like(like)
-        # The difference of two exponentials is a Laplace variate.
-        return (draw.exponential_() - torch.empty_like(like).exponential_()) * randomizer.scale
-    assert isinstance(randomizer, FittedTruncatedLaplace)
-    signed = 2 * torch.rand_like(like) - 1
-    reach = randomizer.alpha * randomizer.half_width
-    inside = -torch.expm1(torch.tensor(-reach, dtype=like.dtype, device=like.device))
-    sizes = (-torch.log1p(-signed.abs() * inside) / randomizer.alpha).clamp_max(randomizer.half_width)
-    return torch.copysign(sizes, signed)
+    def _noise(self, like: Any, generator: Any) -> Any:
+        drawn = self._randomizer
+        if isinstance(drawn, FittedClippedGaussian):
+            return torch.empty_like(like).normal_(generator=generator) * drawn.sigma
+        if isinstance(drawn, FittedClippedLaplace):
+            # The difference of two exponentials is a Laplace variate.
+            one, two = (torch.empty_like(like).exponential_(generator=generator) for _ in range(2))
+            return (one - two) * drawn.scale
+        signed = 2 * torch.empty_like(like).uniform_(generator=generator) - 1
+        reach = drawn.alpha * drawn.half_width
+        inside = -torch.expm1(torch.tensor(-reach, dtype=like.dtype, device=like.device))
+        sizes = (-torch.log1p(-signed.abs() * inside) / drawn.alpha).clamp_max(drawn.half_width)
+        return torch.copysign(sizes, signed)

@@ -24,7 +24,7 @@ from wordveil.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
 from wordveil.kernels.selection import multiply_high
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.neural.backend import Module, nn, require_torch, torch
-from wordveil.neural.device_noise import CLIPPED, DEVICE_ASSUMPTION, check_device_law, randomize_on_device
+from wordveil.neural.device_noise import CLIPPED, DEVICE_ASSUMPTION, DeviceNoise
 from wordveil.neural.passes import PassCounter, Passes, all_passes
 from wordveil.randomness import Draws, RandomSource, Stream, words
 
@@ -104,7 +104,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         if self.noise == "device":
             if self._randomizer is None or decoder is not None:
                 raise ParameterError("noise", "device", "needs a mechanism and no decoder.")
-            check_device_law(self._randomizer)
+            self._device_noise = DeviceNoise(self._randomizer)
         if decoder is not None and self._randomizer is None:
             raise ParameterError("decoder", type(decoder).__name__, "needs a mechanism.")
         # Their proofs speak of any two vectors: a table that moves changes nothing.
@@ -243,8 +243,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         return rows + (released - rows).detach()
 
     def _drawn_on_device(self, rows: Any) -> Any:
-        assert self._randomizer is not None
-        return torch.round(randomize_on_device(self._randomizer, rows) / self.step) * self.step
+        return torch.round(self._device_noise.randomize(rows) / self.step) * self.step
 
     def _randomized(self, rows: Float64Array, draw: Draw) -> Float64Array:
         if self._randomizer is None:
