@@ -20,7 +20,8 @@ FRAGMENTS = [
     "5", "6%", "$7", "+1", "(555)", "010-9999", "٣", "½", "DE89", "3704", "0044", "AB12", "CDEF", "GHIJ", "Kl", "A",
     "<br", "/>", "<br />", "<a", 'href="x">', "<b>", "</b>", "c<d", ">", "<", "<!--", "-->", "&amp;", "&", "nbsp;",
     "film", "Don't", "THE", "New-York", "U.S.", "i", "it's", "cannot", "Zzyzx", "mr.", "x@y.org", "http://a.b/c",
-    "C:\\d", ".", "...", "-", "!", '"', "(", ")", "\n", "\n\n", "\t", "\xa0", "\u2009", "\v", "\x85", "🙂", "日本", "\ud800", "",
+    "C:\\d", ".", "...", "-", "!", '"', "(", ")", "\n", "\n\n", "\t", "\xa0", "\u2009", "\v", "\x85", "🙂", "日本",
+    "\ud800", "",
 ]  # fmt: skip
 mixed = st.lists(st.sampled_from([*FRAGMENTS, " ", " ", " ", "  "]), max_size=14).map("".join)
 spaced = st.lists(st.sampled_from(FRAGMENTS), max_size=12).map(" ".join)
