@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kernels.vocabularies import clustered, duplicates, grid, oracle, rng, rows_of, same
 
 from wordveil.errors import ParameterError
 from wordveil.kernels import selection
@@ -18,7 +19,6 @@ from wordveil.kernels.compiled import available_engines, building, engine_name, 
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.screening import NumberType
-from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics import Angular, Euclidean, Mahalanobis, distances
 
 HERE = available_engines()
@@ -31,75 +31,6 @@ COMPILED = [
     )
     for name in library.ENGINES[1:]
 ]
-
-
-def rng(seed):
-    return np.random.Generator(np.random.PCG64(seed))
-
-
-def clustered(seed, v, d):
-    centres = rng(seed).standard_normal((8, d)) * 5
-    return (centres[rng(seed + 1).integers(0, 8, v)] + 1e-3 * rng(seed + 2).standard_normal((v, d))).astype(np.float32)
-
-
-def grid(seed, v, d):
-    """Integer points: distances from half-integer queries tie in the last bit, many at a time."""
-    return rng(seed).integers(-1, 2, (v, d)).astype(np.float32)
-
-
-def far(seed, v, d):
-    """Words whose spread is small beside their distance from the origin."""
-    return (1000 + rng(seed).standard_normal((v, d))).astype(np.float32)
-
-
-def spread(seed, v, d):
-    """Norms from 1e-12 to 1e12, so that a bound taken over all words says nothing about most of them."""
-    rows = rng(seed).standard_normal((v, d))
-    return (rows * np.logspace(-12, 12, v)[:, None]).astype(np.float32)
-
-
-def duplicates(seed, v, d):
-    rows = rng(seed).standard_normal((v, d)).astype(np.float32)
-    return rows[rng(seed + 1).integers(0, max(1, v // 20), v)]
-
-
-def same(seed, v, d):
-    return np.broadcast_to(rng(seed).standard_normal(d).astype(np.float32), (v, d)).copy()
-
-
-VOCABULARIES = [clustered, grid, far, spread, duplicates, same]
-
-
-def oracle(vectors, outputs, queries, k):
-    found = []
-    for query in queries:
-        difference = query - vectors[outputs].astype(np.float64)
-        squared = np.einsum("ij,ij->i", difference, difference)
-        found.append(outputs[np.lexsort((outputs, squared))[:k]])
-    return np.array(found)
-
-
-@pytest.mark.parametrize("engine", COMPILED)
-@pytest.mark.parametrize("make", VOCABULARIES, ids=lambda f: f.__name__)
-@pytest.mark.parametrize(("v", "d"), [(1, 3), (513, 1), (1500, 29), (2100, 70)])
-def test_nearest_words_equal_the_oracle(monkeypatch, engine, make, v, d):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
-    vectors = make(3, v, d)
-    outputs = np.arange(0, v, 2 if v > 1 else 1, dtype=np.int32)
-    scale = np.abs(vectors[rng(5).integers(0, v, 40)]).max(axis=1, keepdims=True)
-    queries = np.concatenate(
-        [
-            vectors[rng(6).integers(0, v, 40)].astype(np.float64),
-            vectors[rng(7).integers(0, v, 40)] + 0.3 * scale * rng(8).standard_normal((40, d)),
-            np.round(vectors[:10].astype(np.float64)) + 0.5,
-            np.zeros((1, d)),
-        ]
-    )
-    words = NearestWords(vectors, outputs)
-    assert words.engine == engine
-    k = min(7, len(outputs))
-    assert np.array_equal(words.top(queries, k, threads=1)[0], oracle(vectors, outputs, queries, k))
-    assert np.array_equal(words.nearest(queries, threads=2), oracle(vectors, outputs, queries, 1)[:, 0])
 
 
 @pytest.mark.parametrize("engine", COMPILED)
@@ -147,15 +78,6 @@ def test_a_screen_that_forgets_residues_is_caught(monkeypatch, engine):
     assert not nearest <= kept()
 
 
-def rows_of(vectors, *, metric=None, outputs=None, base=None, rate=2.0, cap=3.0):
-    _, inverse = np.unique(vectors, axis=0, return_inverse=True)
-    first = np.full(inverse.max() + 1, len(vectors), dtype=np.int64)
-    np.minimum.at(first, inverse.ravel(), np.arange(len(vectors)))
-    canonical = first[inverse.ravel()].astype(np.int32)
-    outputs = np.arange(len(vectors), dtype=np.int32) if outputs is None else outputs
-    return SelectionRows(vectors, metric or Euclidean(), outputs, canonical, rate=rate, cap=cap, base=base)
-
-
 def weight_error(kernel):
     """The bound on the relative error of one weight that `arithmetic_slack` is made of."""
     k = kernel._right.shape[1]
@@ -200,28 +122,6 @@ def test_exponentials_hold_their_six_units_over_the_whole_range(monkeypatch, eng
     # From word 0 every squared distance, and its root, is within two float32 roundings.
     error = np.abs(kernel.weights(np.array([0], dtype=np.int32))[0] / exact - 1)
     assert np.all(error <= (6 + 2 * vectors[:, 0]) * selection.UNIT32)
-
-
-@pytest.mark.parametrize("engine", COMPILED)
-def test_a_row_is_the_same_in_any_batch_and_any_thread_count(monkeypatch, engine):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
-    vectors = duplicates(4, 1300, 37)
-    kernel = rows_of(vectors)
-    ids = np.unique(kernel.canonical)
-    whole = kernel.masses(ids)
-    for size in (1, 2, 3, 5, 12, 13):
-        parts = [kernel.masses(ids[low : low + size]) for low in range(0, 40, size)]
-        assert np.concatenate(parts)[:40].tobytes() == whole[:40].tobytes()
-    tokens = rng(1).integers(0, 1300, 3000).astype(np.int32)
-    words = rng(2).integers(0, 2**64, (3000, 2), dtype=np.uint64)
-    drawn = kernel.draw(tokens, words, threads=1)
-    assert np.array_equal(kernel.draw(tokens, words, threads=3), drawn)
-    assert np.array_equal(
-        np.concatenate([kernel.draw(tokens[i : i + 7], words[i : i + 7]) for i in range(0, 70, 7)]), drawn[:70]
-    )
-    cached = kernel.with_cache(1 << 20)
-    assert np.array_equal(cached.draw(tokens, words), drawn)
-    assert np.array_equal(cached.draw(tokens, words), drawn)
 
 
 @pytest.mark.parametrize("engine", COMPILED)

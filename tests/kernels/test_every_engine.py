@@ -1,0 +1,142 @@
+"""Every engine on every kind of vocabulary: the oracle's answers, and the same bytes whatever the settings."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from tests.kernels.vocabularies import VOCABULARIES, oracle, rng, rows_of, slow_draw, spread
+
+from wordveil.kernels import selection
+from wordveil.kernels.compiled import available_engines, library
+from wordveil.kernels.compiled.nearest_words import CompiledScreen
+from wordveil.kernels.library_product import LIBRARY, LibraryProduct, library_installed
+from wordveil.kernels.nearest import NearestWords
+from wordveil.kernels.tile_screen import NumpyProduct
+from wordveil.metrics import Euclidean, distances
+
+HERE = available_engines()
+WEIGHING = [
+    pytest.param(
+        name,
+        marks=pytest.mark.skipif(
+            name not in HERE, reason=f"{name} is not built or cannot run here: python -m wordveil.kernels.compiled"
+        ),
+    )
+    for name in library.ENGINES
+]
+DECODING = [
+    *WEIGHING,
+    pytest.param(
+        LIBRARY,
+        marks=pytest.mark.skipif(
+            not library_installed(), reason="numkong is not installed: pip install 'wordveil[fast]'"
+        ),
+    ),
+]
+every_vocabulary = pytest.mark.parametrize("make", VOCABULARIES, ids=lambda f: f.__name__)
+
+
+def queries_near(vectors):
+    """Words, words with noise, half-integers between them, and the origin."""
+    v, d = vectors.shape
+    scale = np.abs(vectors[rng(5).integers(0, v, 40)]).max(axis=1, keepdims=True)
+    return np.concatenate(
+        [
+            vectors[rng(6).integers(0, v, 40)].astype(np.float64),
+            vectors[rng(7).integers(0, v, 40)] + 0.3 * scale * rng(8).standard_normal((40, d)),
+            np.round(vectors[:10].astype(np.float64)) + 0.5,
+            np.zeros((1, d)),
+        ]
+    )
+
+
+@pytest.mark.parametrize("engine", DECODING)
+@every_vocabulary
+@pytest.mark.parametrize(("v", "d"), [(1, 3), (513, 1), (1500, 29), (2100, 70)])
+def test_nearest_words_equal_the_oracle(monkeypatch, engine, make, v, d):
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    vectors = make(3, v, d)
+    outputs = np.arange(0, v, 2 if v > 1 else 1, dtype=np.int32)
+    queries = queries_near(vectors)
+    words = NearestWords(vectors, outputs)
+    assert words.engine == engine
+    k = min(7, len(outputs))
+    assert np.array_equal(words.top(queries, k, threads=1)[0], oracle(vectors, outputs, queries, k))
+    assert np.array_equal(words.nearest(queries, threads=2), oracle(vectors, outputs, queries, 1)[:, 0])
+
+
+@pytest.mark.parametrize("engine", DECODING)
+@every_vocabulary
+def test_decoding_gives_the_same_bytes_for_any_tile_thread_and_block(monkeypatch, engine, make):
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    vectors = make(9, 500, 11)
+    outputs = np.arange(500, dtype=np.int32)
+    queries = np.concatenate([queries_near(vectors)] * 2)
+    ids, lengths = NearestWords(vectors, outputs).top(queries, 3, threads=1)
+    for rows, words in ((37, 101), (64, 200), (1000, 4096)):
+        for product in (NumpyProduct, LibraryProduct):
+            monkeypatch.setattr(product, "tile", (rows, words))
+        monkeypatch.setattr(CompiledScreen, "rows", rows)
+        search = NearestWords(vectors, outputs)
+        for threads in (1, 3):
+            found = search.top(queries, 3, threads=threads)
+            assert found[0].tobytes() == ids.tobytes()
+            assert found[1].tobytes() == lengths.tobytes()
+    blocks = [search.top(queries[low : low + 77], 3, threads=2) for low in range(0, len(queries), 77)]
+    assert np.concatenate([block[0] for block in blocks]).tobytes() == ids.tobytes()
+    assert np.concatenate([block[1] for block in blocks]).tobytes() == lengths.tobytes()
+
+
+def kernel_of(vectors):
+    """Rows whose rate and cap suit the vocabulary's distances, so that weights are neither all 1 nor all 0."""
+    table = distances(Euclidean(), vectors[:40], vectors)
+    cap = float(np.quantile(table, 0.7)) or 1.0
+    return rows_of(vectors, rate=8.0 / cap, cap=cap)
+
+
+@pytest.mark.parametrize("engine", WEIGHING)
+@every_vocabulary
+def test_selection_follows_the_formula_and_the_slow_draw(monkeypatch, engine, make):
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    vectors = make(2, 1300, 13)
+    kernel, ids = kernel_of(vectors), np.arange(0, 1300, 97, dtype=np.int32)
+    assert kernel.engine == engine
+    slack = kernel.arithmetic_slack()
+    if make is not spread:  # norms of 1e12 beside words of 1e-12 leave no digits, and the slack says so
+        table = np.minimum(distances(Euclidean(), vectors[ids], vectors), kernel.cap)
+        off = np.log(kernel.weights(ids)) + kernel.rate * table
+        assert np.abs(off).max() <= slack / 2
+        assert slack < 0.2
+    words = rng(1).integers(0, 2**64, (len(ids), 2), dtype=np.uint64)
+    expected = [slow_draw(kernel, i, *w) for i, w in zip(ids.tolist(), words.tolist(), strict=True)]
+    assert kernel.draw(ids, words, threads=1).tolist() == expected
+    assert math.isfinite(slack)
+
+
+@pytest.mark.parametrize("engine", WEIGHING)
+@every_vocabulary
+def test_selection_gives_the_same_bytes_for_any_batch_thread_and_block(monkeypatch, engine, make):
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    kernel = kernel_of(make(4, 1300, 37))
+    ids = np.unique(kernel.canonical)
+    whole = kernel.masses(ids)
+    for size in (1, 2, 3, 5, 12, 13):
+        parts = [kernel.masses(ids[low : low + size]) for low in range(0, min(40, len(ids)), size)]
+        some = np.concatenate(parts)
+        assert some.tobytes() == whole[: len(some)].tobytes()
+    tokens = rng(1).integers(0, 1300, 2000).astype(np.int32)
+    words = rng(2).integers(0, 2**64, (2000, 2), dtype=np.uint64)
+    drawn = kernel.draw(tokens, words, threads=1)
+    order = rng(3).permutation(2000)
+    assert np.array_equal(kernel.draw(tokens[order], words[order], threads=2), drawn[order])
+    for low in range(0, 70, 7):
+        assert np.array_equal(kernel.draw(tokens[low : low + 7], words[low : low + 7]), drawn[low : low + 7])
+    for span, fewest in ((5, 1), (64, 64), (4096, 1)):
+        monkeypatch.setattr(selection, "SPAN", span)
+        monkeypatch.setattr(selection, "FEWEST", fewest)
+        assert np.array_equal(kernel.draw(tokens, words, threads=3), drawn)
+    cached = kernel.with_cache(1 << 20)
+    assert np.array_equal(cached.draw(tokens, words), drawn)
+    assert np.array_equal(cached.draw(tokens, words), drawn)
