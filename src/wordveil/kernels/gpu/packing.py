@@ -1,0 +1,169 @@
+"""Words and queries as the screen reads them: bfloat16 with |x|^2/2 as three more columns, and proven error bounds.
+
+Let q, x be a query and a word, both centred on the mean word (which leaves distances alone and shortens vectors),
+q', x' their roundings to bfloat16, and K the columns of the product. The screen's score differs from q.x - |x|^2/2 by
+at most
+
+    |q - q'||x| + |q'||x - x'| + c (|q'||x'| + 1.02 |x|^2/2) + |h| + 2K 2^-126,    c = (4K + 64) 2^-24
+
+where the residual norms are measured in float64, not estimated; h is what the three columns leave of |x|^2/2; and the
+last term is what flushing to zero can lose. Products of bfloat16 numbers are exact in float32. c allows for a matrix
+unit that cuts every addend, b at a time, to 2^-23 of the largest: at most (b + 2) 2^-23 a step and K/b steps, below
+3K 2^-24 for b >= 4. The rest of c covers the float32 arithmetic on scores and bounds that follows.
+
+Bounds are kept as three float32 numbers a word (length, residue, own) and two a query, each rounded up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.kernels.gpu.backend import torch
+
+__all__ = ["PackedQueries", "PackedWords", "pack_queries", "pack_words"]
+
+CHUNK = 1 << 14
+WIDEST = 256  # words are padded to whole tiles of the widest kind
+COLUMNS = 32  # columns are padded to a multiple of this
+PADDING = 3e38  # stands for |x|^2/2 of rows that hold no word
+TINY = 2.0**-126
+SAFE = 1 + 2.0**-18  # covers the rounding of norms and bounds themselves
+LEAST = 2.0**-62  # of a factor of a bound, so that products of two stay in float32's range
+ROUNDING = 2.0**-50
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackedWords:
+    """The words searched, on a device.
+
+    Attributes:
+        centre: Mean word, float64, shape (d,).
+        table: The words themselves, float32, shape (count, d).
+        screen: Centred words and |x|^2/2, bfloat16, shape (padded, K).
+        facts: Rows length, residue, own of the bounds, float32, shape (3, padded).
+        largest: Largest norm of a word, the centre's added.
+    """
+
+    centre: Any = field(repr=False)
+    table: Any = field(repr=False)
+    screen: Any = field(repr=False)
+    facts: Any = field(repr=False)
+    largest: float
+
+    @property
+    def count(self) -> int:
+        """Number of words."""
+        return len(self.table)
+
+    @property
+    def columns(self) -> int:
+        """Columns K of the product."""
+        return int(self.screen.shape[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackedQueries:
+    """Queries on a device.
+
+    Attributes:
+        screen: Centred queries, bfloat16, shape (padded, K), the last columns -1 where words hold |x|^2/2.
+        scales: Factors of length and residue in the bounds, float32, shape (n, 2).
+        allowance: What rounding of a float64 distance can hide in a score, float32, shape (n,).
+    """
+
+    screen: Any
+    scales: Any
+    allowance: Any
+
+
+def pack_words(vectors: Float32Array, outputs: IdArray, device: Any) -> PackedWords:
+    """Lay the words out on a device.
+
+    Args:
+        vectors: All vectors, float32, shape (v, d).
+        outputs: Ids searched, ascending.
+        device: A PyTorch device.
+    """
+    count, d = len(outputs), vectors.shape[1]
+    padded, columns = -(-count // WIDEST) * WIDEST, -(-(d + 3) // COLUMNS) * COLUMNS
+    centre = torch.from_numpy(_mean(vectors, outputs)).to(device)
+    table = torch.empty((count, d), dtype=torch.float32, device=device)
+    screen = torch.zeros((padded, columns), dtype=torch.bfloat16, device=device)
+    screen[:, d] = PADDING
+    facts = torch.zeros((3, padded), dtype=torch.float32, device=device)
+    longest = 0.0
+    for low in range(0, count, CHUNK):
+        span = slice(low, min(low + CHUNK, count))
+        table[span] = torch.from_numpy(np.ascontiguousarray(vectors[outputs[span]], dtype=np.float32))
+        centred = table[span].double() - centre
+        screen[span], facts[:, span] = _pack(centred, columns)
+        longest = max(longest, float(torch.linalg.vector_norm(centred, dim=1).max()))
+    largest = (longest + float(torch.linalg.vector_norm(centre))) * SAFE
+    return PackedWords(centre=centre, table=table, screen=screen, facts=facts, largest=largest)
+
+
+def pack_queries(rows: Any, words: PackedWords, height: int) -> PackedQueries:
+    """Lay queries out for a screen whose tiles are `height` rows high.
+
+    Args:
+        rows: Queries, float64, shape (n, d), on the words' device, of norm at most 1e15.
+        words: The words to compare with.
+        height: Rows of a tile; rows of zeros fill the last.
+    """
+    n, d = rows.shape
+    centred = rows - words.centre
+    narrowed = _narrow(centred)
+    screen = torch.zeros((-(-n // height) * height, words.columns), dtype=torch.bfloat16, device=rows.device)
+    screen[:n, :d] = narrowed
+    screen[:, d : d + 3] = -1.0
+    norms = torch.linalg.vector_norm(centred, dim=1)
+    short = torch.linalg.vector_norm(narrowed.double(), dim=1)
+    residue = torch.linalg.vector_norm(centred - narrowed.double(), dim=1)
+    c = _summing(words.columns)
+    scales = torch.stack([residue + c * short + ROUNDING * norms, (1 + c) * short], dim=1)
+    allowance = (d + 16) * ROUNDING * torch.square(norms + words.largest)
+    return PackedQueries(screen=screen, scales=_upward(scales), allowance=_upward(allowance))
+
+
+def _summing(columns: int) -> float:
+    return (4 * columns + 64) * 2.0**-24
+
+
+def _upward(numbers: Any) -> Any:
+    return (numbers * SAFE).clamp_min(LEAST).float()
+
+
+def _narrow(rows: Any) -> Any:
+    """Round to bfloat16; numbers below 2**-126, which products would flush, become 0."""
+    short = rows.float().bfloat16()
+    return torch.where(short.abs() < TINY, torch.zeros_like(short), short)
+
+
+def _pack(centred: Any, columns: int) -> tuple[Any, Any]:
+    """Return words as rows of the product, shape (n, K), and their bounds, shape (3, n)."""
+    n, d = centred.shape
+    factor = torch.zeros((n, columns), dtype=torch.bfloat16, device=centred.device)
+    narrowed = _narrow(centred)
+    factor[:, :d] = narrowed
+    squared = torch.square(centred).sum(dim=1)
+    left = 0.5 * squared
+    for column in range(d, d + 3):
+        factor[:, column] = _narrow(left)
+        left = left - factor[:, column].double()
+    residue = torch.linalg.vector_norm(centred - narrowed.double(), dim=1)
+    own = 0.51 * _summing(columns) * squared + left.abs() + 2 * columns * TINY + ROUNDING * squared
+    lengths = _upward(torch.stack([torch.sqrt(squared), residue]))
+    return factor, torch.cat([lengths, (own * SAFE).float()[None]])
+
+
+def _mean(vectors: Float32Array, outputs: IdArray) -> Float64Array:
+    total = np.zeros(vectors.shape[1])
+    for low in range(0, len(outputs), CHUNK):
+        total += vectors[outputs[low : low + CHUNK]].sum(axis=0, dtype=np.float64)
+    # In float32, so that the difference of a word and the centre is exact to float64 rounding.
+    mean: Float64Array = (total / len(outputs)).astype(np.float32).astype(np.float64)
+    return mean

@@ -1,0 +1,250 @@
+"""The card's search against the obvious one: on CPU tensors, in Triton's interpreter, on a card where there is one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.kernels.gpu_modules import ENGINES, modules
+
+from wordveil.errors import ParameterError
+from wordveil.kernels.nearest import NearestWords
+
+
+@pytest.fixture(params=ENGINES)
+def gpu(request):
+    return modules(request.param)
+
+
+def some(gpu, n):
+    """Return n, or a few of them for the interpreter, which takes milliseconds for each step of each program."""
+    return max(3, n // 4) if gpu.engine == "interpreter" else n
+
+
+def rng(seed):
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def clustered(seed, v, d):
+    centres = rng(seed).standard_normal((8, d)) * 5
+    return (centres[rng(seed + 1).integers(0, 8, v)] + 1e-3 * rng(seed + 2).standard_normal((v, d))).astype(np.float32)
+
+
+def grid(seed, v, d):
+    """Integer points: distances from half-integer queries tie in the last bit, many at a time."""
+    return rng(seed).integers(-1, 2, (v, d)).astype(np.float32)
+
+
+def spread(seed, v, d):
+    """Norms from 1e-12 to 1e12, so that a bound taken over all words says nothing about most of them."""
+    return (rng(seed).standard_normal((v, d)) * np.logspace(-12, 12, v)[:, None]).astype(np.float32)
+
+
+def duplicates(seed, v, d):
+    rows = rng(seed).standard_normal((v, d)).astype(np.float32)
+    return rows[rng(seed + 1).integers(0, max(1, v // 20), v)]
+
+
+def same(seed, v, d):
+    return np.broadcast_to(rng(seed).standard_normal(d).astype(np.float32), (v, d)).copy()
+
+
+def normal(seed, v, d):
+    return rng(seed).standard_normal((v, d)).astype(np.float32)
+
+
+VOCABULARIES = [normal, clustered, grid, spread, duplicates, same]
+
+
+def oracle(vectors, outputs, queries, k):
+    found = []
+    for query in queries:
+        difference = query - vectors[outputs].astype(np.float64)
+        squared = np.einsum("ij,ij->i", difference, difference)
+        found.append(outputs[np.lexsort((outputs, squared))[:k]])
+    return np.array(found)
+
+
+def queries_for(vectors, n):
+    v, d = vectors.shape
+    scale = np.abs(vectors[rng(5).integers(0, v, n)]).max(axis=1, keepdims=True)
+    parts = [
+        vectors[rng(6).integers(0, v, n)].astype(np.float64),
+        vectors[rng(7).integers(0, v, n)] + 0.3 * scale * rng(8).standard_normal((n, d)),
+        np.round(vectors[:n].astype(np.float64)) + 0.5,
+        np.zeros((1, d)),
+    ]
+    return np.concatenate(parts)
+
+
+def search_for(gpu, vectors, outputs=None, **tiles):
+    outputs = np.arange(len(vectors), dtype=np.int32) if outputs is None else outputs
+    tiles = gpu.screening.Tiles(**{"rows": 32, "words": 128, "depth": 32, **tiles})
+    search = gpu.nearest.GpuNearestWords(vectors, outputs, device=gpu.device, tiles=tiles)
+    assert search.screen.triton == (gpu.engine != "torch")
+    return search
+
+
+@pytest.mark.parametrize("make", VOCABULARIES, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(("v", "d"), [(1, 3), (257, 1), (600, 29), (900, 70)])
+def test_nearest_words_equal_the_oracle(gpu, make, v, d):
+    vectors = make(3, v, d)
+    outputs = np.arange(0, v, 2 if v > 1 else 1, dtype=np.int32)
+    queries = queries_for(vectors, some(gpu, 12))
+    search, k = search_for(gpu, vectors, outputs), min(7, len(outputs))
+    assert np.array_equal(search.nearest(queries), oracle(vectors, outputs, queries, 1)[:, 0])
+    ids, distances = search.top(queries, k)
+    assert np.array_equal(ids, oracle(vectors, outputs, queries, k))
+    expected = NearestWords(vectors, outputs).top(queries, k)
+    assert ids.dtype == expected[0].dtype
+    assert distances.tobytes() == expected[1].tobytes()
+
+
+@pytest.mark.parametrize("k", [1, 2, 31, 33, 300])
+def test_any_number_of_neighbours(gpu, k):
+    vectors = normal(0, 300, 12)
+    queries = queries_for(vectors, 5)
+    assert np.array_equal(search_for(gpu, vectors).top(queries, k)[0], oracle(vectors, np.arange(300), queries, k))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e8, 1e14, 1e18, 1e37])
+def test_scales_of_the_words(gpu, scale):
+    base = rng(8).standard_normal((300, 6))
+    vectors = (scale * base).astype(np.float32)
+    queries = scale * (base[:10] + 0.3 * rng(9).standard_normal((10, 6)))
+    assert np.array_equal(search_for(gpu, vectors).top(queries, 3)[0], oracle(vectors, np.arange(300), queries, 3))
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-40, 1e10, 1e16])
+def test_scales_of_the_queries(gpu, scale):
+    vectors = normal(10, 300, 6)
+    queries = scale * rng(11).standard_normal((10, 6))
+    assert np.array_equal(search_for(gpu, vectors).nearest(queries), oracle(vectors, np.arange(300), queries, 1)[:, 0])
+
+
+@pytest.mark.parametrize("tiles", [{"lanes": 1}, {"words": 256, "depth": 64}, {"rows": 16, "words": 64, "lanes": 16}])
+def test_answers_do_not_depend_on_the_tiles(gpu, tiles):
+    vectors = clustered(1, 700, 61)
+    queries = queries_for(vectors, some(gpu, 10))
+    expected = search_for(gpu, vectors).nearest(queries)
+    assert np.array_equal(search_for(gpu, vectors, **tiles).nearest(queries), expected)
+
+
+def test_queries_whose_groups_do_not_fit_are_compared_with_every_word(gpu, monkeypatch):
+    monkeypatch.setattr(gpu.nearest, "ROOM", 1)
+    vectors = clustered(2, 500, 20)
+    queries = queries_for(vectors, 10)
+    search = search_for(gpu, vectors)
+    compared = []
+    whole = search._among_all
+    monkeypatch.setattr(search, "_among_all", lambda rows, *rest: compared.append(len(rows)) or whole(rows, *rest))
+    assert np.array_equal(search.nearest(queries), oracle(vectors, np.arange(500), queries, 1)[:, 0])
+    assert sum(compared) > 0
+
+
+def test_chunks_fit_the_free_memory_and_change_nothing(gpu, monkeypatch):
+    vectors, done = normal(4, 400, 9), []
+    queries = queries_for(vectors, 40)
+    search = search_for(gpu, vectors)
+    expected = search.nearest(queries)
+    monkeypatch.setattr(gpu.nearest, "free_bytes", lambda device: 0)
+    assert search.chunk_rows() == search.screen.tiles.rows
+    assert np.array_equal(search.nearest(queries, progress=done.append), expected)
+    assert done == [32, 32, 32, 121 - 96]
+
+
+def test_the_largest_array_holds_one_number_for_a_group(gpu):
+    search = search_for(gpu, normal(0, 1000, 4), words=256)
+    packed = gpu.nearest.pack_queries(gpu.backend.torch.zeros((3, 4)).double().to(gpu.device), search.screen.words, 32)
+    assert search.screen.maxima(packed).shape == (32, 1024 // 32)
+
+
+def test_no_queries_give_no_answers(gpu):
+    search = search_for(gpu, normal(0, 5, 3))
+    assert search.nearest(np.empty((0, 3))).shape == (0,)
+    assert search.top(np.empty((0, 3)), 2)[0].shape == (0, 2)
+
+
+@pytest.mark.parametrize("k", [0, 4])
+def test_k_is_checked(gpu, k):
+    with pytest.raises(ParameterError, match=rf"k={k} must be in \[1, 3\]"):
+        search_for(gpu, normal(0, 3, 3)).top(np.eye(3), k)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_queries_that_are_not_finite_are_refused_and_not_shown(gpu, bad):
+    with pytest.raises(ParameterError, match="must be finite") as caught:
+        search_for(gpu, normal(0, 3, 3)).nearest(np.array([[0.12345, bad, 0.0]]))
+    assert "0.12345" not in str(caught.value)
+
+
+def scores_and_bounds(gpu, vectors, queries):
+    """Best scores of groups: as screened, exact, and the stated bound; float64, shape (n, groups)."""
+    torch = gpu.backend.torch
+    search = search_for(gpu, vectors)
+    screen = search.screen
+    packed = gpu.nearest.pack_queries(torch.from_numpy(queries).to(gpu.device), screen.words, 32)
+    found = screen.maxima(packed)[: len(queries)].double().cpu().numpy()
+    centre = screen.words.centre.cpu().numpy()
+    words, centred = vectors.astype(np.float64) - centre, queries - centre
+    exact = centred @ words.T - 0.5 * np.einsum("ij,ij->i", words, words)
+    columns = screen.columns(torch.arange(screen.groups, device=gpu.device)).cpu().numpy()
+    best = np.full(found.shape, -np.inf)
+    for group, members in enumerate(columns):
+        members = members[members < len(vectors)]
+        if len(members):
+            best[:, group] = exact[:, members].max(axis=1)
+    return found, best, screen._bounds(packed).double().cpu().numpy()
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32 - 1), v=st.integers(1, 300), d=st.integers(1, 40), exponent=st.integers(-30, 12))
+def test_every_exact_score_lies_within_the_stated_bound(gpu, seed, v, d, exponent):
+    vectors = (rng(seed).standard_normal((v, d)) * 10.0**exponent).astype(np.float32)
+    queries = rng(seed + 1).standard_normal((5, d)) * 10.0**exponent
+    found, exact, bound = scores_and_bounds(gpu, vectors, queries)
+    real = np.isfinite(exact[0])
+    # The product of the oracle is itself rounded; float64 rounding is nothing beside these bounds.
+    assert np.all(np.abs(found - exact)[:, real] <= bound[:, real] * (1 + 1e-6))
+
+
+def test_a_screen_that_forgets_its_bounds_is_caught(gpu):
+    """The broken twin: with all bounds at nothing, words close together must be confused."""
+    torch = gpu.backend.torch
+    vectors = clustered(0, 600, 60)
+    queries = vectors[::10] + 5e-4 * rng(1).standard_normal((60, 60))
+    nearest = oracle(vectors, np.arange(600), queries, 1)[:, 0]
+    search = search_for(gpu, vectors)
+    screen = search.screen
+    packed = gpu.nearest.pack_queries(torch.from_numpy(queries).to(gpu.device), screen.words, 32)
+    maxima = screen.maxima(packed)
+
+    def kept():
+        hits = screen.hits(maxima, packed, 1, screen.groups)
+        columns = screen.columns(hits.group.long()).cpu().numpy()
+        counts = hits.counts.cpu().numpy()
+        return [word in columns[row, : counts[row]] for row, word in enumerate(nearest)]
+
+    assert all(kept())
+    screen.facts = torch.zeros_like(screen.facts)
+    packed.allowance.zero_()
+    assert not all(kept())
+
+
+@pytest.mark.parametrize("name", ["tpu", "cuda:x", "cpu:1", ""])
+def test_unknown_devices_are_named(name):
+    pytest.importorskip("torch", reason="PyTorch is not installed (extra gpu)")
+    from wordveil.kernels.gpu.backend import open_device
+
+    with pytest.raises(ParameterError, match=rf"device='{name}' must be cpu, cuda or cuda:N"):
+        open_device(name)
+
+
+def test_a_card_that_is_not_there_is_said_with_the_remedy():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra gpu)")
+    from wordveil.kernels.gpu.backend import open_device
+
+    beyond = f"cuda:{torch.cuda.device_count()}"
+    with pytest.raises(ParameterError, match=rf"device='{beyond}' needs an NVIDIA card.*Use device='cpu', or install"):
+        open_device(beyond)

@@ -1,0 +1,188 @@
+"""The card's draws: the exact law of the integers they are made of, against float64 and the slack that is claimed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.kernels.gpu_modules import ENGINES, modules
+
+from wordveil.errors import ParameterError
+from wordveil.kernels.selection import SelectionRows, multiply_high
+from wordveil.metrics import Angular, Euclidean, Mahalanobis, distances
+
+WORD = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1])
+
+
+@pytest.fixture(params=ENGINES)
+def gpu(request):
+    return modules(request.param)
+
+
+def rng(seed):
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def clustered(seed, v, d):
+    centres = rng(seed).standard_normal((8, d)) * 5
+    return (centres[rng(seed + 1).integers(0, 8, v)] + 1e-3 * rng(seed + 2).standard_normal((v, d))).astype(np.float32)
+
+
+def grid(seed, v, d):
+    return rng(seed).integers(-1, 2, (v, d)).astype(np.float32)
+
+
+def duplicates(seed, v, d):
+    rows = rng(seed).standard_normal((v, d)).astype(np.float32)
+    return rows[rng(seed + 1).integers(0, max(1, v // 20), v)]
+
+
+def rows_of(vectors, *, metric=None, outputs=None, base=None, rate=2.0, cap=3.0):
+    _, inverse = np.unique(vectors, axis=0, return_inverse=True)
+    first = np.full(inverse.max() + 1, len(vectors), dtype=np.int64)
+    np.minimum.at(first, inverse.ravel(), np.arange(len(vectors)))
+    canonical = first[inverse.ravel()].astype(np.int32)
+    outputs = np.arange(len(vectors), dtype=np.int32) if outputs is None else outputs
+    return SelectionRows(vectors, metric or Euclidean(), outputs, canonical, rate=rate, cap=cap, base=base)
+
+
+def selection_for(gpu, rows):
+    selection = gpu.selection.GpuSelection(rows, device=gpu.device)
+    assert selection.triton == (gpu.engine != "torch")
+    return selection
+
+
+def integer_law(selection, input_id):
+    """Integer masses of the blocks and integer weights inside each, as the draw uses them, in Python integers."""
+    torch = pytest.importorskip("torch")
+    inputs = selection._inputs(np.array([selection.canonical[input_id]], dtype=np.int32))
+    bounds = selection._mass_bounds(inputs)[0].tolist()
+    blocks = torch.arange(selection.blocks, device=selection.device)
+    weights = selection._within(inputs, torch.zeros_like(blocks), blocks).double()
+    counts = torch.round(weights * selection._inner_units[:, None]).long().tolist()
+    masses = [high - low for low, high in zip([0, *bounds[:-1]], bounds, strict=True)]
+    return masses, counts
+
+
+def least_word(target, total):
+    """Return the least 64-bit word whose product with the total has this high half."""
+    return -(-(target << 64) // total)
+
+
+@settings(deadline=None)
+@given(a=st.lists(WORD, min_size=1, max_size=20), b=st.integers(0, 2**62))
+def test_products_of_words_keep_their_high_half(a, b):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra gpu)")
+    from wordveil.kernels.gpu.selection import _multiply_high
+
+    words, count = np.array(a, dtype=np.uint64), np.full(len(a), b, dtype=np.uint64)
+    found = _multiply_high(torch.from_numpy(words.view(np.int64)), torch.from_numpy(count.view(np.int64)))
+    assert found.tolist() == [x * b >> 64 for x in a] == multiply_high(words, count).tolist()
+
+
+@pytest.mark.parametrize("make", [clustered, grid, duplicates], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("some", [False, True], ids=["all", "subset-with-base"])
+@pytest.mark.parametrize("reach", [0.5, 28.0])
+def test_the_law_drawn_from_lies_within_half_the_slack(gpu, make, some, reach):
+    """Exact: each probability of one row may be off by half the slack, which counts two inputs."""
+    vectors = make(2, 700, 13)
+    outputs = np.arange(3, 690, 3, dtype=np.int32) if some else None
+    base = np.linspace(0.5, 2, len(outputs)).astype(np.float32).astype(np.float64) if some else None
+    metric = Mahalanobis(whitening=np.diag(np.linspace(0.5, 2, 13))) if some else Euclidean()
+    cap = max(float(distances(metric, vectors[:50], vectors).max()) * 0.7, 1.0)
+    rows = rows_of(vectors, metric=metric, outputs=outputs, base=base, rate=reach / cap, cap=cap)
+    selection = selection_for(gpu, rows)
+    assert 0 < selection.arithmetic_slack() < 1e-3
+    for word in (0, 3, 699):
+        masses, counts = integer_law(selection, word)
+        found = np.array([m / sum(masses) * (c / sum(row)) for m, row in zip(masses, counts, strict=True) for c in row])
+        found = found[_places(rows)]
+        table = distances(metric, vectors[word : word + 1], vectors[rows.outputs])[0]
+        exact = np.exp(-rows.rate * np.minimum(table, rows.cap)) * (1 if base is None else base)
+        exact /= exact.sum()
+        assert np.abs(np.log(found / exact)).max() <= selection.arithmetic_slack() / 2
+        assert 0.5 * np.abs(found - exact).sum() <= math.expm1(selection.arithmetic_slack() / 2)
+
+
+def _places(rows):
+    """Place of each output in the array of all blocks' columns."""
+    block = np.searchsorted(rows._edges, np.arange(len(rows.outputs)), side="right") - 1
+    return block * rows.width + np.arange(len(rows.outputs)) - rows._edges[block]
+
+
+def test_a_rate_that_is_off_by_a_thousandth_breaks_the_law(gpu):
+    """The broken twin of the law's check: the slack is far below what it would have to be."""
+    vectors = rng(2).standard_normal((700, 13)).astype(np.float32)  # distances of about 5
+    rows = rows_of(vectors, rate=2.8, cap=10.0)
+    selection = selection_for(gpu, rows)
+    selection._scale *= 1.001
+    masses, counts = integer_law(selection, 3)
+    found = np.array([m / sum(masses) * (c / sum(row)) for m, row in zip(masses, counts, strict=True) for c in row])
+    exact = np.exp(-2.8 * np.minimum(distances(Euclidean(), vectors[3:4], vectors)[0], 10.0))
+    assert np.abs(np.log(found[_places(rows)] / (exact / exact.sum()))).max() > selection.arithmetic_slack() / 2
+
+
+@pytest.mark.parametrize("with_base", [False, True])
+def test_draws_are_the_inverse_of_the_integer_law(gpu, with_base):
+    """The oracle: running sums in Python integers, for words at both ends of every output's share."""
+    vectors = grid(0, 20, 3)
+    selection = selection_for(gpu, rows_of(vectors, base=np.arange(20) % 3 * 1.0 if with_base else None))
+    masses, counts = integer_law(selection, 5)
+    assert len(masses) == 1
+    total, below, words, expected = sum(counts[0]), 0, [], []
+    for column, count in enumerate(counts[0]):
+        for target in (below, below + count - 1) if count else ():
+            words.append((0, least_word(target, total)))
+            expected.append(column)
+        below += count
+    drawn = selection.draw(np.full(len(words), 5, dtype=np.int32), np.array(words, dtype=np.uint64))
+    assert drawn.tolist() == expected
+
+
+def test_blocks_are_drawn_by_their_integer_masses(gpu):
+    selection = selection_for(gpu, rows_of(clustered(3, 1100, 4)))
+    masses, _ = integer_law(selection, 7)
+    assert len(masses) == 3
+    edges, below, words, expected = selection._rows._edges, 0, [], []
+    for block, mass in enumerate(masses):
+        for target in (below, below + mass - 1):
+            words.append((least_word(target, sum(masses)), 0))
+            expected.append(block)
+        below += mass
+    drawn = selection.draw(np.full(len(words), 7, dtype=np.int32), np.array(words, dtype=np.uint64))
+    assert (np.searchsorted(edges, drawn, side="right") - 1).tolist() == expected
+
+
+def test_draws_are_the_same_in_any_batch(gpu, monkeypatch):
+    n = 14 if gpu.engine == "interpreter" else 300
+    selection = selection_for(gpu, rows_of(duplicates(4, 600, 7)))
+    ids = rng(1).integers(0, 600, n).astype(np.int32)
+    words = rng(2).integers(0, 2**64, (n, 2), dtype=np.uint64)
+    done = []
+    drawn = selection.draw(ids, words, progress=done.append)
+    assert sum(done) == n
+    parts = [selection.draw(ids[i : i + 5], words[i : i + 5]) for i in range(0, n, 5)]
+    assert np.array_equal(np.concatenate(parts), drawn)
+    monkeypatch.setattr(gpu.selection, "TOKENS", 3)
+    monkeypatch.setattr(gpu.selection, "free_bytes", lambda device: 0)
+    assert np.array_equal(selection.draw(ids, words), drawn)
+
+
+def test_masses_agree_with_the_processor(gpu):
+    rows = rows_of(clustered(6, 1100, 5))
+    ids = np.arange(0, 1100, 300, dtype=np.int32)
+    ratio = selection_for(gpu, rows).masses(ids).cpu().numpy() / rows.masses(ids)
+    assert np.abs(ratio - 1).max() <= rows.arithmetic_slack()
+
+
+def test_nothing_in_gives_nothing_out(gpu):
+    drawn = selection_for(gpu, rows_of(grid(0, 20, 3))).draw(np.empty(0, np.int32), np.empty((0, 2), np.uint64))
+    assert drawn.shape == (0,)
+
+
+def test_a_metric_that_is_no_norm_is_refused(gpu):
+    with pytest.raises(ParameterError, match=r"metric='angular' has no kernel on a graphics card"):
+        gpu.selection.GpuSelection(rows_of(clustered(0, 50, 4), metric=Angular()), device=gpu.device)
