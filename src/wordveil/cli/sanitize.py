@@ -62,6 +62,7 @@ PublicWordsOption = Annotated[Path | None, typer.Option("--public-words", help="
 ExcludeOutputsOption = Annotated[Path | None, typer.Option("--exclude-outputs", help="File of words never output.")]
 
 # How the run goes.
+WorkersOption = Annotated[int, typer.Option("--workers", help="Processes that read and write the text.")]
 BlockTokensOption = Annotated[int, typer.Option("--block-tokens", help="Tokens held at once, about.")]
 LineBufferedOption = Annotated[bool, typer.Option("--line-buffered", help="Write every line at once.")]
 ReportOption = Annotated[Path | None, typer.Option("--report", help="Write a report, .json or .html.")]
@@ -95,6 +96,7 @@ def sanitize(
     public_words: PublicWordsOption = None,
     exclude_outputs: ExcludeOutputsOption = None,
     threads: ThreadsOption = None,
+    workers: WorkersOption = 1,
     block_tokens: BlockTokensOption = 4_000_000,
     line_buffered: LineBufferedOption = False,
     resume: ResumeOption = False,
@@ -145,7 +147,9 @@ def sanitize(
         certificate=certificate_for(chosen, embeddings, certificate, quiet=quiet),
     )
     with document_bar(quiet=quiet) as progress:
-        result = sanitize_documents(source, output, sanitizer, settings=documents, resume=resume, progress=progress)
+        result = sanitize_documents(
+            source, output, sanitizer, settings=documents, resume=resume, workers=workers, progress=progress
+        )
     if report is not None:
         write_report(result, report)
     if not quiet:
