@@ -127,7 +127,7 @@ def test_clipped_mechanisms_keep_their_claims_on_a_diameter(mechanism, d):
 class Coin(Subject):
     """Randomised response over two answers."""
 
-    name, discrete = "coin", True
+    discrete = True
 
     def __init__(self, epsilon: float, seed: int) -> None:
         self._keep, self._generator = 1 / (1 + math.exp(-epsilon)), np.random.default_rng(seed)

@@ -160,7 +160,7 @@ def test_wordveils_own_noise_is_fresh_in_batches_calls_and_forks(vocabulary, see
 class ForkedWords(Subject):
     """A process-wide generator, as after a fork of a server."""
 
-    name, discrete = "forked words", True
+    discrete = True
 
     def __init__(self) -> None:
         self._generator = np.random.default_rng(0)

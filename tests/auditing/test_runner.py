@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from html.parser import HTMLParser
@@ -11,7 +12,12 @@ import numpy as np
 import pytest
 
 from wordveil.auditing.adapters import load_mechanism
+from wordveil.auditing.black_box import Event, PairAudit
+from wordveil.auditing.findings import at_least
+from wordveil.auditing.intervals import EventCounts
+from wordveil.auditing.report import AuditReport
 from wordveil.auditing.runner import AuditOptions, audit, audit_mechanism
+from wordveil.auditing.subjects import Pair
 from wordveil.decoding.decoded import Decoded
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError, RefutedClaimError, WordveilError
@@ -226,13 +232,17 @@ def test_what_cannot_be_audited_is_named(module):
         load_mechanism("no-such", {})
     with pytest.raises(ParameterError, match="cannot be loaded"):
         load_mechanism("no_such_module:X", {})
+    with pytest.raises(ParameterError, match=r"epsilon=None must be given for laplace\."):
+        load_mechanism("laplace", {"epsilon": None})
+    with pytest.raises(ParameterError, match="wrong type"):
+        load_mechanism("tem", {"epsilon": 1.0, "beta": "high"})
     with pytest.raises(ParameterError, match="are not taken by santext"):
         load_mechanism("santext", {"epsilon": 1.0, "clip_norm": 2.0})
     with pytest.raises(ParameterError, match="'vectors' or 'text'"):
         audit(f"{module}:wrong", dimensions=2)
     with pytest.raises(WordveilError, match="guarantee"):
         audit(f"{module}:broken_guarantee", dimensions=2)
-    with pytest.raises(ParameterError, match="word mechanism"):
+    with pytest.raises(ParameterError, match="santext works on words"):
         audit_mechanism(SanText(epsilon=1.0))
     with pytest.raises(ParameterError, match="samples"):
         AuditOptions(samples=10)
@@ -246,3 +256,29 @@ def test_nothing_claimed_is_nothing_refuted_but_bounds_are_given():
     assert "nothing is claimed" in report.claim
     assert not any(pair.refuted for pair in report.pairs)
     assert report.pairs[0].epsilon_at_least > 2.0
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-7, 0.98765, 0.99999, 5.4349999, 1234.5678])
+def test_lower_bounds_are_never_shown_above_themselves(value):
+    shown = float(at_least(value))
+    assert value * (1 - 1e-3) <= shown <= value * (1 + 1e-12)
+
+
+def test_what_a_report_says_errs_on_the_safe_side():
+    counts = EventCounts(hits_first=3999, hits_second=0, n=4000, alpha=1.25e-7)
+    event = Event(scorer="s", threshold=0.0, swapped=False)
+    pair = Pair(first=0, second=1, label="two", epsilon=0.1, delta=1e-5)
+    audit = PairAudit(
+        pair=pair, samples=8000, alpha=1.25e-7, epsilon_event=event, epsilon_counts=counts, delta_event=event,
+        delta_counts=counts,
+    )  # fmt: skip
+    report = AuditReport(subject="x", claim="y", alpha=1.25e-7, pairs=(audit,))
+    for text in ("\n".join(report.summary_lines()), report.to_html()):
+        assert "1.3e-07" in text
+        assert "1.2e-07" not in text
+    line = report.summary_lines()[2]
+    delta, epsilon = (
+        float(x) for x in re.search(r"delta at least (\S+) at .* epsilon at least (\S+) at", line).groups()
+    )
+    assert 0 < delta <= audit.delta_at_least
+    assert 0 < epsilon <= audit.epsilon_at_least

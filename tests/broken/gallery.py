@@ -42,7 +42,7 @@ class ChannelSubject(Subject):
     discrete = True
 
     def __init__(self, channel: np.ndarray, seed: int) -> None:
-        self.name, self.channel = "channel", channel
+        self.channel = channel
         self._cumulative = np.cumsum(channel, axis=1)
         self._generator = np.random.default_rng(seed)
 
@@ -81,7 +81,7 @@ def decoder(sees_the_word: bool, seed: int) -> Subject:
     """Two-dimensional Laplace noise, then the nearest word: of all, or of the 15 nearest to the true word."""
 
     class Decoded(Subject):
-        name, discrete = "decoded", True
+        discrete = True
 
         def __init__(self) -> None:
             self._generator = np.random.default_rng(seed)

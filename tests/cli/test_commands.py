@@ -238,6 +238,16 @@ MISTAKES = {
     "no-default": (["sanitize", "NOTES", "-m", "laplace"], "wordveil calibrate --mechanism laplace"),
     "resume-pipe": (["sanitize", "-", "--resume"], "needs an input file and an output file"),
     "report-folder": (["sanitize", "NOTES", "--report", "nowhere/r.html"], "must lie in an existing directory"),
+    "audit-epsilon": (["audit", "-m", "laplace", "--dimensions", "2"], "epsilon=None must be given for laplace"),
+    "audit-setting": (["audit", "-m", "tem", "-e", "1", "--set", "beta"], "--set='beta' must be NAME=VALUE."),
+    "audit-report": (
+        ["audit", "-m", "tem", "-e", "1", "--report", "nowhere/r.json"],
+        "must lie in an existing directory",
+    ),
+    "release-report": (
+        ["release", "v.npy", "-o", "w.npy", "-e", "1", "--report", "nowhere/r.json"],
+        "must lie in an exist",
+    ),
     "report-form": (["sanitize", "NOTES", "--report", "r.pdf"], "must end in .json or .html"),
 }
 

@@ -1,19 +1,20 @@
 """Kills runs with SIGKILL at every step that touches the disk, resumes them, prints what came of it as JSON.
 
-Run as: kill_driver.py SOURCE DESTINATION COLUMNS SECTION BLOCK. A child process is forked for every point of death:
-before and after each fsync, rename and removal, and inside the transform. Then a second child resumes.
+Run as: python -m tests.documents.kill_driver SOURCE DESTINATION COLUMNS SECTION BLOCK. A child process is forked for
+every point of death: before and after each fsync, rename and removal, and inside the transform. A second child resumes.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+from tests.dying import Death, in_child
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, FormatDetails, Record, is_resumable, run_documents
@@ -32,33 +33,10 @@ class Counts:
         self.characters = saved.get("characters", 0)
 
 
-class Death:
-    """Kills this process at the n-th step."""
-
-    def __init__(self, steps: int) -> None:
-        self.left = steps
-
-    def step(self) -> None:
-        self.left -= 1
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            self.step()
-            answer = function(*args, **kwargs)
-            self.step()
-            return answer
-
-        return wrapped
-
-
 def run(arguments: list[str], steps: int, *, resume: bool) -> None:
     source, destination, columns, section, block = arguments
     death, counts = Death(steps), Counts()
-    os.fsync = death.around(os.fsync)
-    for name in ("replace", "unlink", "mkdir", "rmdir"):
-        setattr(pathlib.Path, name, death.around(getattr(pathlib.Path, name)))
+    death.around_the_disk()
 
     def process(records: list[Record]) -> list[list[ReleasedText | None]]:
         death.step()
@@ -75,25 +53,6 @@ def run(arguments: list[str], steps: int, *, resume: bool) -> None:
     )
     summary = run_documents(source, destination, process, settings=settings, resume=resume, tally=counts)
     print(json.dumps([summary.documents, summary.resumed_documents, counts.characters]), flush=True)
-
-
-def in_child(arguments: list[str], steps: int, *, resume: bool) -> tuple[int, list[int]]:
-    """Exit status (-9 when killed) and what the run counted."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.dup2(writing, 1)
-        try:
-            run(arguments, steps, resume=resume)
-        except BaseException as error:  # noqa: BLE001 (a forked child must not return into the parent's code)
-            print(repr(error), file=sys.stderr, flush=True)
-            os._exit(1)
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        printed = pipe.read()
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), json.loads(printed or "[]")
 
 
 def content(path: pathlib.Path) -> dict[str, str]:
@@ -114,20 +73,20 @@ def main(arguments: list[str]) -> None:
     destination = pathlib.Path(arguments[1])
     if destination.suffix == ".parquet":
         import pyarrow.parquet  # noqa: F401 (once for all children)
-    status, counted = in_child(arguments, 0, resume=False)
+    status, counted = in_child(partial(run, arguments, 0, resume=False))
     assert status == 0
     expected = content(destination)
     remove(destination)
     outcomes = []
     for steps in range(1, 10_000):
-        killed, _ = in_child(arguments, steps, resume=False)
+        killed, _ = in_child(partial(run, arguments, steps, resume=False))
         early = bool(content(destination)) if destination.exists() else False
         half = is_resumable(destination)
         for limit in (3 + steps % 5, 0):  # the resumed run may be killed too
             if finished_tree(destination):
                 resumed, recounted = 0, [counted[0], 0, counted[2]]
                 break
-            resumed, recounted = in_child(arguments, limit, resume=True)
+            resumed, recounted = in_child(partial(run, arguments, limit, resume=True))
             if resumed == 0:
                 break
             assert (resumed, limit > 0) == (-signal.SIGKILL, True)

@@ -24,7 +24,8 @@ from wordveil.documents import (
 )
 from wordveil.errors import ParameterError, ResumeError
 
-DRIVER = Path(__file__).with_name("kill_driver.py")
+ROOT = Path(__file__).parents[2]
+DRIVER = ["-m", "tests.documents.kill_driver"]
 LINES = b"".join(b'{"t": "line number %d", "n": %d}\n' % (n, n) for n in range(40))
 
 
@@ -57,7 +58,8 @@ def test_a_run_killed_anywhere_resumes_to_the_same_bytes(tmp_path, kind):
     output = tmp_path / "out"
     output.mkdir()
     arguments = [source, output / source.name, columns, "300", "200"]
-    answer = subprocess.run([sys.executable, DRIVER, *arguments], capture_output=True, check=False, timeout=120)
+    command = [sys.executable, *DRIVER, *arguments]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, timeout=120)
     assert answer.returncode == 0, answer.stderr.decode()
     outcomes = json.loads(answer.stdout)
     killed = outcomes[:-1]

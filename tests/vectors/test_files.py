@@ -19,7 +19,8 @@ from wordveil.vector_release import VectorSettings, release_vector_file, release
 from wordveil.vector_release.releasing import RowReleaser
 from wordveil.vectors import VECTOR_FORMATS
 
-DRIVER = Path(__file__).with_name("vector_kill_driver.py")
+ROOT = Path(__file__).parents[2]
+DRIVER = ["-m", "tests.vectors.vector_kill_driver"]
 LAPLACE = wv.MultivariateLaplace(epsilon=5.0)
 ENDINGS = sorted(VECTOR_FORMATS)
 
@@ -245,7 +246,7 @@ def test_a_run_killed_anywhere_resumes_to_the_same_bytes(tmp_path, files, rows, 
     if ending == ".safetensors":
         files.write_safetensors(source, {"vectors": rows, "ids": np.arange(53)})
     answer = subprocess.run(
-        [sys.executable, DRIVER, source, target, keep], capture_output=True, check=False, timeout=300
+        [sys.executable, *DRIVER, source, target, keep], cwd=ROOT, capture_output=True, check=False, timeout=300
     )
     assert answer.returncode == 0, answer.stderr.decode()
     outcomes = json.loads(answer.stdout)

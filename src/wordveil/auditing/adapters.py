@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from wordveil.errors import ParameterError, WordveilError
@@ -30,13 +30,11 @@ class Foreign:
         call: Rows to rows, or one text to one text.
         kind: "vectors" or "text".
         claim: What it claims.
-        name: Shown in reports.
     """
 
     call: Any
     kind: str
     claim: Guarantee
-    name: str
 
 
 Adapted = VectorMechanism | WordMechanism | VectorRandomizer | WordRandomizer | Foreign
@@ -60,14 +58,17 @@ def load_mechanism(name: str, parameters: Mapping[str, Any]) -> Any:
         raise ParameterError("mechanism", name, f"must be one of {', '.join(MECHANISMS)}, or a path 'module:Name'.")
     export = MECHANISMS[name]
     factory = getattr(importlib.import_module(EXPORTS[export]), export)
-    if is_dataclass(factory):
-        known = {f.name for f in fields(factory)}
-        unknown = sorted(set(given) - known)
-        if unknown:
-            raise ParameterError(
-                "parameters", unknown, f"are not taken by {name}; it takes {', '.join(sorted(known))}."
-            )
-    return factory(**given)
+    known = {f.name: f for f in fields(factory)}
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise ParameterError("parameters", unknown, f"are not taken by {name}; it takes {', '.join(sorted(known))}.")
+    needed = [f.name for f in known.values() if f.default is MISSING and f.default_factory is MISSING]
+    if absent := [each for each in needed if each not in given]:
+        raise ParameterError(absent[0], None, f"must be given for {name}.")
+    try:
+        return factory(**given)
+    except TypeError as error:
+        raise ParameterError("parameters", given, f"hold a value of the wrong type ({error}).") from None
 
 
 def _from_path(path: str, given: Mapping[str, Any]) -> Any:
@@ -105,15 +106,14 @@ def adapt(
     """
     if isinstance(thing, VectorMechanism | WordMechanism | VectorRandomizer | WordRandomizer):
         return thing
-    name = getattr(thing, "__name__", type(thing).__name__)
     for method in ("vectors", "text"):
         if callable(getattr(thing, method, None)):
             claim = _claim(thing, method, epsilon, delta, local)
-            return Foreign(call=getattr(thing, method), kind=method, claim=claim, name=name)
+            return Foreign(call=getattr(thing, method), kind=method, claim=claim)
     if callable(thing):
         if kind not in ("vectors", "text"):
             raise ParameterError("kind", kind, "must be 'vectors' or 'text' for a plain callable.")
-        return Foreign(call=thing, kind=kind, claim=_claim(thing, kind, epsilon, delta, local), name=name)
+        return Foreign(call=thing, kind=kind, claim=_claim(thing, kind, epsilon, delta, local))
     raise ParameterError("mechanism", type(thing).__name__, "must be callable, or have a method vectors() or text().")
 
 

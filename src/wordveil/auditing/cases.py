@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -176,7 +176,9 @@ def _word_case(mechanism: Any, inputs: Inputs, source: RandomSource) -> Case:
     fitted = mechanism
     if isinstance(mechanism, WordMechanism):
         if embeddings is None:
-            raise ParameterError("embeddings", None, "must be given for a word mechanism.")
+            raise ParameterError(
+                "embeddings", None, f"must be given: {mechanism.name} works on words, not on vectors of any dimensions."
+            )
         fitted = mechanism.fit(embeddings)
     claim = _published(fitted)
     metric, graph = getattr(getattr(fitted, "rows", None), "metric", None), None
@@ -196,7 +198,7 @@ def _word_case(mechanism: Any, inputs: Inputs, source: RandomSource) -> Case:
 
 def _function_case(thing: Foreign, inputs: Inputs) -> Case:
     embeddings, dimensions = inputs.embeddings, inputs.dimensions
-    raw = VectorFunctionSubject(thing.call, name=thing.name)
+    raw = VectorFunctionSubject(thing.call)
     if embeddings is not None:
         pairs = vocabulary_pairs(embeddings, thing.claim, count=inputs.pairs, vectors=True, seed=inputs.seed)
         d = embeddings.dimensions
@@ -217,7 +219,7 @@ def _function_case(thing: Foreign, inputs: Inputs) -> Case:
 
 def _text_case(thing: Foreign, inputs: Inputs) -> Case:
     embeddings, texts = inputs.embeddings, inputs.texts
-    subject = TextSubject(thing.call, name=thing.name)
+    subject = TextSubject(thing.call)
     if texts is not None:
         if thing.claim.promise not in ("local DP", "none"):
             raise ParameterError("texts", "two texts", "need a local-DP claim: their distance is not known.")
@@ -227,14 +229,7 @@ def _text_case(thing: Foreign, inputs: Inputs) -> Case:
     if embeddings is None:
         raise ParameterError("texts", None, "must be given, or a vocabulary to take words from.")
     pairs = [
-        Pair(
-            first=embeddings.words[int(pair.first)],
-            second=embeddings.words[int(pair.second)],
-            label=pair.label,
-            epsilon=pair.epsilon,
-            delta=pair.delta,
-            distance=pair.distance,
-        )
+        replace(pair, first=embeddings.words[int(pair.first)], second=embeddings.words[int(pair.second)])
         for pair in vocabulary_pairs(embeddings, thing.claim, count=inputs.pairs, seed=inputs.seed)
     ]
     return Case(subject=subject, raw=subject, claim=thing.claim, pairs=pairs)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Finding", "Status"]
+from wordveil.guarantees import round_up
+
+__all__ = ["Finding", "Status", "at_least", "result"]
 
 
 class Status(StrEnum):
@@ -44,6 +46,11 @@ class Finding:
     def as_dict(self) -> dict[str, Any]:
         """Return all fields, ready for JSON."""
         return {**vars(self), "status": self.status.value}
+
+
+def at_least(value: float, digits: int = 4) -> str:
+    """Return a lower bound of 0 or more with `digits` significant digits, rounded down."""
+    return round_up(-value, digits).removeprefix("-")
 
 
 def result(*, check: str, bad: bool, observed: str, expected: str, alpha: float) -> Finding:

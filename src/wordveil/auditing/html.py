@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from wordveil.auditing.findings import at_least
+from wordveil.guarantees import round_up
+
 __all__ = ["page", "trade_off_svg"]
 
 WIDTH, HEIGHT, MARGIN = 640, 320, 48
@@ -66,10 +69,10 @@ def _pairs(pairs: Sequence[dict[str, Any]]) -> str:
         cells = [
             pair["pair"],
             "nothing" if claimed is None else f"{claimed:.6g}, {pair['claimed_delta']:.3g}",
-            f"{pair['epsilon_at_least']:.4g}",
-            f"{pair['delta_at_least']:.4g}",
+            at_least(pair["epsilon_at_least"]),
+            at_least(pair["delta_at_least"]),
             f"2 x {pair['samples_each']}",
-            f"{pair['alpha']:.2g}",
+            round_up(pair["alpha"], 2),
             f"{pair['delta_event']['scorer']}: {pair['delta_event']['hits_first']} against "
             f"{pair['delta_event']['hits_second']} of {pair['delta_event']['samples_each']}",
         ]
@@ -92,8 +95,9 @@ def _figure(pair: dict[str, Any]) -> str:
     curve = pair["curve"]
     text = (
         f"{pair['pair']}: what (epsilon, delta) statements are possible. Below the lower line none holds, with "
-        f"confidence 1 - {curve['alpha']:.2g} for the whole curve"
-        + ("; the upper line trusts the claimed law." if curve["upper"] is not None else ".")
+        f"confidence 1 - {round_up(curve['alpha'], 2)} for the whole curve"
+        + ("; the upper line trusts the claimed law" if curve["upper"] is not None else "")
+        + ("." if pair["claimed_epsilon_nats"] is None else ". The dot is the claim.")
     )
     claim = (pair["claimed_epsilon_nats"], pair["claimed_delta"])
     return f"<figure>{trade_off_svg(curve, claim)}<figcaption>{escape(text)}</figcaption></figure>"

@@ -13,8 +13,9 @@ from typing import Any
 
 from wordveil.auditing.black_box import PairAudit
 from wordveil.auditing.exact import ChannelVerdict
-from wordveil.auditing.findings import Finding, Status
+from wordveil.auditing.findings import Finding, Status, at_least
 from wordveil.auditing.html import page
+from wordveil.guarantees import round_up
 
 __all__ = ["AuditReport"]
 
@@ -86,7 +87,7 @@ class AuditReport:
         lines += [_pair_line(pair) for pair in sorted(self.pairs, key=lambda p: not p.refuted)]
         lines += [_finding_line(finding) for finding in sorted(self.findings, key=lambda f: not f.refuted)]
         lines.append(
-            f"alpha: an honest mechanism is called refuted with probability at most {self.alpha:g}; "
+            f"alpha: an honest mechanism is called refuted with probability at most {round_up(self.alpha)}; "
             "not refuted is no proof"
         )
         return lines
@@ -96,9 +97,9 @@ def _exact_line(verdict: ChannelVerdict) -> str:
     word = "holds" if verdict.holds else "REFUTED"
     kind = "exactly" if verdict.exact else "at most"
     return (
-        f"exact: {word}; every triple ({verdict.triples:.3g}): epsilon is {kind} {verdict.tight_epsilon:.6g} where "
-        f"{verdict.epsilon:.6g} is claimed; worst pair {verdict.worst_pair} at distance {verdict.worst_distance:.4g}, "
-        f"loss {verdict.worst_loss:.6g} nats"
+        f"exact: {word}; every triple ({verdict.triples:.3g}): epsilon is {kind} "
+        f"{round_up(verdict.tight_epsilon, 6)} where {verdict.epsilon:.6g} is claimed; worst pair "
+        f"{verdict.worst_pair} at distance {verdict.worst_distance:.4g}, loss {round_up(verdict.worst_loss, 6)} nats"
     )
 
 
@@ -107,8 +108,9 @@ def _pair_line(audit: PairAudit) -> str:
     head = f"pair ({'REFUTED' if audit.refuted else 'not refuted'}): {pair.label}"
     counts = audit.delta_counts
     if pair.epsilon is None:
-        return f"{head}; nothing is claimed; loss at least {audit.epsilon_at_least:.4g} nats"
-    text = f"{head}; claimed ({pair.epsilon:.6g}, {pair.delta:.3g})"
+        return f"{head}; nothing is claimed; loss at least {at_least(audit.epsilon_at_least)} nats"
+    epsilon, delta = f"{pair.epsilon:.6g}", f"{pair.delta:.3g}"
+    text = f"{head}; claimed ({epsilon}, {delta})"
     if audit.refuted:
         favoured, other = ("second", "first") if audit.delta_event.swapped else ("first", "second")
         text += (
@@ -116,8 +118,8 @@ def _pair_line(audit: PairAudit) -> str:
             f"{counts.hits_second} times under the {other}"
         )
     return (
-        f"{text}; certified: delta at least {audit.delta_at_least:.4g} at epsilon {pair.epsilon:.4g}, epsilon at least "
-        f"{audit.epsilon_at_least:.4g} at delta {pair.delta:.3g}; confidence 1 - {audit.alpha:.2g}"
+        f"{text}; certified: delta at least {at_least(audit.delta_at_least)} at epsilon {epsilon}, epsilon at least "
+        f"{at_least(audit.epsilon_at_least)} at delta {delta}; confidence 1 - {round_up(audit.alpha, 2)}"
     )
 
 

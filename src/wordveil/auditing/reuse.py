@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.auditing.findings import Finding, Status, result
+from wordveil.auditing.findings import Finding, Status, at_least, result
 from wordveil.auditing.intervals import lower_bound, upper_bound
 from wordveil.auditing.subjects import Outputs, Subject
+from wordveil.guarantees import round_up
 
 __all__ = ["WITHIN_PROCESS", "check_reuse"]
 
@@ -97,8 +98,8 @@ def _compare(check: str, hits: int, n: int, base: int, base_n: int, alpha: float
     return result(
         check=check,
         bad=low > high,
-        observed=f"{hits} of {n} outputs agree (at least {low:.3f}), {base} of {base_n} unrelated ones do",
-        expected=f"agreement as for unrelated draws (at most {high:.3f})",
+        observed=f"{hits} of {n} outputs agree (at least {at_least(low)}), {base} of {base_n} unrelated ones do",
+        expected=f"agreement as for unrelated draws (at most {round_up(high)})",
         alpha=alpha,
     )
 

@@ -82,11 +82,9 @@ class Subject(ABC):
     """Something that turns a private input into a released output at random.
 
     Attributes:
-        name: Shown in reports.
         discrete: Whether outputs are ids or strings rather than vectors.
     """
 
-    name: str
     discrete: bool
 
     @abstractmethod
@@ -109,14 +107,12 @@ class VectorSubject(Subject):
     Args:
         randomizer: The fitted mechanism.
         source: Randomness of the audit.
-        name: Shown in reports.
     """
 
     discrete = False
 
-    def __init__(self, randomizer: VectorRandomizer, source: RandomSource, *, name: str = "") -> None:
+    def __init__(self, randomizer: VectorRandomizer, source: RandomSource) -> None:
         self.randomizer = randomizer
-        self.name = name or type(randomizer).__name__
         self._source, self._calls = source, 0
 
     def sample(self, private: Any, n: int) -> Outputs:
@@ -134,14 +130,12 @@ class WordSubject(Subject):
     Args:
         randomizer: The fitted mechanism.
         source: Randomness of the audit.
-        name: Shown in reports.
     """
 
     discrete = True
 
-    def __init__(self, randomizer: WordRandomizer, source: RandomSource, *, name: str = "") -> None:
+    def __init__(self, randomizer: WordRandomizer, source: RandomSource) -> None:
         self.randomizer = randomizer
-        self.name = name or type(randomizer).__name__
         self._source, self._calls = source, 0
 
     def sample(self, private: Any, n: int) -> Outputs:
@@ -155,13 +149,12 @@ class VectorFunctionSubject(Subject):
 
     Args:
         function: Rows to noisy rows; called on batches of equal rows.
-        name: Shown in reports.
     """
 
     discrete = False
 
-    def __init__(self, function: VectorFunction, *, name: str = "vector function") -> None:
-        self.function, self.name = function, name
+    def __init__(self, function: VectorFunction) -> None:
+        self.function = function
 
     def sample(self, private: Any, n: int) -> Outputs:
         rows = np.repeat(np.asarray(private, dtype=np.float64)[None, :], n, axis=0)
@@ -176,13 +169,12 @@ class TextSubject(Subject):
 
     Args:
         function: One text to one released text; called once a sample.
-        name: Shown in reports.
     """
 
     discrete = True
 
-    def __init__(self, function: TextFunction, *, name: str = "text function") -> None:
-        self.function, self.name = function, name
+    def __init__(self, function: TextFunction) -> None:
+        self.function = function
 
     def sample(self, private: Any, n: int) -> Outputs:
         released: Sequence[str] = [released_text(self.function(str(private))) for _ in range(n)]
@@ -205,7 +197,7 @@ class OnGrid(Subject):
 
     def __init__(self, subject: Subject, private: Any, *, bits: int = 20) -> None:
         spread = float(np.abs(np.diff(subject.sample(private, 64), axis=0)).max())
-        self.subject, self.name = subject, subject.name
+        self.subject = subject
         self.step = 2.0 ** (math.floor(math.log2(spread)) - bits) if spread > 0 else 0.0
 
     def sample(self, private: Any, n: int) -> Outputs:

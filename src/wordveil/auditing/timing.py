@@ -18,6 +18,7 @@ from wordveil.arrays import Float64Array
 from wordveil.auditing.findings import Finding, result
 from wordveil.auditing.intervals import check_alpha
 from wordveil.errors import ParameterError
+from wordveil.guarantees import round_up
 
 __all__ = ["check_timing", "measure_times"]
 
@@ -71,7 +72,7 @@ def judge_times(seconds: Float64Array, alpha: float) -> Finding:
         check="time per word",
         bad=chance <= alpha,
         observed=f"input {slow} took longer than input {fast} in {longer} of {n} rounds (median "
-        f"{later[slow] * 1e6:.4g} against {later[fast] * 1e6:.4g} microseconds), chance {chance:.2g}",
+        f"{later[slow] * 1e6:.4g} against {later[fast] * 1e6:.4g} microseconds), chance {round_up(chance, 2)}",
         expected="neither takes longer more often",
         alpha=alpha,
     )

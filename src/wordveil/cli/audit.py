@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wordveil.cli.common import ParameterOption, VocabularyOption, mechanism_class, open_vocabulary, parse_value
+from wordveil.cli.common import ParameterOption, VocabularyOption, mechanism_class, open_vocabulary, parse_settings
 
 __all__ = ["audit"]
 
@@ -40,6 +40,7 @@ def audit(
     from wordveil.auditing import AuditOptions
     from wordveil.auditing import audit as run
     from wordveil.errors import ParameterError
+    from wordveil.reporting.run_report import check_report_path
 
     if (mechanism is None) == (python is None):
         raise ParameterError("--mechanism", mechanism, "or --python must be given, and only one of them.")
@@ -47,19 +48,17 @@ def audit(
         mechanism_class(mechanism)
     else:
         sys.path.insert(0, str(Path.cwd()))  # a module of the user's lies where the command is run
-    if report is not None and report.suffix not in (".json", ".html"):
-        raise ParameterError("--report", report.name, "must end in .json or .html.")
+    if report is not None:
+        check_report_path(report)
     parameters: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "calibration": calibration}
     parameters = {name: value for name, value in parameters.items() if value is not None}
     if allow_refuted:
         parameters["allow_refuted"] = True
-    for setting in settings or ():
-        name, _, text = setting.partition("=")
-        name = name.strip().replace("-", "_")
-        parameters[name] = parse_value(name, text)
+    parameters |= parse_settings(settings or ())
+    without_vocabulary = dimensions is not None or (python is not None and kind is not None)
     found = run(
         mechanism or python or "",
-        embeddings=None if dimensions is not None or kind is not None else open_vocabulary(vocabulary),
+        embeddings=None if without_vocabulary else open_vocabulary(vocabulary),
         dimensions=dimensions,
         parameters=parameters,
         kind=kind,

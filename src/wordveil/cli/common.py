@@ -33,7 +33,7 @@ __all__ = [
     "default_epsilon",
     "mechanism_class",
     "open_vocabulary",
-    "parse_value",
+    "parse_settings",
     "read_lines",
     "read_word_list",
     "say",
@@ -116,13 +116,7 @@ def build_mechanism(
     """
     chosen = mechanism_class(name)
     allowed = [field.name for field in fields(chosen)]
-    values: dict[str, Any] = {"epsilon": epsilon}
-    for setting in settings:
-        key, separator, text = setting.partition("=")
-        key = key.strip().replace("-", "_")
-        if not separator or key not in allowed:
-            raise ParameterError("--set", setting, f"must be NAME=VALUE with NAME one of {', '.join(allowed)}.")
-        values[key] = parse_value(key, text)
+    values = {"epsilon": epsilon, **parse_settings(settings, allowed)}
     if calibration is not None:
         if "calibration" not in allowed:
             raise ParameterError("--calibration", calibration, f"cannot be chosen for {name}.")
@@ -171,7 +165,24 @@ def certificate_for(
     return found
 
 
-def parse_value(key: str, text: str) -> Any:
+def parse_settings(settings: Sequence[str], allowed: Sequence[str] = ()) -> dict[str, Any]:
+    """Read NAME=VALUE strings, a dash in a name as an underscore.
+
+    Raises:
+        ParameterError: If one has another form, or a name that is not among the allowed ones, where any are listed.
+    """
+    values = {}
+    for setting in settings:
+        name, separator, text = setting.partition("=")
+        name = name.strip().replace("-", "_")
+        if not separator or (allowed and name not in allowed):
+            names = f" with NAME one of {', '.join(allowed)}" if allowed else ""
+            raise ParameterError("--set", setting, f"must be NAME=VALUE{names}.")
+        values[name] = _parse_value(name, text)
+    return values
+
+
+def _parse_value(key: str, text: str) -> Any:
     """Read a metric's name, or a number, True, False, None or a plain word."""
     if key == "metric":
         from wordveil.graphs.rank_metric import NeighbourRank

@@ -59,11 +59,12 @@ def release(
     """
     from wordveil.errors import ParameterError
     from wordveil.mechanisms.base import VectorMechanism
+    from wordveil.reporting.run_report import check_report_path
     from wordveil.vector_release import VectorSettings, release_vector_file
     from wordveil.vector_release.values import write_vector_report
 
-    if report is not None and report.suffix != ".json":
-        raise ParameterError("--report", report.name, "must end in .json.")
+    if report is not None:
+        check_report_path(report, (".json",))
     chosen_settings = VectorSettings(
         column=column,
         keep=tuple(keep or ()),

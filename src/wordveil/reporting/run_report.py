@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +44,11 @@ def write_report(report: RunReport, path: str | os.PathLike[str]) -> None:
     target.write_text(form(report.as_dict()), encoding="utf-8")
 
 
-def check_report_path(path: str | os.PathLike[str]) -> None:
-    """Raise `ParameterError` where `write_report` could not write: worth knowing before a long run."""
+def check_report_path(path: str | os.PathLike[str], endings: Sequence[str] = (".json", ".html")) -> None:
+    """Raise `ParameterError` where no report of these forms could be written: worth knowing before a long run."""
     target = Path(path)
-    if target.suffix not in (".json", ".html"):
-        raise ParameterError("report", target.name, "must end in .json or .html.")
+    if target.suffix not in endings:
+        raise ParameterError("report", target.name, f"must end in {' or '.join(endings)}.")
     if not target.absolute().parent.is_dir():
         raise ParameterError("report", str(path), "must lie in an existing directory.")
 
