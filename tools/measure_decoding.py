@@ -8,26 +8,18 @@ from __future__ import annotations
 import os
 import statistics
 import sys
-import time
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from wordveil.benchmarking.machine import best_timing
 from wordveil.benchmarking.workload import Workload
-from wordveil.kernels.compiled import available_engines
+from wordveil.kernels.engines import decoding_engines
 from wordveil.kernels.nearest import NearestWords
 
 SIDE = 2048
 TOKENS = 1024
-
-
-def processor_time(work: Callable[[], Any]) -> float:
-    """Return the processor time of one call."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 def main(vocabulary: int, dimensions: int, rounds: int) -> None:
@@ -35,14 +27,15 @@ def main(vocabulary: int, dimensions: int, rounds: int) -> None:
     workload = Workload(vocabulary=vocabulary, dimensions=dimensions, tokens=TOKENS)
     square = np.random.Generator(np.random.PCG64(0)).random((SIDE, SIDE), dtype=np.float32)
     out = np.empty_like(square)
-    for engine in available_engines():
+    for engine in decoding_engines():
         os.environ["WORDVEIL_ENGINE"] = engine
         words = NearestWords(workload.vectors, np.arange(vocabulary, dtype=np.int32))
         rates, ratios = [], []
         with threadpool_limits(limits=1):
             for _ in range(rounds + 1):
-                product = 2.0 * SIDE**3 / processor_time(lambda: np.matmul(square, square, out=out))
-                rate = TOKENS / processor_time(lambda words=words: words.nearest(workload.queries, threads=1))
+                product = 2.0 * SIDE**3 / best_timing(lambda: np.matmul(square, square, out=out), 1).cpu
+                decoding = best_timing(partial(words.nearest, workload.queries, threads=1), 1)
+                rate = TOKENS / decoding.cpu
                 rates.append(rate)
                 ratios.append(rate * workload.flops_per_token / product)
         rates, ratios = rates[1:], ratios[1:]  # the first round touches the memory
