@@ -32,7 +32,7 @@ class VectorReader(ABC):
         name: Name of the array, tensor or column; "vectors" where the format has no names.
         rows: n.
         dimensions: d, at least 1.
-        kind: Type of the numbers, for messages.
+        kind: Type of the numbers, as the file names it.
         others: Names of what else the file holds.
     """
 

@@ -28,11 +28,8 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        missing = True
-    else:
-        return pyarrow, pyarrow.parquet
-    assert missing
-    raise MissingExtraError("The parquet format", "pyarrow", "parquet")
+        raise MissingExtraError("The parquet format", "pyarrow", "parquet") from None
+    return pyarrow, pyarrow.parquet
 
 
 class _ParquetReader(VectorReader):

@@ -1,0 +1,76 @@
+"""Docstrings keep up with the code: what the Attributes of a dataclass describe is there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1] / "src" / "wordveil"
+SOURCES = sorted(ROOT.rglob("*.py"))
+
+
+def sections(docstring: str) -> dict[str, list[str]]:
+    """Return the names that each Google section describes."""
+    found: dict[str, list[str]] = {}
+    current = None
+    for line in docstring.splitlines():
+        if re.fullmatch(r"\w[\w ]*:", line):
+            current = found.setdefault(line.rstrip(":"), [])
+        elif line and not line.startswith(" "):
+            current = None
+        elif current is not None and (named := re.match(r"    (\w+)(?: \([^)]*\))?: ", line)):
+            current.append(named[1])
+    return found
+
+
+def is_dataclass(node: ast.ClassDef) -> bool:
+    return any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def names_of(node: ast.ClassDef) -> set[str]:
+    """Return what the class body defines: fields, properties, class variables, and attributes set in a method."""
+    set_in_methods = {
+        item.attr for item in ast.walk(node) if isinstance(item, ast.Attribute) and isinstance(item.ctx, ast.Store)
+    }
+    annotated = {item.target.id for item in node.body if isinstance(item, ast.AnnAssign)}
+    functions = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+    return set_in_methods | annotated | functions
+
+
+def stale(source: str) -> dict[str, list[str]]:
+    """Return the attributes that the docstring of a class describes and the class lacks."""
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef) and is_dataclass(node):
+            described = sections(ast.get_docstring(node) or "").get("Attributes", [])
+            if missing := [name for name in described if name not in names_of(node)]:
+                found[node.name] = missing
+    return found
+
+
+def test_a_stale_attribute_is_found():
+    source = """
+@dataclass(frozen=True)
+class Thing:
+    '''One.
+
+    Attributes:
+        kept: Yes.
+            continued: no name
+        gone (int): No longer there.
+
+    Raises:
+        ParameterError: If.
+    '''
+
+    kept: int
+"""
+    assert stale(source) == {"Thing": ["gone"]}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_attribute_described_is_gone(path):
+    assert stale(path.read_text(encoding="utf-8")) == {}
