@@ -64,6 +64,7 @@ ExcludeOutputsOption = Annotated[Path | None, typer.Option("--exclude-outputs", 
 # How the run goes.
 WorkersOption = Annotated[int, typer.Option("--workers", help="Processes that read and write the text.")]
 BlockTokensOption = Annotated[int, typer.Option("--block-tokens", help="Tokens held at once, about.")]
+DeviceOption = Annotated[str, typer.Option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")]
 LineBufferedOption = Annotated[bool, typer.Option("--line-buffered", help="Write every line at once.")]
 ReportOption = Annotated[Path | None, typer.Option("--report", help="Write a report, .json or .html.")]
 VerifyOption = Annotated[bool, typer.Option("--verify", help="Check the vocabulary's checksum first.")]
@@ -98,6 +99,7 @@ def sanitize(
     threads: ThreadsOption = None,
     workers: WorkersOption = 1,
     block_tokens: BlockTokensOption = 4_000_000,
+    device: DeviceOption = "cpu",
     line_buffered: LineBufferedOption = False,
     resume: ResumeOption = False,
     report: ReportOption = None,
@@ -117,6 +119,8 @@ def sanitize(
 
     if block_tokens < 1:
         raise ParameterError("--block-tokens", block_tokens, "must be at least 1.")
+    if workers < 1:
+        raise ParameterError("--workers", workers, "must be at least 1.")
     options = _text_options(public_words, unknown=unknown, per=per, casing=casing, numbers=numbers, markup=markup)
     documents = DocumentSettings(
         format=format,
@@ -144,6 +148,7 @@ def sanitize(
         options=options,
         source=run_source(output, resume=resume),
         threads=threads,
+        device=device,
         certificate=certificate_for(chosen, embeddings, certificate, quiet=quiet),
     )
     with document_bar(quiet=quiet) as progress:
