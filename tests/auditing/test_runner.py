@@ -282,3 +282,10 @@ def test_what_a_report_says_errs_on_the_safe_side():
     )
     assert 0 < delta <= audit.delta_at_least
     assert 0 < epsilon <= audit.epsilon_at_least
+
+
+@pytest.mark.parametrize("vectors", [[[1.0]], [[1.0], [1.0]]])
+def test_a_vocabulary_without_two_places_is_refused(vectors):
+    table = Embeddings.from_arrays(["one", "two"][: len(vectors)], vectors)
+    with pytest.raises(ParameterError, match="must hold two words at a distance from each other"):
+        audit_mechanism(MultivariateLaplace(epsilon=1.0), embeddings=table)

@@ -119,7 +119,9 @@ def test_calibrate_prints_the_epsilon_it_found(wordveil, vocabulary):
     assert found["epsilon"] == expected.epsilon
     assert [tuple(point) for point in found["curve"]] == list(expected.curve)
     lines = wordveil(*arguments).out.splitlines()
-    assert lines[-1] == f"epsilon {expected.epsilon:.4g}: santext keeps 40% of 200 public words"
+    assert lines[-1] == (
+        f"epsilon {expected.epsilon:.4g}: santext keeps a word with probability 0.4, the mean over 200 public words"
+    )
     assert len(lines) == len(expected.curve) + 2
 
 

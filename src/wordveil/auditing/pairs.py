@@ -32,9 +32,7 @@ def claimed_loss(guarantee: Guarantee, distance: float) -> tuple[float | None, f
         return guarantee.loss(distance), guarantee.delta
     if isinstance(guarantee, LocalDP):
         return guarantee.epsilon + (guarantee.slack or 0.0), guarantee.delta
-    if isinstance(guarantee, NeighbourDP):
-        return None, 0.0  # it speaks of adjacent pairs only, which distances do not show
-    return None, 0.0
+    return None, 0.0  # neighbour DP speaks of adjacent pairs only, which distances do not show
 
 
 def vocabulary_pairs(
@@ -55,11 +53,16 @@ def vocabulary_pairs(
         count: Pairs wanted, at least 3; what is left after the three extremes is random.
         vectors: Whether inputs are vectors rather than ids.
         seed: For the random choices.
+
+    Raises:
+        ParameterError: If no two of the words have different vectors.
     """
     generator = np.random.default_rng(seed)
     v = len(embeddings)
     ids = np.sort(generator.choice(v, size=min(v, SEARCHED), replace=False)).astype(np.int32)
     table = input_distances(embeddings, metric or Euclidean(), ids)(0, len(ids))
+    if not table.any():
+        raise ParameterError("embeddings", f"{v} words", "must hold two words at a distance from each other.")
     upper = np.where(table > 0, table, np.inf)
     nearest: tuple[Any, ...] = np.unravel_index(int(upper.argmin()), table.shape)
     farthest: tuple[Any, ...] = np.unravel_index(int(table.argmax()), table.shape)
@@ -74,7 +77,6 @@ def vocabulary_pairs(
         i, j = generator.choice(len(ids), size=2, replace=False)
         if table[i, j] > 0:
             found.append(("random", i, j))
-
     return [
         _make(embeddings, label, int(ids[i]), int(ids[j]), float(table[i, j]), guarantee, vectors)
         for label, i, j in found[:count]

@@ -52,7 +52,10 @@ def calibrate(
     typer.echo(f"{'epsilon':>10}  {'kept':>5}")
     for epsilon, kept in found.curve:
         typer.echo(f"{epsilon:10.4g}  {kept:5.3f}  {'#' * round(BAR * kept)}")
-    typer.echo(f"epsilon {found.epsilon:.4g}: {mechanism} keeps {keep:.0%} of {found.words:,} public words")
+    typer.echo(
+        f"epsilon {found.epsilon:.4g}: {mechanism} keeps a word with probability {keep:g}, the mean over "
+        f"{found.words:,} public words"
+    )
 
 
 def _read_frequencies(path: Path) -> dict[str, float]:
