@@ -7,16 +7,20 @@ where it names exactly these inputs. This module computes no certificate, so tha
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from wordveil.certificates import Certificate
-from wordveil.decoding.decoded import Decoded
+from wordveil.decoding.decoded import Decoded, FittedDecoded
 from wordveil.embeddings.table import Embeddings
-from wordveil.errors import CertificateError
+from wordveil.errors import CertificateError, ParameterError
+from wordveil.kernels.nearest import NearestWords
+from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
-from wordveil.mechanisms.exponential import LARGEST_LOSS, SelectionMechanism
+from wordveil.mechanisms.exponential import LARGEST_LOSS, FittedExponential, SelectionMechanism
 
-__all__ = ["FOLDER", "file_name", "fit_words", "shipped_certificate"]
+__all__ = ["FOLDER", "file_name", "fit_words", "on_device", "shipped_certificate"]
 
 FOLDER = Path(__file__).parent / "certification" / "packaged"
 
@@ -64,3 +68,34 @@ def fit_words(
     if certificate is not None:
         raise CertificateError(f"{word_mechanism.name} takes no certificate when it is fitted.")
     return word_mechanism.fit(embeddings)
+
+
+def on_device(randomizer: WordRandomizer, device: str) -> WordRandomizer:
+    """Return the same randomizer with its search or its rows on a graphics card: same law, same guarantee.
+
+    Args:
+        randomizer: A fitted word mechanism.
+        device: "cpu" changes nothing; "cuda" or "cuda:1" needs the extra gpu and a card.
+
+    Raises:
+        MissingExtraError: If PyTorch is not installed.
+        ParameterError: If there is no such card, or the mechanism has no part that runs on one.
+    """
+    if device == "cpu":
+        return randomizer
+    # Heavy, and an extra: loaded only where a card is asked for.
+    from wordveil.kernels.gpu.nearest import GpuNearestWords
+    from wordveil.kernels.gpu.selection import GpuSelection
+
+    if isinstance(randomizer, FittedDecoded):
+        decoder: Any = randomizer.decoder
+        words = getattr(decoder, "words", None)
+        if isinstance(words, NearestWords):
+            space = randomizer.randomizer.decoding_space(randomizer.embeddings)
+            moved = GpuNearestWords(space.vectors, words.outputs, device=device)
+            return replace(randomizer, decoder=replace(decoder, words=moved))
+    if isinstance(randomizer, FittedExponential) and isinstance(randomizer.rows, SelectionRows):
+        return replace(randomizer, rows=GpuSelection(randomizer.rows, device=device))
+    raise ParameterError(
+        "device", device, "does nothing for this mechanism: it searches or draws in a way only the processor has."
+    )

@@ -22,7 +22,7 @@ from wordveil.arrays import IdArray, PrivateText
 from wordveil.calibration import public_sample
 from wordveil.certificates import Certificate
 from wordveil.embeddings.table import Embeddings
-from wordveil.fitting import fit_words
+from wordveil.fitting import fit_words, on_device
 from wordveil.kernels.compiled import engine_name
 from wordveil.kernels.selection import multiply_high
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism, WordRandomizer
@@ -51,6 +51,7 @@ class Sanitizer:
         options: Choices around the mechanism; see `TextOptions`.
         source: Randomness; a fresh secure source unless given.
         threads: Threads for the mechanism, None for one per processor; the output does not depend on it.
+        device: "cpu", or a graphics card for the search or the draw, "cuda" or "cuda:1" (extra: gpu): the same promise.
         certificate: For calibration="certified"; None looks among those shipped with the embedded vocabulary.
 
     Example:
@@ -69,6 +70,7 @@ class Sanitizer:
     source: RandomSource = field(default_factory=RandomSource, repr=False)
     threads: int | None = None
     certificate: Certificate | None = None
+    device: str = "cpu"
     _randomizer: WordRandomizer = field(init=False, repr=False, compare=False)
     _encoder: Encoder = field(init=False, repr=False, compare=False)
     _writer: Writer = field(init=False, repr=False, compare=False)
@@ -92,7 +94,8 @@ class Sanitizer:
             mask=MASK if self.options.unknown == "mask" else "",
         )
         object.__setattr__(self, "_stand_ins", public_sample(self.embeddings, STAND_INS))
-        object.__setattr__(self, "_randomizer", fit_words(self.mechanism, self.embeddings, self.certificate))
+        fitted = fit_words(self.mechanism, self.embeddings, self.certificate)
+        object.__setattr__(self, "_randomizer", on_device(fitted, self.device))
         object.__setattr__(self, "_encoder", encoder)
         object.__setattr__(self, "_writer", writer)
         # Two sanitizers under one key must not share noise: equal draws at two epsilons would tell more than their sum.
@@ -114,7 +117,7 @@ class Sanitizer:
             vocabulary=header.name,
             checksum=header.checksum,
             candidates_checksum=self.embeddings.candidates_checksum,
-            engine=engine_name(),
+            engine=engine_name() if self.device == "cpu" else self.device,
             test_source=self.source.is_test_source,
         )
 
