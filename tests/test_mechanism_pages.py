@@ -20,7 +20,7 @@ values = importlib.import_module("figure_values")
 
 NAMES = sorted({**MECHANISMS, **DECODERS})
 STORED = figures.stored_figures()
-QUICK = ["clipped-laplace", "clipped-gaussian", "truncated-laplace", "jaccard", "nadp", "santext", "tem"]
+QUICK = ["clipped-laplace", "clipped-gaussian", "truncated-laplace", "jaccard", "nadp", "santext", "tem", "tight"]
 REFUTED = {"jaccard": "audited", "truncated-laplace": "audited, published"}
 
 
@@ -58,10 +58,12 @@ def test_the_example_of_the_page_runs(name):
     exec(compile(script, f"{name}.md", "exec"), {"__name__": "example"})
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(4))
 def test_the_page_on_guarantees_runs(number):
     found = blocks(ROOT / "docs" / "guarantees.md")
-    assert len(found) == 3
+    assert len(found) == 4
+    if "compose_many" in found[number]:
+        pytest.importorskip("dp_accounting", reason="needs the extra wordveil[accounting]")
     exec(compile(found[number], f"guarantees.md block {number}", "exec"), {"__name__": "example"})
 
 

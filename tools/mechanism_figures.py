@@ -1,6 +1,7 @@
 """Every figure of the reference pages, by the name of its mechanism or decoder.
 
-    python tools/mechanism_figures.py    measures them again and writes docs/mechanisms/figures.json (a minute or two)
+    python tools/mechanism_figures.py [NAME...]    measures these, or all of them (a minute or two), again and writes
+                                                   docs/mechanisms/figures.json
 
 Seeds are fixed: the file is the same on every run on one kind of machine.
 """
@@ -8,15 +9,16 @@ Seeds are fixed: the file is the same on every run on one kind of machine.
 from __future__ import annotations
 
 import json
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from figure_values import Figure, Sampling
 from vector_figures import clipped_gaussian, clipped_laplace, laplace, mahalanobis, projection, truncated_laplace
-from word_figures import decoder, jaccard, nadp, selection
+from word_figures import decoder, jaccard, nadp, selection, tight
 from wordveil import TEM, Nearest, RankSoftmax, SanText, Vickrey, load_embeddings
 from wordveil.embeddings.table import Embeddings
 
@@ -42,6 +44,7 @@ FIGURES: dict[str, Callable[[Sampling], Figure]] = {
     "projection": lambda s: projection(_words(), s),
     "santext": lambda s: selection(SanText, load_embeddings(), s),
     "tem": lambda s: selection(TEM, load_embeddings(), s),
+    "tight": lambda s: tight(_words(), s),
     "truncated-laplace": truncated_laplace,
     "nearest": lambda s: decoder(Nearest(), _words(), s),
     "rank-softmax": lambda s: decoder(RankSoftmax(epsilon=20.0, c=0.04), _words(), s),
@@ -55,10 +58,12 @@ def stored_figures() -> dict[str, Figure]:
     return {name: Figure.from_dict(values) for name, values in json.loads(STORED.read_text(encoding="utf-8")).items()}
 
 
-def main() -> None:
-    """Measure every figure and store it."""
-    found = {}
+def main(names: Sequence[str] = ()) -> None:
+    """Measure the figures named, or every figure, and store them."""
+    found = {name: figure.as_dict() for name, figure in stored_figures().items()} if names else {}
     for name, make in FIGURES.items():
+        if names and name not in names:
+            continue
         start = time.perf_counter()
         found[name] = make(Sampling()).as_dict()
         print(f"{name:18s} {time.perf_counter() - start:6.1f} s")
@@ -67,4 +72,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -73,6 +73,8 @@ def import_embeddings(
         blocks = map(_plain_words, blocks)
     with VocabularyWriter(Path(destination)) as writer:
         words, positions = _write_rows(writer, blocks, progress)
+        if only and not len(words):
+            raise ParameterError("candidate_rule", candidate_rule, 'leaves no entry at all; use "all" for this table.')
         index = distinct_words(path, form, words, positions)
         vectors, digest = writer.finish_matrix()
         if matrix_digest(vectors) != digest:
