@@ -21,7 +21,7 @@ from wordveil.neural.models import Rewriter  # noqa: E402
 from wordveil.neural.pass_records import PassRecord  # noqa: E402
 from wordveil.neural.private_embedding import PrivateEmbedding  # noqa: E402
 from wordveil.neural.rewriting import TextRewriter  # noqa: E402
-from wordveil.neural.rewriting_runs import rewrite_documents, run_passes  # noqa: E402
+from wordveil.neural.rewriting_runs import rewrite_documents  # noqa: E402
 from wordveil.randomness import RandomSource  # noqa: E402
 from wordveil.runs import run_source  # noqa: E402
 
@@ -29,12 +29,12 @@ MECHANISM = ClippedGaussian(epsilon=1.0)
 SMALL_BLOCKS = DocumentSettings(columns=("text",), block_characters=400)
 
 
-def rewriter(source=None, passes=None, mechanism=MECHANISM):
+def rewriter(source=None, mechanism=MECHANISM):
     """An untrained rewriter, the same every time: its words follow from the noisy vectors alone."""
     with torch.random.fork_rng():
         torch.manual_seed(1)
         model = Rewriter(PrivateEmbedding(small_table(), mechanism, source=source), hidden=8, dropout=0.0)
-    return TextRewriter(model, passes=passes)
+    return TextRewriter(model)
 
 
 @pytest.fixture
@@ -47,7 +47,6 @@ def private(tmp_path):
 
 def run(private, out, *, key=None, resume=False, stop_after=None, passes=None, **changes):
     source = run_source(out, resume=resume) if key is None else RandomSource(key)
-    record = passes if passes is not None else run_passes(str(out), resume=resume)
     blocks = []
 
     def progress(*_):
@@ -55,8 +54,9 @@ def run(private, out, *, key=None, resume=False, stop_after=None, passes=None, *
         if len(blocks) == stop_after:
             raise KeyboardInterrupt
 
-    model = rewriter(source, record, **changes)
-    return rewrite_documents(private, str(out), model, settings=SMALL_BLOCKS, resume=resume, progress=progress)
+    model = rewriter(source, **changes)
+    options = {"settings": SMALL_BLOCKS, "passes": passes, "resume": resume, "progress": progress}
+    return rewrite_documents(private, str(out), model, **options)
 
 
 def leftovers(folder):
@@ -86,6 +86,15 @@ def test_a_new_run_draws_afresh(private, tmp_path):
     assert (tmp_path / "a.jsonl").read_text() != (tmp_path / "b.jsonl").read_text()
 
 
+def test_a_rewriter_serves_several_runs(private, tmp_path):
+    model = rewriter()
+    for name in ("a.jsonl", "b.jsonl"):
+        report = rewrite_documents(private, str(tmp_path / name), model, settings=SMALL_BLOCKS)
+        assert report.passes == 2  # no line of the file is there more often
+        model.rewrite(["the film was sad"])
+        assert model.passes.largest == 1
+
+
 def test_another_model_does_not_resume(private, tmp_path):
     out = tmp_path / "out.jsonl"
     with pytest.raises(KeyboardInterrupt):
@@ -99,6 +108,16 @@ def test_malformed_input_leaves_nothing(private, tmp_path):
         stream.write("{broken\n")
     with pytest.raises(DocumentFormatError):
         run(private, tmp_path / "out.jsonl")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["private.jsonl"]
+
+
+def test_a_run_that_cannot_begin_leaves_nothing(private, tmp_path):
+    for source, out, message in (
+        (str(tmp_path / "absent.jsonl"), tmp_path / "out.jsonl", "no such file"),
+        (private, tmp_path / "out.csv", "stands for csv"),
+    ):
+        with pytest.raises((DocumentFormatError, ParameterError), match=message):
+            run(source, out)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["private.jsonl"]
 
 

@@ -50,20 +50,18 @@ def rewrite(
     from wordveil.documents import DocumentSettings
     from wordveil.neural.pass_records import PassRecord
     from wordveil.neural.rewriting import TextRewriter
-    from wordveil.neural.rewriting_runs import BLOCK_CHARACTERS, rewrite_documents, run_passes
+    from wordveil.neural.rewriting_runs import BLOCK_CHARACTERS, rewrite_documents
     from wordveil.runs import run_source
 
     settings = DocumentSettings(
         format=format, columns=tuple(column or ()), drop_others=drop_others, block_characters=BLOCK_CHARACTERS
     )
-    rewriter = TextRewriter.load(
-        model,
-        source=run_source(output, resume=resume),
-        device=device,
-        passes=PassRecord(passes) if passes is not None else run_passes(output, resume=resume),
-    )
+    rewriter = TextRewriter.load(model, source=run_source(output, resume=resume), device=device)
+    record = None if passes is None else PassRecord(passes)
     with document_bar(quiet=quiet) as progress:
-        report = rewrite_documents(source, output, rewriter, settings=settings, resume=resume, progress=progress)
+        report = rewrite_documents(
+            source, output, rewriter, settings=settings, passes=record, resume=resume, progress=progress
+        )
     if not quiet:
         _print_summary(report)
 

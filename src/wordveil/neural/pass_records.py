@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
+import weakref
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,9 @@ class PassRecord:
         self.path = path
         if path is not None and not path.exists():
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        self._file = sqlite3.connect("" if path is None else path)
+        weakref.finalize(self, self._file.close)
         try:
-            self._file = sqlite3.connect("" if path is None else path)
             self._file.executescript(SCHEMA)
             self._key = self._secret()
         except sqlite3.DatabaseError:
@@ -82,11 +84,11 @@ class PassRecord:
         """Let go of the file."""
         self._file.close()
 
-    def remove(self) -> None:
-        """Remove the file; the record cannot be used afterwards."""
-        self.close()
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
+    @staticmethod
+    def discard(path: Path) -> None:
+        """Remove a record that nothing has open, with what a killed process left of its last transaction."""
+        for name in (path.name, f"{path.name}-journal"):
+            path.with_name(name).unlink(missing_ok=True)
 
     def _digest(self, text: str) -> bytes:
         data = text.encode("utf-8", "surrogatepass")

@@ -44,43 +44,44 @@ class TextRewriter:
 
     Args:
         model: The rewriter.
-        passes: Where passes are counted; a temporary file unless given.
     """
 
-    def __init__(self, model: Rewriter, *, passes: PassRecord | None = None) -> None:
+    def __init__(self, model: Rewriter) -> None:
         if not isinstance(model, Rewriter):
             raise ParameterError("model", type(model).__name__, "must be a rewriter; classifiers write no text.")
         self.model = model
         model.eval()
-        self.passes = PassRecord() if passes is None else passes
-        model.embedding.passes = self.passes
+        self._passes = PassRecord()
+        model.embedding.passes = self._passes
         header, layer = model.embedding.vocabulary.header, model.embedding
         setting = f"{layer.mechanism!r}|{header.checksum}|{layer.vocabulary.candidates_checksum}"
         # Two mechanisms under one key must not share noise: equal draws at two epsilons tell more than their sum.
         self._domain = hashlib.blake2b(setting.encode(), digest_size=16).hexdigest() + "|"
 
     @classmethod
-    def load(
-        cls,
-        directory: Path,
-        *,
-        source: RandomSource | None = None,
-        device: str = "cpu",
-        passes: PassRecord | None = None,
-    ) -> TextRewriter:
+    def load(cls, directory: Path, *, source: RandomSource | None = None, device: str = "cpu") -> TextRewriter:
         """Return the rewriter of a model directory.
 
         Args:
             directory: What `wordveil train rewrite` wrote.
             source: Randomness, `RandomSource()` unless given.
             device: "cpu", "cuda" or "cuda:N".
-            passes: Where passes are counted; a temporary file unless given.
 
         Raises:
             DataFormatError: If there is no finished model.
             ParameterError: If the device is not there, or the model is a classifier.
         """
-        return cls(load_model(directory, source=source, device=device), passes=passes)
+        return cls(load_model(directory, source=source, device=device))
+
+    @property
+    def passes(self) -> PassRecord:
+        """Where passes are counted; a record that takes its place closes it."""
+        return self._passes
+
+    @passes.setter
+    def passes(self, record: PassRecord) -> None:
+        self._passes.close()
+        self._passes = self.model.embedding.passes = record
 
     @property
     def source(self) -> RandomSource:

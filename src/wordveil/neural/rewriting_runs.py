@@ -17,14 +17,13 @@ from typing import Any
 from wordveil import __version__
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, DocumentSummary, Record, is_resumable, remove_run_key, run_documents
-from wordveil.documents.checkpoints import is_regular_or_tree
 from wordveil.guarantees import Guarantee
 from wordveil.neural.pass_records import PassRecord
 from wordveil.neural.passes import all_passes
 from wordveil.neural.rewriting import TextRewriter
 from wordveil.runs import keep_run_key
 
-__all__ = ["BLOCK_CHARACTERS", "RewriteReport", "rewrite_documents", "run_passes"]
+__all__ = ["BLOCK_CHARACTERS", "RewriteReport", "rewrite_documents"]
 
 BLOCK_CHARACTERS = 500_000
 """Characters between two checkpoints: some ten seconds of one core."""
@@ -65,23 +64,9 @@ class _Tokens:
         self.count = saved.get("tokens", 0)
 
 
-def run_passes(destination: str, *, resume: bool = False) -> PassRecord:
-    """Return the record that counts the passes of one run: beside the output where the run can be resumed.
-
-    Args:
-        destination: The output of the run.
-        resume: Go on with the record of the interrupted run.
-    """
-    if not is_regular_or_tree(destination) or not Path(destination).resolve().parent.is_dir():
-        return PassRecord()
-    path = _passes_path(destination)
-    if not (resume and is_resumable(destination)):
-        path.unlink(missing_ok=True)
-    return PassRecord(path)
-
-
-def _passes_path(destination: str) -> Path:
-    target = Path(destination).resolve()
+def _passes_path(destination: Path) -> Path:
+    """Where the passes of a run that can be resumed are counted until it has succeeded."""
+    target = destination.resolve()
     return target.with_name(f".{target.name}.passes")
 
 
@@ -91,6 +76,7 @@ def rewrite_documents(
     rewriter: TextRewriter,
     *,
     settings: DocumentSettings | None = None,
+    passes: PassRecord | None = None,
     resume: bool = False,
     progress: Callable[[int, int | None, int, int], None] | None = None,
 ) -> RewriteReport:
@@ -99,9 +85,9 @@ def rewrite_documents(
     Args:
         source: A file, a directory, or "-".
         destination: A file, a directory for a directory, or "-".
-        rewriter: To be able to resume, load it with `run_source(destination, resume=resume)` as its source and
-            `run_passes(destination, resume=resume)`, or a record that lasts, as its passes.
+        rewriter: To be able to resume, load it with `run_source(destination, resume=resume)` as its source.
         settings: How documents are read; blocks of `BLOCK_CHARACTERS` unless given.
+        passes: A record of passes that lasts, which is closed at the end; None counts those of this run.
         resume: Continue an interrupted run with the same input, settings and model; starts anew where there is none.
         progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
 
@@ -109,8 +95,11 @@ def rewrite_documents(
         DocumentFormatError: If the input is malformed; no output remains.
         ResumeError: If the interrupted run had another input, other settings or another model.
     """
-    tokens = _Tokens()
-    key_path = keep_run_key(source, Path(destination), rewriter.source, resume=resume)
+    tokens, target = _Tokens(), Path(destination)
+    key_path = keep_run_key(source, target, rewriter.source, resume=resume)
+    if key_path is not None and not (resume and is_resumable(target)):
+        PassRecord.discard(_passes_path(target))
+    rewriter.passes = passes or PassRecord(None if key_path is None else _passes_path(target))
 
     def process(records: list[Record]) -> list[list[ReleasedText | None]]:
         released, passed = _release(rewriter, records)
@@ -128,19 +117,18 @@ def rewrite_documents(
             progress=None if progress is None else lambda done, total, n: progress(done, total, n, tokens.count),
             tally=tokens,
         )
-        passes, composed = rewriter.passes.largest, all_passes(rewriter.passes, rewriter.guarantee)
+        largest, composed = rewriter.passes.largest, all_passes(rewriter.passes, rewriter.guarantee)
     finally:
-        if not is_resumable(destination):
-            if key_path is not None:
-                remove_run_key(key_path)
-            if rewriter.passes.path == _passes_path(destination):
-                rewriter.passes.remove()
+        rewriter.passes = PassRecord()
+        if key_path is not None and not is_resumable(target):
+            remove_run_key(key_path)
+            PassRecord.discard(_passes_path(target))
     return RewriteReport(
         summary=summary,
         tokens=tokens.count,
         guarantee=rewriter.guarantee,
         disclosed=rewriter.disclosed,
-        passes=passes,
+        passes=largest,
         composed=composed,
     )
 
