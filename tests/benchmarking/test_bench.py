@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from wordveil.benchmarking import peers
-from wordveil.benchmarking.growth import growth_curve
+from wordveil.benchmarking import machine, peers, workload
+from wordveil.benchmarking.growth import AXES, SIZES, growth_curve
 from wordveil.benchmarking.machine import Machine, Timing, best_timing, measure_machine, peak_memory_bytes
 from wordveil.benchmarking.measuring import TASKS, Measurement, measure
 from wordveil.benchmarking.report import as_json, save_plot, table
@@ -52,6 +52,18 @@ def test_the_workload_is_the_same_every_time_and_has_the_sizes_asked_for():
     assert TINY.embeddings.ids(encoded).tolist() == TINY.ids.tolist()
 
 
+def test_queries_come_in_blocks_whose_content_does_not_depend_on_their_number(monkeypatch):
+    monkeypatch.setattr(workload, "BLOCK", 16)
+    short, long = TINY.resized(tokens=40), TINY.resized(tokens=100)
+    blocks = list(long.query_blocks())
+    assert [len(block) for block in blocks] == [16] * 6 + [4]
+    assert np.array_equal(np.concatenate(blocks), long.queries)
+    assert np.array_equal(short.queries[:32], long.queries[:32])
+    away = np.linalg.norm(long.queries - long.vectors[long.ids], axis=1)
+    # The squared length of the noise is chi-squared with 8 degrees of freedom, of mean (4.4 * 0.6)**2.
+    assert 0.8 < np.sqrt(np.mean(away**2)) / (4.4 * workload.NOISE) < 1.2
+
+
 @pytest.mark.parametrize(("name", "value"), [("vocabulary", 15), ("dimensions", 0), ("tokens", 0), ("repeats", 0)])
 def test_sizes_out_of_range_are_refused(name, value):
     with pytest.raises(ParameterError, match=rf"{name}={value} must be at least"):
@@ -71,11 +83,15 @@ def test_the_best_run_of_each_clock_counts(monkeypatch):
     assert len(calls) == 3
 
 
+def test_times_of_parts_add_up():
+    assert Timing(wall=1.0, cpu=2.0) + Timing(wall=0.5, cpu=0.25) == Timing(wall=1.5, cpu=2.25)
+
+
 def test_the_machine_is_measured_and_named():
-    machine = measure_machine(side=128, repeats=1)
-    assert machine.cores >= 1
-    assert machine.numpy == np.__version__
-    assert min(machine.float32_rate, machine.float64_rate, machine.float32_all, machine.float64_all) > 0
+    found = measure_machine(side=128, repeats=1)
+    assert found.cores >= 1
+    assert found.numpy == np.__version__
+    assert min(found.float32_rate, found.float64_rate, found.float32_all, found.float64_all) > 0
     assert peak_memory_bytes() > 10 << 20
 
 
@@ -164,6 +180,13 @@ def test_plots_are_saved(tmp_path, axis):
     assert "</svg>" in path.read_text(encoding="utf-8")
 
 
+@pytest.fixture
+def small_products(monkeypatch):
+    """The machine is measured with products that take no time."""
+    monkeypatch.setattr(machine, "measure_machine", lambda: measure_machine(side=128, repeats=1))
+
+
+@pytest.mark.usefixtures("small_products")
 def test_the_command_prints_a_table_or_json():
     app, sizes = build_app(["bench"]), ["--vocabulary", "300", "--dimensions", "8", "--tokens", "20", "--repeats", "1"]
     printed = CliRunner().invoke(app, ["bench", *sizes, "--no-peers"], catch_exceptions=False)
@@ -171,3 +194,33 @@ def test_the_command_prints_a_table_or_json():
     assert "text to text" in printed.output
     as_data = CliRunner().invoke(app, ["bench", *sizes, "--no-peers", "--json"], catch_exceptions=False)
     assert {m["task"] for m in json.loads(as_data.stdout)["measurements"]} == set(TASKS)
+
+
+@pytest.mark.usefixtures("small_products")
+@pytest.mark.parametrize("growth", AXES)
+def test_every_size_can_grow_from_the_command_line(tmp_path, growth):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    sizes = {"vocabulary": "300", "dimensions": "8", "tokens": "20"}
+    options = [part for name, size in sizes.items() if name != growth for part in (f"--{name}", size)]
+    most = str(AXES[growth][0])
+    command = ["bench", "--growth", growth, "--most", most, *options, "--repeats", "1", "--json"]
+    found = CliRunner().invoke(
+        build_app(["bench"]), [*command, "--plot", str(tmp_path / "p.svg")], catch_exceptions=False
+    )
+    assert found.exit_code == 0
+    measured = json.loads(found.stdout)["measurements"]
+    assert {line["task"] for line in measured} == {"decode", "select"}
+    assert {str(line[growth]) for line in measured if "once" not in line["engine"]} == {most}
+    assert (tmp_path / "p.svg").stat().st_size > 0
+
+
+def test_growth_sets_every_size_that_a_workload_needs():
+    assert set(SIZES) == {None, *AXES}
+    for sizes in SIZES.values():
+        assert Workload(**sizes).vocabulary == sizes["vocabulary"]
+
+
+def test_an_unknown_size_is_refused():
+    found = CliRunner().invoke(build_app(["bench"]), ["bench", "--growth", "colour"])
+    assert found.exit_code != 0
+    assert "must be one of tokens, vocabulary, dimensions, threads" in str(found.exception) + found.output

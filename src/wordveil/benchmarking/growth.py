@@ -10,7 +10,7 @@ from wordveil.benchmarking.workload import Workload
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import resolve_threads
 
-__all__ = ["AXES", "growth_curve"]
+__all__ = ["AXES", "SIZES", "growth_curve"]
 
 AXES: dict[str, tuple[int, ...]] = {
     "tokens": (10_000, 100_000, 1_000_000, 10_000_000),
@@ -19,6 +19,15 @@ AXES: dict[str, tuple[int, ...]] = {
     "threads": (1, 2, 4, 8, 16),
 }
 """Size that grows -> its steps; steps beyond `most` are left out, and thread counts beyond the processors."""
+
+SIZES: dict[str | None, dict[str, int]] = {
+    None: {"vocabulary": 70_000, "dimensions": 300, "tokens": 4096, "repeats": 2},
+    "tokens": {"vocabulary": 10_000, "dimensions": 50, "tokens": 10_000, "repeats": 1},
+    "vocabulary": {"vocabulary": 10_000, "dimensions": 50, "tokens": 2048, "repeats": 2},
+    "dimensions": {"vocabulary": 70_000, "dimensions": 50, "tokens": 2048, "repeats": 2},
+    "threads": {"vocabulary": 70_000, "dimensions": 300, "tokens": 8192, "repeats": 2},
+}
+"""Size that grows, None for a single table -> sizes unless told otherwise; a whole curve takes a few minutes."""
 
 
 def growth_curve(

@@ -39,6 +39,9 @@ class Timing:
     wall: float
     cpu: float
 
+    def __add__(self, other: Timing) -> Timing:
+        return Timing(wall=self.wall + other.wall, cpu=self.cpu + other.cpu)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.arrays import IdArray, PrivateText
+from wordveil.arrays import Float64Array, IdArray, PrivateText
 from wordveil.benchmarking import peers
 from wordveil.benchmarking.machine import Machine, Timing, best_timing, peak_memory_bytes
 from wordveil.benchmarking.workload import Workload
@@ -125,14 +125,19 @@ def measure_task(task: str, workload: Workload, machine: Machine, *, with_peers:
 def _decode(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
     setting = _Setting(task="decode", workload=workload, machine=machine, limit_type="float32")
     words = NearestWords(workload.vectors, np.arange(workload.vocabulary, dtype=np.int32))
-    queries, answers = workload.queries, []
-    words.nearest(queries[:1], threads=1)
-    timing = best_timing(lambda: answers.append(words.nearest(queries, threads=workload.threads)), workload.repeats)
-    lines = [setting.line(NAME, len(queries), timing)]
+    answers, total = list[IdArray](), Timing(wall=0.0, cpu=0.0)
+    words.nearest(workload.vectors[:1], threads=1)
+    for queries in workload.query_blocks():
+
+        def work(block: Float64Array = queries) -> None:
+            answers.append(words.nearest(block, threads=workload.threads))
+
+        total += best_timing(work, workload.repeats)
+    lines = [setting.line(NAME, workload.tokens, total)]
     for name, (prepare, module, most) in peers.DECODERS.items() if with_peers else ():
         if not peers.available(module):
             continue
-        some = queries[:most]
+        some = workload.queries[:most]
         found, timing = _timed_peer(module, workload, partial(prepare(workload.vectors), some))
         lines.append(setting.line(name, len(some), timing, float(np.mean(found == answers[0][:most]))))
     return lines

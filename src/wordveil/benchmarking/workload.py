@@ -6,6 +6,7 @@ here resembles a language closely enough to judge utility.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,6 +21,7 @@ __all__ = ["Workload", "generated_words"]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 NOISE = 0.6  # length of the noise relative to the median vector
 LINE = 60  # tokens in a generated text
+BLOCK = 1 << 15  # queries made at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +82,17 @@ class Workload:
     @cached_property
     def queries(self) -> Float64Array:
         """Shape (tokens, d): the tokens' vectors plus noise."""
-        generator = np.random.Generator(np.random.PCG64(self.seed + 2))
-        noise = generator.standard_normal((self.tokens, self.dimensions))
-        return np.asarray(self.vectors[self.ids] + noise * (4.4 * NOISE / np.sqrt(self.dimensions)))
+        return np.concatenate(list(self.query_blocks()))
+
+    def query_blocks(self) -> Iterator[Float64Array]:
+        """Yield `queries` in blocks, so that ten million of them need not be held at once."""
+        for block, low in enumerate(range(0, self.tokens, BLOCK)):
+            generator = np.random.Generator(np.random.PCG64([self.seed + 2, block]))
+            ids = self.ids[low : low + BLOCK]
+            noise = generator.standard_normal((len(ids), self.dimensions))
+            noise *= 4.4 * NOISE / np.sqrt(self.dimensions)
+            noise += self.vectors[ids]
+            yield noise
 
     @cached_property
     def embeddings(self) -> Embeddings:

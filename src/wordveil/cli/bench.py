@@ -9,19 +9,29 @@ from typing import Annotated
 import typer
 
 from wordveil.cli.common import say
+from wordveil.errors import ParameterError
 
 __all__ = ["bench"]
 
 
 def bench(
-    vocabulary: Annotated[int, typer.Option("--vocabulary", help="Words in the generated vocabulary.")] = 70_000,
-    dimensions: Annotated[int, typer.Option("--dimensions", help="Dimensions of the vectors.")] = 300,
-    tokens: Annotated[int, typer.Option("--tokens", help="Tokens decoded, selected and sanitized.")] = 4096,
+    vocabulary: Annotated[
+        int | None, typer.Option("--vocabulary", help="Words in the generated vocabulary: 70 000 without --growth.")
+    ] = None,
+    dimensions: Annotated[
+        int | None, typer.Option("--dimensions", help="Dimensions of the vectors: 300 without --growth.")
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option("--tokens", help="Tokens decoded, selected and sanitized: 4096 without --growth.")
+    ] = None,
     threads: Annotated[int, typer.Option("--threads", help="Threads; 0 for one per processor.")] = 1,
-    repeats: Annotated[int, typer.Option("--repeats", help="Runs of each measurement; the best counts.")] = 2,
+    repeats: Annotated[
+        int | None, typer.Option("--repeats", help="Runs of each measurement, of which the best counts: 2 or 1.")
+    ] = None,
     peers: Annotated[bool, typer.Option("--peers/--no-peers", help="Time NumPy, faiss and gensim too.")] = True,
     growth: Annotated[
-        str | None, typer.Option("--growth", help="Grow one of tokens, vocabulary, dimensions, threads.")
+        str | None,
+        typer.Option("--growth", help="Grow one of tokens, vocabulary, dimensions, threads; it sets the other sizes."),
     ] = None,
     most: Annotated[int, typer.Option("--most", help="Largest step of --growth; 0 for all.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -32,16 +42,18 @@ def bench(
     Rates are per second of processor time, so that other programs on the machine disturb them little; "of limit"
     compares with what the machine's largest matrix product would allow, measured in the same run.
     """
-    from wordveil.benchmarking.growth import growth_curve
+    from wordveil.benchmarking.growth import AXES, SIZES, growth_curve
     from wordveil.benchmarking.machine import measure_machine
     from wordveil.benchmarking.measuring import measure
     from wordveil.benchmarking.report import as_json as to_json
     from wordveil.benchmarking.report import save_plot, table
     from wordveil.benchmarking.workload import Workload
 
-    workload = Workload(
-        vocabulary=vocabulary, dimensions=dimensions, tokens=tokens, threads=threads or None, repeats=repeats
-    )
+    if growth is not None and growth not in AXES:
+        raise ParameterError("growth", growth, f"must be one of {', '.join(AXES)}.")
+    given = {"vocabulary": vocabulary, "dimensions": dimensions, "tokens": tokens, "repeats": repeats}
+    sizes = SIZES[growth] | {name: size for name, size in given.items() if size is not None}
+    workload = Workload(**sizes, threads=threads or None)
     machine = measure_machine()
     if growth is None:
         lines = measure(workload, machine, with_peers=peers)

@@ -68,7 +68,8 @@ class Survivors:
             np.maximum(self._floor, best - bound, out=self._floor)
         if self._waiting and self._waiting[0].scores.shape[1] != tile.shape[1]:
             self._read()
-        self._waiting.append(_Waiting(live, first, bound[live], tile[live]))
+        scores = tile if len(live) == self._n else tile[live]  # all of them are read before the tile is overwritten
+        self._waiting.append(_Waiting(live, first, bound[live], scores))
         self._waiting_rows += len(live)
         if self._waiting_rows >= self._n:
             self._read()
@@ -86,7 +87,9 @@ class Survivors:
         if self._k > 1:
             for some in self._waiting:
                 self._raise_floor(some)
-        rows, bound, scores = (np.concatenate([w[i] for w in self._waiting]) for i in (0, 2, 3))
+        rows, bound = (np.concatenate([w[i] for w in self._waiting]) for i in (0, 2))
+        parts = [w.scores for w in self._waiting]
+        scores = parts[0] if len(parts) == 1 else np.concatenate(parts)
         first = np.repeat([w.first for w in self._waiting], [len(w.rows) for w in self._waiting])
         self._waiting, self._waiting_rows = [], 0
         # Rounded down, so that the comparison can stay in float32.
