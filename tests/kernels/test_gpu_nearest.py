@@ -160,6 +160,13 @@ def test_the_largest_array_holds_one_number_for_a_group(gpu):
     assert search.screen.maxima(packed).shape == (32, 1024 // 32)
 
 
+def test_queries_that_cannot_be_written_are_read(gpu):
+    vectors = normal(0, 100, 5)
+    queries = vectors[:4].copy()
+    queries.flags.writeable = False
+    assert search_for(gpu, vectors).nearest(queries).tolist() == [0, 1, 2, 3]
+
+
 def test_no_queries_give_no_answers(gpu):
     search = search_for(gpu, normal(0, 5, 3))
     assert search.nearest(np.empty((0, 3))).shape == (0,)

@@ -126,7 +126,7 @@ class GpuNearestWords:
 
     def _chunks(self, queries: FloatArray, k: int) -> Any:
         """Yield (span, queries, candidates) of every chunk; no candidates where only direct differences will do."""
-        rows = np.ascontiguousarray(queries)
+        rows = np.require(queries, requirements=["C", "W"])  # PyTorch warns of arrays that cannot be written
         height = self.chunk_rows(k)
         for low in range(0, len(rows), height):
             span = slice(low, min(low + height, len(rows)))

@@ -18,6 +18,8 @@ __all__ = ["Hits", "Screen", "Tiles", "default_tiles"]
 WIDE = 1024  # groups that one step of `collect` looks at
 PRODUCT = 1 << 24  # scores of one product in plain PyTorch
 LOWEST = -3e38
+WAVES = 4  # programs a processor gets, one after the other: the last wave, perhaps not full, costs little
+LEAST_SPAN = 4  # tiles of a program, so that few queries still spread over the card and starting costs little
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +111,8 @@ class Screen:
     def _launch(self, left: Any, out: Any) -> None:
         tiles = self.tiles
         high = len(left) // tiles.rows
-        span = -(-self.blocks // max(1, processors(self.device) // high))
+        parts = -(-WAVES * processors(self.device) // high)
+        span = max(LEAST_SPAN, -(-self.blocks // parts))
         launch(
             self.device,
             screen,

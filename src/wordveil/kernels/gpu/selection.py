@@ -160,7 +160,7 @@ class GpuSelection:
         left = np.zeros((len(canonical), self._k))
         packed = self._rows._left(canonical, len(canonical))
         left[:, : packed.shape[1]] = packed
-        own = torch.from_numpy(np.asarray(canonical, dtype=np.int32)).to(self.device)
+        own = torch.from_numpy(np.array(canonical, dtype=np.int32)).to(self.device)
         return _Rows(torch.from_numpy(left).to(self.device), own)
 
     def masses(self, ids: IdArray) -> Any:
@@ -177,8 +177,8 @@ class GpuSelection:
                     out[part, block] = self._plain(rows.left[part], rows.own[part], block).sum(1, dtype=torch.float64)
             return out
         high = -(-n // ROWS)
-        # Four programs a processor hide each other's waits; a block's sum never crosses programs.
-        span = -(-self.blocks // max(1, 4 * processors(self.device) // high))
+        # Eight programs a processor hide each other's waits and fill the last wave; no block's sum crosses programs.
+        span = -(-self.blocks // -(-8 * processors(self.device) // high))
         launch(
             self.device,
             block_masses,

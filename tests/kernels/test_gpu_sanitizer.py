@@ -1,0 +1,109 @@
+"""Where a user asks for a card: the same words come out, what cannot use one says so, what is missing is named."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wordveil as wv
+from wordveil.errors import MissingExtraError, ParameterError
+from wordveil.fitting import fit_words, on_device
+from wordveil.randomness import RandomSource
+
+ROOT = Path(__file__).parent.parent.parent
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+MECHANISMS = {
+    "tem": wv.TEM(epsilon=6.0),
+    "santext": wv.SanText(epsilon=6.0),
+    "laplace": wv.MultivariateLaplace(epsilon=8.0),
+    "projection": wv.Projection(epsilon=8.0, dimensions=8),  # decoded in a space of its own
+    "vickrey": wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=8.0), decoder=wv.Vickrey(t=0.5)),
+}
+
+
+@pytest.fixture
+def vocabulary():
+    generator = np.random.Generator(np.random.PCG64(0))
+    words = [a + b for a in LETTERS for b in LETTERS]
+    return wv.Embeddings.from_arrays(words, generator.standard_normal((len(words), 12)).astype(np.float32))
+
+
+@pytest.fixture
+def cpu_tensors(monkeypatch):
+    """Let the name "cuda" stand for CPU tensors, so that the way to the card is walked without one."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra gpu)")
+    from wordveil.kernels.gpu import nearest, selection
+
+    for module in (nearest, selection):
+        monkeypatch.setattr(module, "open_device", lambda name: torch.device("cpu"))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_sanitizer_on_a_card_releases_the_same_words(vocabulary, cpu_tensors, name):
+    text = " ".join(vocabulary.words[i] for i in range(0, 600, 7))
+    released = []
+    for device in ("cpu", "cuda"):
+        source = RandomSource.seeded_for_tests(3)
+        sanitizer = wv.Sanitizer(vocabulary, MECHANISMS[name], source=source, device=device)
+        release = sanitizer.for_batch_job()(text, document_id="one")
+        assert (release.provenance.engine == "cuda") == (device == "cuda")
+        released.append((release.text, release.guarantee))
+    assert released[0] == released[1]
+
+
+def test_the_processor_is_left_as_it_is(vocabulary):
+    fitted = fit_words(MECHANISMS["tem"], vocabulary)
+    assert on_device(fitted, "cpu") is fitted
+
+
+def test_rows_that_only_the_processor_has_are_refused(vocabulary):
+    pytest.importorskip("torch", reason="PyTorch is not installed (extra gpu)")
+    fitted = fit_words(wv.TEM(epsilon=6.0, metric=Pairs()), vocabulary)
+    with pytest.raises(ParameterError, match="device='cuda' does nothing for this mechanism"):
+        on_device(fitted, "cuda")
+
+
+class Pairs(wv.PairwiseMetric):
+    """A user's metric without a closed form for the kernels."""
+
+    name = "of-tests"
+
+    def between(self, a, b):
+        return np.abs(a[:, None, :].astype(np.float64) - b[None, :, :]).max(axis=2)
+
+
+def test_without_pytorch_the_extra_is_named():
+    program = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split('.')[0] in ('torch', 'triton'):
+            raise ModuleNotFoundError(f'No module named {name!r}', name=name)
+sys.meta_path.insert(0, Absent())
+import wordveil as wv
+from wordveil.errors import MissingExtraError
+table = wv.Embeddings.from_arrays(['a', 'b'], [[0.0], [1.0]])
+try:
+    wv.Sanitizer(table, wv.SanText(epsilon=1.0), device='cuda')
+except MissingExtraError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(MissingExtraError("Work on a graphics card", "torch", "gpu"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed (extra gpu)")
+def test_the_measuring_script_checks_and_prints_its_table_on_cpu_tensors():
+    command = [sys.executable, "tools/measure_gpu.py", "--device", "cpu", "--small", "--rounds", "1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("answers equal") == 1
+    table = [line for line in done.stdout.splitlines() if line.startswith("| 1")]
+    assert len(table) == 5
+    assert all(line.count("|") == 5 for line in table)
