@@ -142,20 +142,19 @@ def expanded(lexicon: Lexicon, readings: Sequence[Reading]) -> Lexicon:
     """
     compound = np.flatnonzero(lexicon.ids < UNKNOWN)
     chunks = np.unique(np.searchsorted(lexicon.starts + lexicon.counts, compound, side="right"))
-    arrays = {name: getattr(lexicon, name).copy() for name in ("starts", "counts", "closing", "exempt")}
-    out = _Written(list(lexicon.numbers), lexicon.numbers)
+    out = _Written(lexicon, readings)
+    written = np.array([out.write(chunk) for chunk in chunks.tolist()], np.int64)
+    changed = {name: getattr(lexicon, name).copy() for name in ("starts", "counts", "closing", "exempt")}
+    for name, values in zip(changed, written.T, strict=True):
+        changed[name][chunks] = values
     # The chunks written out go behind the others, which stay where they are.
-    for chunk in chunks.tolist():
-        first = len(out.ids)
-        arrays["closing"][chunk] = out.write(lexicon, readings, chunk)
-        arrays["starts"][chunk], arrays["counts"][chunk] = len(lexicon.ids) + first, len(out.ids) - first
-        arrays["exempt"][chunk] = out.exempt
+    changed["starts"][chunks] += len(lexicon.ids)
     shapes = None
     if lexicon.shapes is not None:
         shapes = np.concatenate((lexicon.shapes, np.array(out.shapes, np.uint8)))
     return replace(
         lexicon,
-        **arrays,
+        **changed,
         ids=np.concatenate((lexicon.ids, np.array(out.ids, np.int32))),
         before=np.concatenate((lexicon.before, np.array(out.before, np.int32))),
         shapes=shapes,
@@ -163,39 +162,40 @@ def expanded(lexicon: Lexicon, readings: Sequence[Reading]) -> Lexicon:
 
 
 class _Written:
-    """Chunks written out one after the other; `exempt` counts the public words of the last one."""
+    """Chunks written out one after the other."""
 
-    def __init__(self, gaps: list[str], numbers: GapNumbers) -> None:
-        self._gaps = gaps
-        self._numbers = numbers
+    def __init__(self, lexicon: Lexicon, readings: Sequence[Reading]) -> None:
+        # Lists: reading single entries of arrays is slow.
+        self._starts, self._counts = lexicon.starts.tolist(), lexicon.counts.tolist()
+        self._codes, self._before = lexicon.ids.tolist(), lexicon.before.tolist()
+        self._shapes = None if lexicon.shapes is None else lexicon.shapes.tolist()
+        self._closing = lexicon.closing.tolist()
+        self._gaps, self._numbers = list(lexicon.numbers), lexicon.numbers
+        self._readings = readings
         self.ids, self.before, self.shapes = list[int](), list[int](), list[int]()
-        self.exempt = 0
 
-    def write(self, lexicon: Lexicon, readings: Sequence[Reading], chunk: int) -> int:
-        """Append one chunk; returns the number of its closing gap."""
-        first = int(lexicon.starts[chunk])
-        some = slice(first, first + int(lexicon.counts[chunk]))
-        shapes = [0] * (some.stop - first) if lexicon.shapes is None else lexicon.shapes[some].tolist()
-        self.exempt = 0
+    def write(self, chunk: int) -> tuple[int, int, int, int]:
+        """Append one chunk; returns its start, its number of tokens, its closing gap and its public words."""
+        first = len(self.ids)
+        exempt = 0
         waiting = ""
-        for code, before, own_shape in zip(
-            lexicon.ids[some].tolist(), lexicon.before[some].tolist(), shapes, strict=True
-        ):
-            gap = waiting + self._gaps[before]
+        start = self._starts[chunk]
+        for place in range(start, start + self._counts[chunk]):
+            code, gap = self._codes[place], waiting + self._gaps[self._before[place]]
             if code >= UNKNOWN:
-                self._token(code, gap, own_shape)
+                self._token(code, gap, self._shapes[place] if self._shapes else 0)
                 waiting = ""
                 continue
-            reading = readings[-2 - code]
-            gap += reading.gaps[0]
-            for id_, inner, part_shape in zip(reading.ids, reading.gaps[1:], reading.shapes, strict=True):
-                self._token(id_, gap, part_shape)
-                gap = inner
-            self.exempt += not reading.ids
-            waiting = gap
-        return self._numbers[waiting + self._gaps[int(lexicon.closing[chunk])]]
+            ids, gaps, shapes = self._readings[-2 - code]
+            waiting = gap + gaps[0]
+            for id_, inner, shape in zip(ids, gaps[1:], shapes, strict=True):
+                self._token(id_, waiting, shape)
+                waiting = inner
+            exempt += not ids
+        closing = self._numbers[waiting + self._gaps[self._closing[chunk]]]
+        return first, len(self.ids) - first, closing, exempt
 
-    def _token(self, id_: int, gap: str, own_shape: int) -> None:
+    def _token(self, id_: int, gap: str, shape: int) -> None:
         self.ids.append(id_)
         self.before.append(self._numbers[gap])
-        self.shapes.append(own_shape)
+        self.shapes.append(shape)

@@ -84,7 +84,7 @@ def split_contraction(text: str) -> tuple[str, str] | None:
     """
     if (cut := _FUSED.get(text.lower())) is not None:
         return text[:cut], text[cut:]
-    if match := _CLITIC.fullmatch(text):
+    if "'" in text and (match := _CLITIC.fullmatch(text)):
         return match[1], match[2]
     return None
 
