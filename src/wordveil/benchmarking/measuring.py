@@ -133,7 +133,7 @@ def _decode(workload: Workload, machine: Machine, with_peers: bool) -> list[Meas
             answers.append(words.nearest(block, threads=workload.threads))
 
         total += best_timing(work, workload.repeats)
-    lines = [setting.line(NAME, workload.tokens, total)]
+    lines = [setting.line(f"{NAME}, {words.engine}", workload.tokens, total)]
     for name, (prepare, module, most) in peers.DECODERS.items() if with_peers else ():
         if not peers.available(module):
             continue
