@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
 from wordveil.errors import GuaranteeError, ParameterError
 
@@ -90,15 +90,6 @@ class Guarantee(ABC):
         return {"promise": self.promise, **asdict(self), "sentence": self.sentence()}  # type: ignore[call-overload]
 
 
-def _check(epsilon: float, delta: float, slack: float | None) -> None:
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ParameterError("epsilon", epsilon, "must be in (0, inf).")
-    if not 0 <= delta < 1:
-        raise ParameterError("delta", delta, "must be in [0, 1).")
-    if slack is not None and not (math.isfinite(slack) and slack >= 0):
-        raise ParameterError("slack", slack, "must be in [0, inf), or None where no bound on rounding is known.")
-
-
 def _tail(delta: float, slack: float | None) -> str:
     text = f", delta {round_up(delta)}" if delta else ""
     if slack is None:
@@ -112,31 +103,56 @@ def _add_slacks(slacks: Sequence[float | None]) -> float | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetricDP(Guarantee):
-    """Loss at most epsilon * dist(x, x') + slack, for every pair of inputs (d_X-privacy, Lipschitz privacy).
+class _Bounded(Guarantee):
+    """What every bound on the loss states.
 
     Attributes:
-        epsilon: Loss per unit of distance, unit 1/distance, in (0, inf).
-        metric: Exact name of the metric.
-        delta: Additive term, not graded by distance, in [0, 1).
-        slack: Nats added by arithmetic, whatever the distance; None where no bound is known.
-        largest_distance: The loss stops growing here, because the mechanism works on min(metric, largest_distance).
+        epsilon: Loss, in (0, inf); the subclass says in which unit and between which inputs.
+        delta: Hockey-stick delta, not graded by distance, in [0, 1).
+        slack: Nats added by arithmetic, whatever the inputs; None where no bound is known.
         unit: The privacy unit.
         standing: The grounds.
         assumptions: Conditions the promise rests on, each a sentence.
     """
 
     epsilon: float
-    metric: str
     delta: float = 0.0
     slack: float | None = 0.0
-    largest_distance: float | None = None
     unit: PrivacyUnit = PrivacyUnit.TOKEN
     standing: Standing
     assumptions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _check(self.epsilon, self.delta, self.slack)
+        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
+            raise ParameterError("epsilon", self.epsilon, "must be in (0, inf).")
+        if not 0 <= self.delta < 1:
+            raise ParameterError("delta", self.delta, "must be in [0, 1).")
+        slack = self.slack
+        if slack is not None and not (math.isfinite(slack) and slack >= 0):
+            raise ParameterError("slack", slack, "must be in [0, inf), or None where no bound on rounding is known.")
+
+    def _sentence(self, inputs: str, factor: str, limits: str = "") -> str:
+        """Return the sentence between which inputs the probability of any output changes by which factor."""
+        return (
+            f"{self.promise} ({self.standing}): between {inputs}, the probability of any output changes by a factor of "
+            f"{factor}{_tail(self.delta, self.slack)}; {limits}unit: {self.unit}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricDP(_Bounded):
+    """Loss at most epsilon * dist(x, x') + slack, for every pair of inputs (d_X-privacy, Lipschitz privacy).
+
+    Besides what every bound states (epsilon, here loss per unit of distance, unit 1/distance; delta; slack; unit;
+    standing; assumptions):
+
+    Attributes:
+        metric: Exact name of the metric.
+        largest_distance: The loss stops growing here, because the mechanism works on min(metric, largest_distance).
+    """
+
+    metric: str
+    largest_distance: float | None = None
 
     @property
     def promise(self) -> str:
@@ -148,84 +164,45 @@ class MetricDP(Guarantee):
         return self.epsilon * counted + (self.slack or 0.0)
 
     def sentence(self) -> str:
-        cap = (
-            "" if self.largest_distance is None else f", at most exp({round_up(self.epsilon * self.largest_distance)})"
-        )
-        return (
-            f"metric DP ({self.standing}): between two inputs at {self.metric} distance t, the probability of any "
-            f"output changes by a factor of exp({round_up(self.epsilon)} * t){cap}{_tail(self.delta, self.slack)}; "
-            f"unit: {self.unit}"
-        )
+        largest = self.largest_distance
+        cap = "" if largest is None else f", at most exp({round_up(self.epsilon * largest)})"
+        return self._sentence(f"two inputs at {self.metric} distance t", f"exp({round_up(self.epsilon)} * t){cap}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalDP(Guarantee):
-    """Loss at most epsilon + slack between any two inputs, outside probability delta.
-
-    Attributes:
-        epsilon: Loss in nats, in (0, inf).
-        delta: Hockey-stick delta, in [0, 1).
-        slack: Nats added by arithmetic.
-        unit: The privacy unit.
-        standing: The grounds.
-        assumptions: Conditions the promise rests on.
-    """
-
-    epsilon: float
-    delta: float = 0.0
-    slack: float | None = 0.0
-    unit: PrivacyUnit = PrivacyUnit.TOKEN
-    standing: Standing
-    assumptions: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        _check(self.epsilon, self.delta, self.slack)
+class LocalDP(_Bounded):
+    """Loss at most epsilon + slack between any two inputs, outside probability delta; epsilon is in nats."""
 
     @property
     def promise(self) -> str:
         return "local DP"
 
     def sentence(self) -> str:
-        return (
-            f"local DP ({self.standing}): between any two inputs, the probability of any output changes by a factor "
-            f"of at most exp({round_up(self.epsilon)}){_tail(self.delta, self.slack)}; unit: {self.unit}"
-        )
+        return self._sentence("any two inputs", f"at most exp({round_up(self.epsilon)})")
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeighbourDP(Guarantee):
+class NeighbourDP(_Bounded):
     """The local-DP inequality for pairs adjacent in a stated public graph; nothing across components.
 
+    Besides what every bound states (epsilon, in nats between adjacent inputs; delta; slack; unit; standing;
+    assumptions):
+
     Attributes:
-        epsilon: Loss in nats between adjacent inputs, in (0, inf).
         graph: What makes two inputs adjacent.
-        delta: Hockey-stick delta, in [0, 1).
-        slack: Nats added by arithmetic.
-        unit: The privacy unit.
-        standing: The grounds.
-        assumptions: Conditions the promise rests on.
     """
 
-    epsilon: float
     graph: str
-    delta: float = 0.0
-    slack: float | None = 0.0
-    unit: PrivacyUnit = PrivacyUnit.TOKEN
-    standing: Standing
-    assumptions: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        _check(self.epsilon, self.delta, self.slack)
 
     @property
     def promise(self) -> str:
         return "neighbour DP"
 
     def sentence(self) -> str:
-        return (
-            f"neighbour DP ({self.standing}): between two inputs adjacent in {self.graph}, the probability of any "
-            f"output changes by a factor of at most exp({round_up(self.epsilon)}){_tail(self.delta, self.slack)}; "
-            f"nothing is promised for other pairs; unit: {self.unit}"
+        return self._sentence(
+            f"two inputs adjacent in {self.graph}",
+            f"at most exp({round_up(self.epsilon)})",
+            "nothing is promised for other pairs; ",
         )
 
 
@@ -252,7 +229,6 @@ class NoGuarantee(Guarantee):
 
 
 _ORDER = [Standing.PROVED, Standing.CERTIFIED, Standing.PUBLISHED, Standing.REFUTED]
-_Bound = TypeVar("_Bound", MetricDP, LocalDP, NeighbourDP)
 
 
 def weakest(standings: Sequence[Standing]) -> Standing:

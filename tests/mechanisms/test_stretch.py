@@ -87,7 +87,13 @@ def test_the_matrices_are_what_they_say():
 
 @pytest.mark.data
 def test_relative_noise_on_glove():
-    """Delta * m/(median stretch) for m = 10 on the first 5 000 words; the two random ones depend on the draw."""
+    """Delta * m/(median stretch) for m = 10 on the first 5 000 words.
+
+    The numbers to meet, 21.0 and 19.5, are of one matrix each, on a vocabulary whose size is not stated. One draw has a
+    standard deviation of 3 % and 1 % here, and the largest stretch grows by a few per cent with the vocabulary: the
+    median of five draws must be within 8 %, two deviations and the growth. No projection has 50; the order of the four
+    holds for every draw.
+    """
     folder = os.environ.get("WORDVEIL_DATA", str(Path(__file__).parents[3] / "shared" / "data"))
     path = Path(folder) / "embeddings" / "glove.6B.50d.top100k.npz"
     if not path.exists():
@@ -102,8 +108,10 @@ def test_relative_noise_on_glove():
         stretches = np.linalg.norm(difference @ matrix.T, axis=1) / np.linalg.norm(difference, axis=1)
         return exact_stretch(vectors, matrix) * 10 / np.median(stretches)
 
-    assert relative_noise(principal_directions(vectors, 10)) == pytest.approx(14.4, abs=0.05)
-    gaussian = [relative_noise(draw_matrix(10, 50, seed)) for seed in range(8)]
-    orthonormal = [relative_noise(random_rows(10, 50, seed)) for seed in range(8)]
-    assert min(gaussian) < 21.0 < max(gaussian)
-    assert np.mean(orthonormal) == pytest.approx(19.5, rel=0.05)
+    principal = relative_noise(principal_directions(vectors, 10))
+    assert principal == pytest.approx(14.4, abs=0.05)
+    gaussian = [relative_noise(draw_matrix(10, 50, seed)) for seed in range(5)]
+    orthonormal = [relative_noise(random_rows(10, 50, seed)) for seed in range(5)]
+    assert np.median(gaussian) == pytest.approx(21.0, rel=0.08)
+    assert np.median(orthonormal) == pytest.approx(19.5, rel=0.08)
+    assert principal < min(orthonormal) <= max(orthonormal) < min(gaussian) <= max(gaussian) < 50

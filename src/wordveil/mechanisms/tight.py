@@ -23,8 +23,8 @@ __all__ = ["BASE_TAIL_NATS", "MOST_OUTPUTS", "TIGHT", "TightConstraints", "pack_
 BASE_TAIL_NATS = 22.0
 """Weights stop falling at exp(-22) of the base measure; with the floor, 64-bit sampling can honour what is left."""
 
-MOST_OUTPUTS = 20_000
-"""Output words for which a measure is solved: each step of the solver visits all their pairs, and takes hundreds."""
+MOST_OUTPUTS = 50_000
+"""Output words for which a measure is solved: each of many steps of the solver visits all their pairs."""
 
 TIGHT = "tight-constraints"
 """Name of the certificate that holds the base measure and bounds the loss it leaves over every pair of words."""
@@ -39,10 +39,10 @@ class TightConstraints(SelectionMechanism):
     may be negative for some words at small rates. It is therefore cut off at one thousandth of its largest value, and
     what is left is certified: epsilon = rate + max |ln Z_b(x) - ln Z_b(x')| / dist(x, x') over all pairs of words.
 
-    Certifying searches for the largest rate that keeps epsilon and solves for b at each, seconds for a thousand words,
-    many minutes for ten thousand; more than 20 000 output words are refused. Words whose b was cut off are
-    never output. The certificate holds b (about 5 bytes for each output word), so that fitting is instant and
-    verifying solves nothing.
+    Certifying searches for the largest rate that keeps epsilon and solves for b at each. 8 000 words in 128 dimensions
+    take 17 s of one processor at epsilon 4; the time grows with the square of their number, and as epsilon falls. More
+    than 50 000 output words are refused. Words whose b was cut off are never output. The certificate holds b (about 5
+    bytes for each output word), so that fitting is instant and verifying solves nothing.
 
     Guarantee:
         epsilon-metric DP for min(dist, 22/rate), certified for this vocabulary and candidate set by computation over
