@@ -6,6 +6,7 @@ Everything here is computed from public words and vectors alone; nothing is read
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import ne
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,7 +43,7 @@ def build_table(
 def detect_casing(words: Iterable[str]) -> str:
     """Return "cased" if more than one entry in a thousand changes when lower-cased, else "lower"."""
     listed = list(words)
-    changed = sum(word != word.lower() for word in listed)
+    changed = sum(map(ne, listed, map(str.lower, listed)))
     return "cased" if changed > _CASED_SHARE * len(listed) else "lower"
 
 

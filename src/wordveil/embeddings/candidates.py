@@ -53,7 +53,9 @@ def candidate_ids(words: WordList, rule: str) -> IdArray:
     listed = list(words)
     allowed = np.fromiter(map(str.isalpha, listed), dtype=np.bool_, count=len(listed))
     for position in np.flatnonzero(~allowed).tolist():
-        allowed[position] = is_plain_word(listed[position])
+        word = listed[position]
+        # Most of the rest are numbers: what does not begin with a letter is refused at once.
+        allowed[position] = word[:1].isalpha() and is_plain_word(word)
     ids = np.flatnonzero(allowed).astype(np.int32)
     if not ids.size:
         raise ParameterError("candidate_rule", rule, 'leaves no entry that may be output; use "all" for this table.')

@@ -22,6 +22,7 @@ _CHUNK = 1 << 13
 _MAX_FRACTION = 15
 _EXACT = 2.0**53
 _POWERS = np.array([float(10**k) for k in range(_MAX_FRACTION + 1)])
+_SIGNED_POWERS = np.concatenate((_POWERS, -_POWERS))
 # Bits in front of the last k digits of eight, k = 0 .. 15; from 8 on, all eight bytes are digits.
 _SHIFTS = np.array([max(64 - 8 * k, 0) for k in range(_MAX_FRACTION + 1)], dtype=np.uint64)
 _ZEROS = np.uint64(0x3030303030303030)
@@ -80,14 +81,14 @@ def _parse_regular(
     digits, valid = _digits_before(groups, ends, length)
     regular &= valid
     total: Float64Array = units * power
-    total += digits.astype(np.float64)
+    total += digits
     long = np.flatnonzero(regular & (length > 8))
     if long.size:
         high, valid = _digits_before(groups, ends[long] - 8, length[long] - 8)
         total[long] += high.astype(np.float64) * 1e8
         regular[long] &= valid & (total[long] < _EXACT)
-    total /= power
-    np.negative(total, out=total, where=negative)
+    # Rounding is symmetric, so the sign may come in with the divisor.
+    total /= _SIGNED_POWERS.take(length + len(_POWERS) * negative)
     return total, regular
 
 
