@@ -56,6 +56,7 @@ PAPER: dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]] = {
 }
 """ROUGE-1 and N_w of the paper's tables 2 and 3 (GloVe), at `EPSILONS`; one value where there is no noise."""
 
+TITLES = {"yelp-short": "Yelp", "yahoo": "Yahoo", "sst2": "SST-2", "agnews": "AG News"}
 STYLES: dict[str, dict[str, Any]] = {
     GAUSSIAN: {"color": "#1f6fb4", "marker": "o"},
     LAPLACE: {"color": "#d9730d", "marker": "^"},
@@ -203,7 +204,7 @@ def _rewriting_figure(name: str, label: str, factor: float) -> Callable[[list[Ro
                     values = PAPER[data, PUBLISHED][0]
                     axes.plot(EPSILONS, values, color="#bbbbbb", linewidth=3, zorder=0, label="paper, TrLaplacian")
 
-            panels.append((data, label, panel))
+            panels.append((TITLES[data], label, panel))
         return _drawn(panels)
 
     return draw
@@ -237,7 +238,7 @@ def _accuracy(rows: list[Row]) -> bytes:
             own = _of(rows, task="classify", data=data, table="glove")
             _lines(axes, own, lambda row: float(np.mean(row["accuracy"])), names=STYLES)
 
-        panels.append((data, "accuracy", panel))
+        panels.append((TITLES[data], "accuracy", panel))
     return _drawn(panels)
 
 

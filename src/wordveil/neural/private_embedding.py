@@ -93,6 +93,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         self._pass = 0
         self.passes: Passes = PassCounter()
         self._check(decoder, trainable)
+        self._device_noise = DeviceNoise(self._randomizer) if noise == "device" else None
         space = embeddings if self._randomizer is None else self._randomizer.decoding_space(embeddings)
         self._decoder = None if decoder is None else decoder.fit(space)
         rows = torch.from_numpy(np.array(embeddings.vectors, dtype=np.float32))
@@ -101,10 +102,8 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         self.step = 2.0 ** (math.floor(math.log2(self.released_size)) - GRID_BITS)
 
     def _check(self, decoder: Decoder | None, trainable: bool) -> None:
-        if self.noise == "device":
-            if self._randomizer is None or decoder is not None:
-                raise ParameterError("noise", "device", "needs a mechanism and no decoder.")
-            self._device_noise = DeviceNoise(self._randomizer)
+        if self.noise == "device" and (self._randomizer is None or decoder is not None):
+            raise ParameterError("noise", "device", "needs a mechanism and no decoder.")
         if decoder is not None and self._randomizer is None:
             raise ParameterError("decoder", type(decoder).__name__, "needs a mechanism.")
         # Their proofs speak of any two vectors: a table that moves changes nothing.
@@ -243,6 +242,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         return rows + (released - rows).detach()
 
     def _drawn_on_device(self, rows: Any) -> Any:
+        assert self._device_noise is not None
         return torch.round(self._device_noise.randomize(rows) / self.step) * self.step
 
     def _randomized(self, rows: Float64Array, draw: Draw) -> Float64Array:
