@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 import wordveil as wv
+from wordveil.benchmarking.machine import Machine
+from wordveil.benchmarking.measuring import measure
+from wordveil.benchmarking.workload import Workload
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.fitting import fit_words, on_device
 from wordveil.randomness import RandomSource
@@ -54,6 +57,17 @@ def test_a_sanitizer_on_a_card_releases_the_same_words(vocabulary, cpu_tensors, 
         assert (release.provenance.engine == "cuda") == (device == "cuda")
         released.append((release.text, release.guarantee))
     assert released[0] == released[1]
+
+
+def test_the_benchmark_counts_wall_time_on_a_card(cpu_tensors):
+    names = dict.fromkeys(("processor", "blas", "numpy", "python", "engine"), "of tests")
+    rates = dict.fromkeys(("float32_rate", "float64_rate", "float32_all", "float64_all"), 1.0)
+    machine = Machine(cores=1, **names, **rates)
+    workload = Workload(vocabulary=64, dimensions=4, tokens=40, repeats=1, device="cuda")
+    lines = measure(workload, machine, with_peers=False)
+    assert [line.task for line in lines] == ["decode", "select", "select", "sanitize"]
+    assert lines[0].engine == "wordveil, torch-cpu"
+    assert all(line.rate == line.wall_rate for line in lines)
 
 
 def test_the_processor_is_left_as_it_is(vocabulary):

@@ -17,6 +17,7 @@ from wordveil.arrays import Float64Array, IdArray, PrivateText
 from wordveil.benchmarking import peers
 from wordveil.benchmarking.machine import Machine, Timing, best_timing, peak_memory_bytes
 from wordveil.benchmarking.workload import Workload
+from wordveil.fitting import on_device
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.threads import resolve_threads
 from wordveil.mechanisms.tem import TEM
@@ -124,7 +125,7 @@ def measure_task(task: str, workload: Workload, machine: Machine, *, with_peers:
 
 def _decode(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
     setting = _Setting(task="decode", workload=workload, machine=machine, limit_type="float32")
-    words = NearestWords(workload.vectors, np.arange(workload.vocabulary, dtype=np.int32))
+    words = _search(workload)
     answers, total = list[IdArray](), Timing(wall=0.0, cpu=0.0)
     words.nearest(workload.vectors[:1], threads=1)
     for queries in workload.query_blocks():
@@ -133,7 +134,7 @@ def _decode(workload: Workload, machine: Machine, with_peers: bool) -> list[Meas
             answers.append(words.nearest(block, threads=workload.threads))
 
         total += best_timing(work, workload.repeats)
-    lines = [setting.line(f"{NAME}, {words.engine}", workload.tokens, total)]
+    lines = [setting.line(f"{NAME}, {words.engine}", workload.tokens, _billed(workload, total))]
     for name, (prepare, module, most) in peers.DECODERS.items() if with_peers else ():
         if not peers.available(module):
             continue
@@ -145,18 +146,18 @@ def _decode(workload: Workload, machine: Machine, with_peers: bool) -> list[Meas
 
 def _select(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
     setting = _Setting(task="select", workload=workload, machine=machine, limit_type="float64")
-    fitted = TEM(epsilon=EPSILON).fit(workload.embeddings)
+    fitted = on_device(TEM(epsilon=EPSILON).fit(workload.embeddings), workload.device)
     source = RandomSource()
     draws = fitted.sample(source.fresh_stream(), workload.tokens)
     ids = workload.ids
     timing = best_timing(lambda: fitted.randomize(ids, draws, threads=workload.threads), workload.repeats)
     distinct = len(np.unique(ids))
-    lines = [setting.line(f"{NAME}, {distinct} distinct words", len(ids), timing)]
+    lines = [setting.line(f"{NAME}, {distinct} distinct words", len(ids), _billed(workload, timing))]
     once = np.unique(ids)
     timing = best_timing(
         lambda: fitted.randomize(once, (draws[0][: len(once)],), threads=workload.threads), workload.repeats
     )
-    lines.append(setting.line(f"{NAME}, every word once", len(once), timing))
+    lines.append(setting.line(f"{NAME}, every word once", len(once), _billed(workload, timing)))
     for name, (select, module, most) in peers.SELECTORS.items() if with_peers else ():
         some = ids[:most]
         _, timing = _timed_peer(module, workload, partial(select, workload.vectors, some, EPSILON / 2))
@@ -166,11 +167,27 @@ def _select(workload: Workload, machine: Machine, with_peers: bool) -> list[Meas
 
 def _sanitize(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
     setting = _Setting(task="sanitize", workload=workload, machine=machine, limit_type="float64")
-    sanitizer = Sanitizer(workload.embeddings, TEM(epsilon=EPSILON), threads=workload.threads)
+    mechanism = TEM(epsilon=EPSILON)
+    sanitizer = Sanitizer(workload.embeddings, mechanism, threads=workload.threads, device=workload.device)
     texts = [PrivateText(text) for text in workload.texts]
     sanitizer.release_batch(texts[:1])
     timing = best_timing(lambda: sanitizer.release_batch(texts), workload.repeats)
-    return [setting.line(f"{NAME}, text to text", workload.tokens, timing)]
+    return [setting.line(f"{NAME}, text to text", workload.tokens, _billed(workload, timing))]
+
+
+def _search(workload: Workload) -> Any:
+    """Return the search for nearest words on the workload's device."""
+    outputs = np.arange(workload.vocabulary, dtype=np.int32)
+    if workload.device == "cpu":
+        return NearestWords(workload.vectors, outputs)
+    from wordveil.kernels.gpu.nearest import GpuNearestWords  # heavy, and an extra
+
+    return GpuNearestWords(workload.vectors, outputs, device=workload.device)
+
+
+def _billed(workload: Workload, timing: Timing) -> Timing:
+    """Return a time as it counts: on a card, wall time, since the processor may sleep while the card works."""
+    return timing if workload.device == "cpu" else Timing(wall=timing.wall, cpu=timing.wall)
 
 
 def _timed_peer(module: str, workload: Workload, work: Callable[[], IdArray]) -> tuple[IdArray, Timing]:

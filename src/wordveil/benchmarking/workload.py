@@ -35,6 +35,7 @@ class Workload:
         threads: Threads to use; None for one per processor.
         repeats: Runs of each measurement, of which the best counts.
         seed: Seed of the generated data (never of a release).
+        device: "cpu", or a graphics card for wordveil's own lines, "cuda" or "cuda:1".
 
     Raises:
         ParameterError: If a size is out of range.
@@ -46,6 +47,7 @@ class Workload:
     threads: int | None = 1
     repeats: int = 3
     seed: int = 0
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         for name, least in (("vocabulary", 16), ("dimensions", 1), ("tokens", 1), ("repeats", 1)):

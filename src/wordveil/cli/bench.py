@@ -25,6 +25,9 @@ def bench(
         int | None, typer.Option("--tokens", help="Tokens decoded, selected and sanitized: 4096 without --growth.")
     ] = None,
     threads: Annotated[int, typer.Option("--threads", help="Threads; 0 for one per processor.")] = 1,
+    device: Annotated[
+        str, typer.Option("--device", help="cpu, or cuda for a graphics card (extra: gpu), then by wall time.")
+    ] = "cpu",
     repeats: Annotated[
         int | None, typer.Option("--repeats", help="Runs of each measurement, of which the best counts: 2 or 1.")
     ] = None,
@@ -53,7 +56,7 @@ def bench(
         raise ParameterError("growth", growth, f"must be one of {', '.join(AXES)}.")
     given = {"vocabulary": vocabulary, "dimensions": dimensions, "tokens": tokens, "repeats": repeats}
     sizes = SIZES[growth] | {name: size for name, size in given.items() if size is not None}
-    workload = Workload(**sizes, threads=threads or None)
+    workload = Workload(**sizes, threads=threads or None, device=device)
     machine = measure_machine()
     if growth is None:
         lines = measure(workload, machine, with_peers=peers)
