@@ -8,12 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wordveil.decoding.decoded import Decoded
 from wordveil.embeddings.table import Embeddings
 from wordveil.evaluation.catalogue import TASKS, chosen_tasks
 from wordveil.evaluation.corpora import encode
 from wordveil.evaluation.data import read_spans
-from wordveil.evaluation.subjects import unprotected
+from wordveil.evaluation.league import first_words
+from wordveil.evaluation.masked import MaskedInversion
+from wordveil.evaluation.subjects import subject_of, unprotected
 from wordveil.evaluation.word_tasks import WordSimilarity
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil.mechanisms.santext import SanText
 from wordveil.randomness import RandomSource
 
 pytestmark = pytest.mark.data
@@ -67,3 +72,15 @@ def test_every_task_reads_its_real_data_and_keeps_its_scores_in_range(glove, nam
     assert list(found) == [score.name for score in task.scores]
     bounded = {"distance", "inner-product", "s_w", "bleu", "skewness"}
     assert all(-1 <= value <= 1 + 1e-9 for score, value in found.items() if score not in bounded)
+
+
+@pytest.mark.slow
+def test_context_helps_on_real_sentences_where_noise_is_high(glove):
+    """One fixed seed on fixed data: a regression check of the gain seen there, not a test with a stated level."""
+    few = first_words(glove, 5000)
+    task = MaskedInversion(limit=120, public_limit=400, epochs=2, candidates=200)
+    prepared = task.prepare(few)
+    for randomizer in (SanText(epsilon=3.0).fit(few), Decoded(mechanism=MultivariateLaplace(epsilon=6.0)).fit(few)):
+        found = task.run(prepared, subject_of(randomizer), RandomSource.seeded_for_tests(0))
+        assert found["alone"] < 0.8
+        assert found["success"] > found["alone"] + 0.01

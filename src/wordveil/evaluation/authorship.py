@@ -41,9 +41,9 @@ class AuthorshipLinkage(Task):
     """Share of released texts whose author is named, among all authors, by the nearest profile.
 
     A profile is the TF-IDF of the words, word pairs and character n-grams of an author's known texts, which were never
-    released: the attacker has them from elsewhere. (Profiles of texts that he sends through the public mechanism
-    himself link less well.) Style and content both help him, as they would in earnest; headers, quotations, signatures
-    and the author's own name are stripped.
+    released: the attacker has them from elsewhere. (Profiles of texts that he sent through the public mechanism
+    himself linked no better for most mechanisms tried.) Style and content both help him, as they would in earnest;
+    headers, quotations, signatures and the author's own name are stripped, as far as simple rules find them.
 
     Attributes:
         path: Posts with headers in a column text; or texts with another column that names their author.

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Score, Task, TaskKind
@@ -117,7 +117,7 @@ def guess_in_context(evidence: Evidence, corpus: Corpus, model: WordPredictor, *
     return _best(evidence, context)
 
 
-def _expected_at(ids: IdArray, contexts: Float64Array, model: WordPredictor) -> Float64Array:
+def _expected_at(ids: IdArray, contexts: FloatArray, model: WordPredictor) -> Float64Array:
     """Return ln P(word | context) of every candidate up to a constant per token, shape (t, k)."""
     found = np.empty(ids.shape)
     for start in range(0, len(ids), ROWS):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.evaluation.corpora import Corpus
 from wordveil.evaluation.models import bag_of_words
 from wordveil.randomness import Stream
@@ -26,11 +26,11 @@ TINY = 1e-8
 class Adam:
     """Adam's moments for one table; rows that a step does not touch stay as they are."""
 
-    def __init__(self, shape: tuple[int, ...], rate: float) -> None:
-        self._first, self._second = np.zeros(shape), np.zeros(shape)
+    def __init__(self, shape: tuple[int, ...], rate: float, dtype: type[np.floating] = np.float64) -> None:
+        self._first, self._second = np.zeros(shape, dtype), np.zeros(shape, dtype)
         self._rate, self._steps = rate, 0
 
-    def step(self, table: Float64Array, rows: Any, gradient: Float64Array) -> None:
+    def step(self, table: FloatArray, rows: Any, gradient: FloatArray) -> None:
         """Move the rows against their gradient."""
         self._steps += 1
         first = self._first[rows] = BETAS[0] * self._first[rows] + (1 - BETAS[0]) * gradient
