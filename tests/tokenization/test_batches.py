@@ -114,6 +114,20 @@ def test_a_batch_is_its_texts_read_alone(texts, markup, casing, numbers, public)
         assert found == read_alone(encoder, text)
 
 
+def test_long_texts_are_worked_on_in_parts(monkeypatch):
+    text = PrivateText("  the New film, don't 5  7 \n" * 40 + "it ")
+    encoder, writer = Encoder(lookup=lookup), Writer(words=WORDS)
+    whole = encoder.encode_batch([text, text])
+    released = np.maximum(whole.ids, 0)
+    expected = writer.write(whole, released)
+    monkeypatch.setattr("wordveil.tokenization.chunks._LONG", 7)
+    monkeypatch.setattr("wordveil.tokenization.writing._SLAB", 3)
+    parts = encoder.encode_batch([text, text])
+    assert [own.gaps for own in parts.texts()] == [own.gaps for own in whole.texts()]
+    assert parts.ids.tolist() == whole.ids.tolist()
+    assert writer.write(parts, released) == expected
+
+
 def test_no_texts_and_texts_without_tokens():
     encoder = Encoder(lookup=lookup)
     assert encoder.encode([]) == []

@@ -30,6 +30,7 @@ from wordveil.tokenization.patterns import digit_pattern
 __all__ = ["Chunks", "cut_at_spaces"]
 
 _IBAN_OPENS = re.compile("[A-Z]{2}[0-9]{2}")
+_LONG = 1 << 20  # characters split at a time
 _IBAN_GROUPS = 8  # groups after the first one, at most
 _TAG_CHARACTERS = 2001  # "<", a letter, and at most so many up to ">"
 _CAPITALS_AND_DIGITS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
@@ -69,14 +70,15 @@ def cut_at_spaces(texts: Sequence[PrivateText], *, markup: Literal["none", "html
         ['on', '12', 'May,', 'on']
     """
     number_of = defaultdict[str, int](count().__next__)
-    parts = [np.empty(0, np.int32)]
+    parts, lengths = [np.empty(0, np.int32)], list[int]()
     for text in texts:
-        pieces = text.split(" ")
-        # Numbering the pieces while they are fresh costs one hash each; all later work is per type or vectorised.
-        parts.append(np.fromiter(map(number_of.__getitem__, pieces), np.int32, len(pieces)))
+        lengths.append(0)
+        for pieces in _split(text):
+            # Numbering the pieces while they are fresh costs one hash each; all later work is per type or vectorised.
+            parts.append(np.fromiter(map(number_of.__getitem__, pieces), np.int32, len(pieces)))
+            lengths[-1] += len(pieces)
     numbers = np.concatenate(parts)
-    lengths = np.fromiter(map(len, parts[1:]), np.int64, len(texts))
-    ends = np.cumsum(lengths)
+    ends = np.cumsum(np.array(lengths, np.int64))
     types = list(number_of)
     inside = np.ones(len(numbers), np.bool_)  # whether there is a chunk after this one in its text
     inside[ends - 1] = False
@@ -87,6 +89,15 @@ def cut_at_spaces(texts: Sequence[PrivateText], *, markup: Literal["none", "html
     for first, last in _runs(bound):
         numbers[first] = number_of[" ".join([types[i] for i in numbers[first : last + 2].tolist()])]
     return Chunks(list(number_of), numbers[kept], np.cumsum(kept)[ends - 1])
+
+
+def _split(text: str) -> Iterator[list[str]]:
+    """Split at every space, so much of a long text at a time that its pieces need little memory."""
+    start = 0
+    while len(text) - start > _LONG and (cut := text.find(" ", start + _LONG)) >= 0:
+        yield text[start:cut].split(" ")
+        start = cut + 1
+    yield text[start:].split(" ")
 
 
 def _bound(

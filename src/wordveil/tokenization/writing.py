@@ -86,13 +86,17 @@ def _all_at_once(
     index = np.empty(int(stops[-1]) if len(counts) else 0, np.int32)
     # Two words that meet without a gap get a space, unless the right one is a contraction's second part.
     index[before] = np.where((encoded.before == 0) & ~clitic[released], 1, encoded.before)
-    first = np.cumsum(counts) - counts
-    index[starts[counts > 0]] = encoded.before[first[counts > 0]]
+    opening = np.cumsum(counts) - counts
+    index[starts[counts > 0]] = encoded.before[opening[counts > 0]]
     index[before + 1] = gaps + 1 + released
     index[stops - 1] = encoded.closing
     texts = list[ReleasedText]()
     slab, base, limit = list[str](), 0, 0
     for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+        if stop - start > _SLAB:
+            parts = (index[first : min(first + _SLAB, stop)] for first in range(start, stop, _SLAB))
+            texts.append(ReleasedText("".join("".join(pieces[part].tolist()) for part in parts)))
+            continue
         if stop > limit:
             base, limit = start, max(stop, start + _SLAB)
             slab = pieces[index[base:limit]].tolist()
