@@ -47,7 +47,7 @@ class NumpyProduct:
 
     bfloat16: ClassVar[bool] = False
     align: ClassVar[int] = 1
-    tile: ClassVar[tuple[int, int]] = (1024, 2048)
+    tile: ClassVar[tuple[int, int]] = (2048, 2048)
 
     def __init__(self, tiles: Iterator[NDArray[Any]]) -> None:
         self._tiles = [np.ascontiguousarray(tile.T) for tile in tiles]
