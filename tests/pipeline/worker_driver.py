@@ -1,4 +1,4 @@
-"""Runs two workers over a file, and kills one, resumes, or hangs.
+"""Runs two workers over a file, and kills them, resumes, or hangs.
 
 Run as: worker_driver.py VOCABULARY SOURCE DESTINATION kill|resume|hang.
 """
@@ -31,7 +31,9 @@ def main(vocabulary: str, source: str, destination: str, mode: str) -> None:
             print(json.dumps(workers), flush=True)
             time.sleep(600)
         if mode == "kill" and documents > 20:
-            os.kill(workers[0], signal.SIGKILL)
+            # All of them: one that is left could finish so short a run before the death is noticed.
+            for worker in workers:
+                os.kill(worker, signal.SIGKILL)
 
     try:
         report = sanitize_documents(
