@@ -39,6 +39,7 @@ OPTIONAL = {
     "mpmath",
     "pandas",
     "torch",
+    "triton",
     "pyspark",
 }
 

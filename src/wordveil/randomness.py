@@ -14,6 +14,7 @@ run key can remove all of that run's noise: keys never appear in a repr, an erro
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -56,6 +57,9 @@ class NoiseGenerator(Protocol):
 
 def words(generator: NoiseGenerator, size: tuple[int, ...]) -> NDArray[np.uint64]:
     """Return uniform 64-bit words of the given shape."""
+    bits = getattr(generator, "bit_generator", None)
+    if bits is not None:  # the same words without the checks of `integers`, which cost 10 microseconds a call
+        return np.asarray(bits.random_raw(math.prod(size)), dtype=np.uint64).reshape(size)
     return np.asarray(generator.integers(0, 2**64 - 1, size, dtype=np.uint64, endpoint=True))
 
 

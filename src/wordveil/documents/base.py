@@ -196,18 +196,26 @@ def read_line(stream: BinaryIO, path: str, line: int) -> bytes:
 
 
 def decode_utf8(raw: bytes, path: str, *, line: int | None = None, offset: int = 0) -> str:
-    """Decode strictly; the error names the position and holds no content."""
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        offset += error.start
+    """Decode strictly; the error names the position and holds no content.
+
+    UTF-16 without a byte order mark is valid UTF-8 where the text is ASCII, one NUL beside every letter: read so,
+    its words would be randomized letter by letter. It is refused; a few NULs in a text are characters like others.
+    """
+    problem, encoding = "not valid UTF-8.", "LATIN1"
+    if len(raw) >= 4 and raw.count(0) * 3 >= len(raw):
+        problem, encoding = "a third of the bytes or more are NUL: this looks like UTF-16.", "UTF-16"
+    else:
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            offset += error.start
     # Raised outside the handler: the original exception carries the bytes and must not be chained.
     raise DocumentFormatError(
         path,
-        "not valid UTF-8.",
+        problem,
         line=line,
         offset=offset,
-        remedy="Convert the file, for example with: iconv -f LATIN1 -t UTF-8.",
+        remedy=f"Convert the file, for example with: iconv -f {encoding} -t UTF-8.",
     )
 
 

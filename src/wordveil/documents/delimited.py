@@ -174,16 +174,16 @@ class _Delimited(DocumentFormat):
             names = [self._decode(row, index) for index in range(row.width)]
         else:
             names = [str(index + 1) for index in range(row.width)]
-        present = ", ".join(names)
+        # The names are not printed: where a file has no header, its first line is somebody's text.
         if not self.selection.columns:
-            raise ParameterError("columns", (), f"must name the text columns; {self._path} has: {present}.")
+            raise ParameterError("columns", (), f"must name the text columns among the {len(names)} of {self._path}.")
         missing = [name for name in self.selection.named if name not in names]
         if missing:
             raise DocumentFormatError(
                 self._path,
-                f"no column {missing[0]!r}; the columns are: {present}.",
+                f"no column {missing[0]!r} among its {len(names)}.",
                 line=row.line,
-                remedy="Choose with --column; the delimiter can be given too.",
+                remedy="Choose with --column; --delimiter sets the separator, --no-header names columns 1, 2, ...",
             )
         selected = [index for index, name in enumerate(names) if name in self.selection.columns]
         copied = [i for i, name in enumerate(names) if i not in selected and self.selection.copies(name)]

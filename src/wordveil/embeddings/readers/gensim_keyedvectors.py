@@ -48,7 +48,7 @@ class _RefusedNameError(Exception):
     """The pickle asks for something that embeddings do not need."""
 
 
-class _RestrictedUnpickler(pickle.Unpickler):
+class _RestrictedUnpickler(pickle.Unpickler):  # noqa: S301 (resolves listed names only)
     """Resolves the names a KeyedVectors pickle needs, and no other."""
 
     def find_class(self, module: str, name: str) -> Any:
