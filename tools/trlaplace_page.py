@@ -70,7 +70,8 @@ STYLES: dict[str, dict[str, Any]] = {
 def main() -> None:
     """Rewrite the tables of the page and its figures."""
     directory = Path(sys.argv[1])
-    rows = [json.loads(line) for line in (directory / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = (directory / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = sorted(map(json.loads, lines), key=_place)
     page = directory / "README.md"
     text = page.read_text(encoding="utf-8")
     for name, make in TABLES.items():
@@ -82,6 +83,11 @@ def main() -> None:
     page.write_text(text, encoding="utf-8")
     for name, draw in FIGURES.items():
         (directory / f"{name}.svg").write_bytes(draw(rows))
+
+
+def _place(row: Row) -> tuple[int, float]:
+    """Return where a row stands in its table, whatever the order of the runs."""
+    return [NONE, *STYLES, None].index(row.get("mechanism")), row.get("epsilon") or 0.0
 
 
 def _table(head: Iterable[str], body: Iterable[Iterable[str]]) -> str:
@@ -139,7 +145,8 @@ def _classification(data: str) -> Callable[[list[Row]], str]:
             cells = [mechanism, "" if epsilon is None else f"{epsilon:g}"]
             for name in tables:
                 there = _of(found, mechanism=mechanism, epsilon=epsilon, table=name)
-                cells.append(_mean(there[0]["accuracy"], 3) if there else "")
+                values = there[0]["accuracy"] if there else []
+                cells.append(f"{_mean(values, 3)} ({len(values)})" if values else "")
             body.append(cells)
         return _table(["mechanism", "epsilon", *tables], body)
 
