@@ -166,7 +166,7 @@ def _support(rows: list[Row]) -> str:
 def _seconds(rows: list[Row]) -> str:
     (row,) = _of(rows, task="seconds")
     body = [[name, f"{value:.3f}", f"{row['over'][name]:+.1%}"] for name, value in row["seconds"].items()]
-    return _table(["mechanism", "processor seconds of an epoch", "beyond none, median of seven rounds"], body)
+    return _table(["mechanism", "processor seconds of an epoch, least", "beyond none, median of seven rounds"], body)
 
 
 def _lines(axes: Any, rows: list[Row], value: Callable[[Row], float], *, names: Iterable[str]) -> None:
