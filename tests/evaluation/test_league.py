@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from wordveil.certification.privacy_profile import laplace_delta
 from wordveil.cli.main import build_app
 from wordveil.errors import ParameterError
+from wordveil.evaluation.audits import AuditSettings
 from wordveil.evaluation.catalogue import chosen_tasks
 from wordveil.evaluation.cells import CellCache
 from wordveil.evaluation.contenders import contenders, fit_contender
@@ -21,7 +22,12 @@ from wordveil.evaluation.report import as_dict, as_markdown, write_league
 from wordveil.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, Standing
 
 EPSILONS, LOCAL = (3.0,), (6.0,)
-KINDS = {Group.METRIC: (MetricDP,), Group.LOCAL: (LocalDP,), Group.NEIGHBOUR: (NeighbourDP, LocalDP)}
+KINDS = {
+    Group.METRIC: (MetricDP,),
+    Group.RANK: (MetricDP,),
+    Group.LOCAL: (LocalDP,),
+    Group.NEIGHBOUR: (NeighbourDP, LocalDP),
+}
 
 
 @pytest.mark.parametrize("target", contenders(None, EPSILONS, LOCAL), ids=lambda t: f"{t.group}-{t.name}")
@@ -35,8 +41,9 @@ def test_every_row_makes_the_promise_of_its_group_and_no_weaker(world, target):
     assert found.guarantee.epsilon <= target.epsilon * (1 + 1e-9)
     assert found.guarantee.delta <= 1e-5
     assert found.guarantee.standing in (Standing.PROVED, Standing.CERTIFIED)
-    if target.group is Group.METRIC:
-        assert found.guarantee.metric == "euclidean"
+    if target.group in (Group.METRIC, Group.RANK):
+        metric = {Group.METRIC: "euclidean", Group.RANK: "neighbour-rank(k=100) of vocabulary"}[target.group]
+        assert found.guarantee.metric.startswith(metric)
 
 
 def test_the_profile_row_uses_all_of_its_promise(world):
@@ -58,7 +65,11 @@ def test_first_words_makes_inputs_and_outputs_the_same(world):
 
 def plan(names=None, tasks=None, seed=0):
     return Plan(
-        targets=contenders(names, EPSILONS, LOCAL), tasks=chosen_tasks(tasks, size="miniature"), repeats=2, seed=seed
+        targets=contenders(names, EPSILONS, LOCAL),
+        tasks=chosen_tasks(tasks, size="miniature"),
+        audit=AuditSettings(samples=400, pairs=3),
+        repeats=2,
+        seed=seed,
     )
 
 
@@ -177,11 +188,13 @@ def test_reports_hold_every_row_and_fetch_nothing(finished, tmp_path):
         write_league(league, tmp_path / "t.pdf")
 
 
-def test_refuted_rows_show_their_counter_example_and_no_promise(finished):
+def test_refuted_rows_show_their_counter_example_and_what_the_audit_found(finished):
     markdown = as_markdown(as_dict(finished[0]))
     section = markdown.split("## No guarantee")[1]
     assert "no guarantee (refuted)" in section
     assert "exact delta" in section
+    row = r"\| truncated-laplace-published \| 6 \| .* \| refuted \| \*\*refuted\*\*: .*delta >= "
+    assert re.search(row, section)
 
 
 def test_the_command_writes_the_report(world, use_world, tmp_path):

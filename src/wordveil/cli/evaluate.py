@@ -26,6 +26,9 @@ def evaluate(
     local_epsilon: Annotated[
         list[float] | None, typer.Option("--local-epsilon", help="Nats, for local and neighbour DP; repeat.")
     ] = None,
+    rank_epsilon: Annotated[
+        list[float] | None, typer.Option("--rank-epsilon", help="Per unit of neighbour-rank distance; repeat.")
+    ] = None,
     task: Annotated[list[str] | None, typer.Option("--task", "-t", help="A task; repeat. Default: all.")] = None,
     size: Annotated[str, typer.Option("--size", help="full, reduced (minutes) or miniature (seconds).")] = "reduced",
     vocabulary: VocabularyOption = None,
@@ -37,6 +40,9 @@ def evaluate(
     ] = None,
     delta: Annotated[float, typer.Option("--delta", help="Of the promises that have one.")] = 1e-5,
     repeats: Annotated[int, typer.Option("--repeats", help="Runs of every cell that is not exact.")] = 3,
+    audit_samples: Annotated[
+        int, typer.Option("--audit-samples", help="Samples to audit every promise with; 0 audits none.")
+    ] = 20_000,
     seed: Annotated[int, typer.Option("--seed", help="Another seed, other test noise.")] = 0,
     workers: Annotated[int | None, typer.Option("--workers", help="Processes; default: one per processor.")] = None,
     cache: Annotated[
@@ -49,6 +55,7 @@ def evaluate(
     The data sets are files named by the environment variable WORDVEIL_DATA or by --data; nothing is downloaded. An
     interrupted run goes on where it stopped.
     """
+    from wordveil.evaluation.audits import AuditSettings
     from wordveil.evaluation.catalogue import chosen_tasks
     from wordveil.evaluation.contenders import contenders
     from wordveil.evaluation.league import Plan, first_words, run_league
@@ -58,9 +65,17 @@ def evaluate(
     if report.suffix not in (".html", ".md", ".json"):
         raise ParameterError("--report", report.name, "must end in .html, .md or .json.")
     names = None if mechanisms == "all" else tuple(name.strip() for name in mechanisms.split(","))
-    targets = contenders(names, tuple(epsilon or (2.0, 5.0, 10.0)), tuple(local_epsilon or (20.0, 50.0, 100.0)))
+    chosen = (epsilon or (2.0, 5.0, 10.0), local_epsilon or (20.0, 50.0, 100.0), rank_epsilon or (2.0,))
+    targets = contenders(names, *map(tuple, chosen))
     tasks = chosen_tasks(None if not task else tuple(task), size=size, data=_own_files(data or []))
-    plan = Plan(targets=targets, tasks=tasks, promises=PromiseSettings(delta=delta), repeats=repeats, seed=seed)
+    plan = Plan(
+        targets=targets,
+        tasks=tasks,
+        promises=PromiseSettings(delta=delta),
+        audit=AuditSettings(samples=audit_samples),
+        repeats=repeats,
+        seed=seed,
+    )
     embeddings = first_words(open_vocabulary(vocabulary), words or None)
     league = run_league(
         plan,
@@ -70,7 +85,11 @@ def evaluate(
         progress=lambda done, total, row: say(f"{done:5,} of {total:,} cells: {row}"),
     )
     write_league(league, report, command=shlex.join(["wordveil", *sys.argv[1:]]))
-    say(f"{report}: {len(league.rows)} rows x {len(tasks)} tasks, {league.seconds:.0f} s, {league.cached} cells cached")
+    worked = sum(cell.seconds for row in league.rows for cell in row.cells)
+    say(
+        f"{report}: {len(league.rows)} rows x {len(tasks)} tasks, {league.seconds:.0f} s, {league.cached} cells "
+        f"cached; {worked:.0f} s of work in all cells together"
+    )
 
 
 def _own_files(given: list[str]) -> dict[str, str]:

@@ -1,8 +1,9 @@
 """The rows of the league table: every mechanism with parameters that make it keep one promise.
 
-Four groups, never ranked against each other:
+Five groups, never ranked against each other:
 
     metric     epsilon metric DP for the Euclidean distance between words of the vocabulary
+    rank       epsilon metric DP for the neighbour-rank distance, a coarser promise of the same form
     local      (epsilon, delta) local DP between any two words of the vocabulary
     neighbour  (epsilon, delta) neighbour DP: only between adjacent words of a public graph
     refuted    nothing: the published claim has a counter-example, which is printed in place of the claim
@@ -28,29 +29,34 @@ def known_names() -> tuple[str, ...]:
 
 
 def contenders(
-    names: tuple[str, ...] | None, epsilons: tuple[float, ...], local_epsilons: tuple[float, ...]
+    names: tuple[str, ...] | None,
+    epsilons: tuple[float, ...],
+    local_epsilons: tuple[float, ...],
+    rank_epsilons: tuple[float, ...] = (2.0,),
 ) -> tuple[Target, ...]:
     """Return the rows to be fitted.
 
     Args:
         names: Row names or their first parts ("tem" takes "tem-certified" too); None takes all.
         epsilons: Of metric DP, per unit of Euclidean distance.
-        local_epsilons: Of the other groups, nats.
+        local_epsilons: Of local, neighbour and refuted rows, nats.
+        rank_epsilons: Of metric DP, per unit of neighbour-rank distance.
 
     Raises:
         ParameterError: If a name is not known or an epsilon is not finite and positive.
     """
-    for epsilon in (*epsilons, *local_epsilons):
+    for epsilon in (*epsilons, *local_epsilons, *rank_epsilons):
         if not (math.isfinite(epsilon) and epsilon > 0):
             raise ParameterError("epsilon", epsilon, "must be in (0, inf).")
     for wanted in names or ():
         if not any(_matches(name, wanted) for _, name in RECIPES):
             raise ParameterError("mechanisms", wanted, f"must be all or among {', '.join(known_names())}.")
+    chosen = {Group.METRIC: epsilons, Group.RANK: rank_epsilons}
     return tuple(
         Target(name=name, group=group, epsilon=epsilon)
         for group, name in RECIPES
         if names is None or any(_matches(name, wanted) for wanted in names)
-        for epsilon in (epsilons if group is Group.METRIC else local_epsilons)
+        for epsilon in chosen.get(group, local_epsilons)
     )
 
 

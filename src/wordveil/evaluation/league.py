@@ -1,7 +1,8 @@
 """The league table: every row on every task, in parallel, resumable, with progress.
 
-A job is one row with the tasks that are not yet cached; jobs run in processes of their own, one thread each. What is
-computed does not depend on the number of processes, on the order, or on where an earlier run was interrupted.
+A job is one row: its promise, the audit of the promise, and its cells, all taken from the cache where they are there.
+Jobs run in processes of their own, one thread each. What is computed does not depend on the number of processes, on
+the order, or on where an earlier run was interrupted.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from threadpoolctl import threadpool_limits
 
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError, WordveilError
+from wordveil.evaluation.audits import AuditSettings, audit_promise
 from wordveil.evaluation.base import Task
-from wordveil.evaluation.cells import Cell, CellCache, cell_key, compute_cell, promise_key
+from wordveil.evaluation.cells import Cell, CellCache, audit_key, cell_key, compute_cell, promise_key
 from wordveil.evaluation.contenders import fit_contender
-from wordveil.evaluation.promises import PromiseSettings, Target
+from wordveil.evaluation.promises import Contender, Group, PromiseSettings, Target
 from wordveil.evaluation.subjects import Subject, subject_of, unprotected
 
 __all__ = ["BASELINE", "League", "LeagueRow", "Plan", "first_words", "run_league"]
@@ -41,6 +43,7 @@ class Plan:
         targets: The rows.
         tasks: The columns.
         promises: What the promises have besides epsilon.
+        audit: How hard every row's promise is audited.
         repeats: Runs of every cell that is not exact, at least 2.
         seed: Changes all noise; results are repeatable for one seed.
     """
@@ -48,6 +51,7 @@ class Plan:
     targets: tuple[Target, ...]
     tasks: tuple[Task, ...]
     promises: PromiseSettings = field(default_factory=PromiseSettings)
+    audit: AuditSettings = field(default_factory=AuditSettings)
     repeats: int = 3
     seed: int = 0
 
@@ -66,6 +70,7 @@ class LeagueRow:
         target: What it is; None for the baseline.
         guarantee: The promise as a dictionary; None for the baseline or a row that could not be fitted.
         note: Where the promise comes from, or why the row could not be fitted.
+        audit: What the audit of the promise showed, as a dictionary; None where there was none.
         cells: Its cells, in the order of the tasks; empty where it could not be fitted.
     """
 
@@ -73,6 +78,7 @@ class LeagueRow:
     guarantee: dict[str, Any] | None
     note: str
     cells: tuple[Cell, ...]
+    audit: dict[str, Any] | None = None
 
     @property
     def label(self) -> str:
@@ -183,10 +189,8 @@ def _place(target: Target | None) -> str:
 @dataclass(frozen=True)
 class _Job:
     target: Target | None
-    tasks: tuple[Task, ...]
     keys: tuple[str, ...]
-    promises: PromiseSettings
-    repeats: int
+    plan: Plan
     cache: Path | None
     cached: int
 
@@ -197,21 +201,29 @@ def _job(target: Target | None, plan: Plan, embeddings: Embeddings, cache: Path 
     )
     store = CellCache(cache)
     cached = sum(store.get(key) is not None for key in keys)
-    return _Job(target, plan.tasks, keys, plan.promises, plan.repeats, cache, cached)
+    return _Job(target, keys, plan, cache, cached)
+
+
+def _in_order(jobs: Sequence[_Job]) -> list[list[_Job]]:
+    """Return what one process does in one go: rank rows together and first, as they share a costly matrix."""
+    rank = [job for job in jobs if job.target is not None and job.target.group is Group.RANK]
+    return [*([rank] if rank else []), *([job] for job in jobs if job not in rank)]
 
 
 def _rows(jobs: Sequence[_Job], embeddings: Embeddings, workers: int) -> Iterator[LeagueRow]:
     if workers == 1:
         prepared: dict[str, Any] = {}
-        for job in jobs:
-            yield _row(job, embeddings, prepared)
+        with threadpool_limits(1):  # as in the processes: sums in another order differ in their last bits
+            for part in _in_order(jobs):
+                for job in part:
+                    yield _row(job, embeddings, prepared)
         return
     # Started afresh, not forked: a fork would copy threads' locks and re-key every random source.
     with ProcessPoolExecutor(workers, get_context("spawn"), _start, (embeddings,)) as pool:
-        futures = [pool.submit(_row_in_worker, job) for job in jobs]
+        futures = [pool.submit(_rows_in_worker, part) for part in _in_order(jobs)]
         try:
             for future in as_completed(futures):
-                yield future.result()
+                yield from future.result()
         except BaseException:
             for future in futures:
                 future.cancel()
@@ -225,42 +237,57 @@ def _start(embeddings: Embeddings) -> None:
     _worker.update(embeddings=embeddings, prepared={}, limits=threadpool_limits(1))
 
 
-def _row_in_worker(job: _Job) -> LeagueRow:
-    return _row(job, _worker["embeddings"], _worker["prepared"])
+def _rows_in_worker(jobs: Sequence[_Job]) -> list[LeagueRow]:
+    return [_row(job, _worker["embeddings"], _worker["prepared"]) for job in jobs]
 
 
 def _row(job: _Job, embeddings: Embeddings, prepared: dict[str, Any]) -> LeagueRow:
-    """Compute a row's missing cells; a row that has no parameters at this epsilon says so and stays empty."""
+    """Compute what is missing of a row; one that has no parameters at this epsilon says so and stays empty."""
     store = CellCache(job.cache)
     if job.target is None:
-        subject, guarantee, note = unprotected(embeddings), None, "the texts and vectors as they are"
-        cells = tuple(_cell(job, i, subject, store, prepared) for i in range(len(job.tasks)))
-        return LeagueRow(target=None, guarantee=guarantee, note=note, cells=cells)
-    key = promise_key(job.target, embeddings, job.promises)
-    finished = [store.get(cell) for cell in job.keys]
-    promise = store.get_promise(key)
-    if promise is not None and all(cell is not None for cell in finished):
-        cells = tuple(cell for cell in finished if cell is not None)
-        return LeagueRow(target=job.target, guarantee=promise[0], note=promise[1], cells=cells)
+        cells = _cells(job, unprotected(embeddings), store, prepared)
+        return LeagueRow(target=None, guarantee=None, note="the texts and vectors as they are", cells=cells)
+    key = promise_key(job.target, embeddings, job.plan.promises)
+    finished = tuple(cell for cell in map(store.get, job.keys) if cell is not None)
+    promise, audit = store.get_promise(key), store.get_audit(_audit_key(key, job.plan))
+    audited = audit is not None or not job.plan.audit.samples
+    if promise is not None and audited and len(finished) == len(job.keys):
+        return LeagueRow(target=job.target, guarantee=promise[0], note=promise[1], cells=finished, audit=audit)
     try:
-        contender = fit_contender(job.target, embeddings, job.promises)
+        contender = fit_contender(job.target, embeddings, job.plan.promises)
     except WordveilError as problem:
         return LeagueRow(target=job.target, guarantee=None, note=f"not possible here: {problem}", cells=())
     promised = contender.guarantee.as_dict()
-    store.put_promise(key, promised, contender.note)
-    subject = subject_of(contender.words)
-    cells = tuple(_cell(job, i, subject, store, prepared) for i in range(len(job.tasks)))
-    return LeagueRow(target=job.target, guarantee=promised, note=contender.note, cells=cells)
+    if promise is None:
+        store.put_promise(key, promised, contender.note)
+    audit = audit if audited else _audit(key, job.plan, contender, embeddings, store)
+    cells = _cells(job, subject_of(contender.words), store, prepared)
+    return LeagueRow(target=job.target, guarantee=promised, note=contender.note, cells=cells, audit=audit)
+
+
+def _audit_key(promise: str, plan: Plan) -> str:
+    return audit_key(promise, plan.audit, plan.seed)
+
+
+def _audit(promise: str, plan: Plan, contender: Contender, embeddings: Embeddings, store: CellCache) -> dict[str, Any]:
+    key = _audit_key(promise, plan)
+    found = audit_promise(contender, embeddings, plan.audit, int(key[:8], 16)).as_dict()
+    store.put_audit(key, found)
+    return found
+
+
+def _cells(job: _Job, subject: Subject, store: CellCache, prepared: dict[str, Any]) -> tuple[Cell, ...]:
+    return tuple(_cell(job, i, subject, store, prepared) for i in range(len(job.keys)))
 
 
 def _cell(job: _Job, i: int, subject: Subject, store: CellCache, prepared: dict[str, Any]) -> Cell:
-    task, key = job.tasks[i], job.keys[i]
+    task, key = job.plan.tasks[i], job.keys[i]
     found = store.get(key)
     if found is not None:
         return found
     if repr(task) not in prepared:
         prepared[repr(task)] = task.prepare(subject.embeddings)
     label = BASELINE if job.target is None else job.target.label
-    cell = compute_cell(label, key, task, prepared[repr(task)], subject, job.repeats)
+    cell = compute_cell(label, key, task, prepared[repr(task)], subject, job.plan.repeats)
     store.put(cell)
     return cell

@@ -16,6 +16,7 @@ class Group(StrEnum):
     """What is promised in common by the rows of one part of the table."""
 
     METRIC = "metric"
+    RANK = "rank"
     LOCAL = "local"
     NEIGHBOUR = "neighbour"
     REFUTED = "refuted"
@@ -51,8 +52,8 @@ class Target:
     Attributes:
         name: The row's name.
         group: Its group.
-        epsilon: Of the group's promise: per unit of distance for "metric", nats for the others; the claimed one for
-            "refuted".
+        epsilon: Of the group's promise: per unit of distance for "metric" and "rank", nats for the others; the
+            claimed one for "refuted".
     """
 
     name: str

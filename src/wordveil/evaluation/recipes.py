@@ -24,6 +24,7 @@ from wordveil.decoding.rank_softmax import RankSoftmax
 from wordveil.decoding.vickrey import Vickrey
 from wordveil.embeddings.table import Embeddings
 from wordveil.evaluation.promises import Contender, Group, PromiseSettings
+from wordveil.graphs.rank_metric import NeighbourRank
 from wordveil.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing, to_local
 from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.base import VectorMechanism
@@ -129,6 +130,22 @@ def _santext_certified(plan: RowPlan) -> Contender:
 
 def _tem_certified(plan: RowPlan) -> Contender:
     return _with_certificate(plan, TEM(epsilon=plan.epsilon, calibration="certified"))
+
+
+def _santext_rank(plan: RowPlan) -> Contender:
+    return _selected(SanText(epsilon=plan.epsilon, metric=NeighbourRank()).fit(plan.embeddings))
+
+
+def _santext_rank_certified(plan: RowPlan) -> Contender:
+    return _with_certificate(plan, SanText(epsilon=plan.epsilon, metric=NeighbourRank(), calibration="certified"))
+
+
+def _tem_rank(plan: RowPlan) -> Contender:
+    return _selected(TEM(epsilon=plan.epsilon, metric=NeighbourRank()).fit(plan.embeddings))
+
+
+def _tem_rank_certified(plan: RowPlan) -> Contender:
+    return _with_certificate(plan, TEM(epsilon=plan.epsilon, metric=NeighbourRank(), calibration="certified"))
 
 
 def diameter(embeddings: Embeddings) -> float:
@@ -264,6 +281,10 @@ RECIPES: dict[tuple[Group, str], _Recipe] = {
     (Group.METRIC, "santext-certified"): _santext_certified,
     (Group.METRIC, "tem"): _tem,
     (Group.METRIC, "tem-certified"): _tem_certified,
+    (Group.RANK, "santext"): _santext_rank,
+    (Group.RANK, "santext-certified"): _santext_rank_certified,
+    (Group.RANK, "tem"): _tem_rank,
+    (Group.RANK, "tem-certified"): _tem_rank_certified,
     (Group.LOCAL, "laplace-profile"): _laplace_local,
     (Group.LOCAL, "santext"): _santext_local,
     (Group.LOCAL, "santext-certified"): _santext_local_certified,

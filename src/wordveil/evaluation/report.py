@@ -16,14 +16,17 @@ from typing import Any
 from wordveil import __version__
 from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Task, TaskKind
+from wordveil.evaluation.cells import Cell
 from wordveil.evaluation.league import League
 from wordveil.evaluation.page import league_page
+from wordveil.evaluation.promise_text import audit_legend, promise_cells
 from wordveil.evaluation.promises import Group
 
 __all__ = ["GROUP_TEXT", "as_dict", "as_markdown", "write_league"]
 
 GROUP_TEXT = {
     Group.METRIC: "Metric DP, Euclidean: between words at distance t the loss is at most epsilon t",
+    Group.RANK: "Metric DP, neighbour rank: the same, in a distance that counts how many words lie nearer",
     Group.LOCAL: "Local DP: between any two words the loss is at most epsilon, outside probability delta",
     Group.NEIGHBOUR: "Neighbour DP: the same, but only between adjacent words of a public graph",
     Group.REFUTED: "No guarantee: the published claim (epsilon shown) has a counter-example",
@@ -40,10 +43,9 @@ def as_dict(league: League, command: str = "") -> dict[str, Any]:
         "noise": "seeded test noise on public data: not a release",
         "vocabulary": league.vocabulary,
         "promises": asdict(plan.promises),
+        "audit": asdict(plan.audit),
         "repeats": plan.repeats,
         "seed": plan.seed,
-        "seconds": round(league.seconds, 1),
-        "cell_seconds": round(sum(cell.seconds for row in league.rows for cell in row.cells), 1),
         "groups": {group.value: text for group, text in GROUP_TEXT.items()},
         "tasks": [_task(task) for task in plan.tasks],
         "rows": [
@@ -54,11 +56,17 @@ def as_dict(league: League, command: str = "") -> dict[str, Any]:
                 "epsilon": None if row.target is None else row.target.epsilon,
                 "guarantee": row.guarantee,
                 "note": row.note,
-                "cells": {cell.task: cell.as_dict() for cell in row.cells},
+                "audit": row.audit,
+                "cells": {cell.task: _cell(cell) for cell in row.cells},
             }
             for row in league.rows
         ],
     }
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    """Return what a cell found; not how long it took, so that two runs write the same bytes."""
+    return {name: value for name, value in cell.as_dict().items() if name not in ("seconds", "row", "task")}
 
 
 def _task(task: Task) -> dict[str, Any]:
@@ -84,7 +92,7 @@ def as_markdown(report: dict[str, Any]) -> str:
     ]
     if report["command"]:
         lines += ["    " + report["command"], ""]
-    lines += [f"wordveil {report['version']}; {report['cell_seconds']:.0f} s of work in all cells together.", ""]
+    lines += [f"wordveil {report['version']}.", "", *audit_legend(report), ""]
     for group, text in report["groups"].items():
         rows = [row for row in report["rows"] if row["group"] == group]
         if rows:
@@ -133,8 +141,17 @@ def _number(value: float) -> str:
 
 
 def _promises(rows: Sequence[dict[str, Any]]) -> list[str]:
-    lines = ["### What each row promises", ""]
-    for row in sorted(rows, key=lambda row: row["epsilon"]):
+    ordered = sorted(rows, key=lambda row: row["epsilon"])
+    lines = [
+        "### What each row promises, and what an audit shows",
+        "",
+        "| row | epsilon | claimed | standing | audited |",
+    ]
+    lines.append("|---|---|---|---|---|")
+    for row in ordered:
+        lines.append(f"| {row['name']} | {row['epsilon']:g} | " + " | ".join(promise_cells(row)) + " |")
+    lines.append("")
+    for row in ordered:
         said = "" if row["guarantee"] is None else row["guarantee"]["sentence"]
         note = f" ({row['note']})" if row["note"] and said else row["note"]
         lines.append(f"- **{row['label']}**: {said}{note}")
