@@ -17,6 +17,7 @@ from wordveil.evaluation.base import Summary, Task, summarise
 from wordveil.evaluation.data import locate
 from wordveil.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
+from wordveil.reproductions.figures import Plotted, draw
 
 __all__ = ["Comparison", "Options", "Reproduction", "as_markdown", "table_of", "write_reproduction"]
 
@@ -33,12 +34,14 @@ class Comparison:
         paper: As the paper gives it, or what it shows; "" where it gives none.
         ours: Our number, with its standard error where it has one.
         remark: Why they differ, or "".
+        points: The same numbers, and the paper's, as points of figures.
     """
 
     what: str
     paper: str
     ours: str
     remark: str = ""
+    points: tuple[Plotted, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,13 +151,15 @@ def timed(make: Callable[[Options], Reproduction], options: Options) -> Reproduc
     return Reproduction(**{**vars(found), "seconds": time.perf_counter() - started})
 
 
-def as_markdown(found: Reproduction, command: str = "") -> str:
-    """Return the page of a reproduction."""
+def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> str:
+    """Return the page of a reproduction, with its picture where the name of one is given."""
     lines = [f"# {found.reference}", ""]
     if command:
         lines += ["    " + command, ""]
     lines += [f"wordveil {__version__}, {found.seconds:.0f} s. Public data, seeded test noise.", ""]
     lines += ["## Setting", "", *_items(found.setting)]
+    if picture:
+        lines += [f"![{found.name}: the figures, repeated]({picture})", ""]
     lines += ["## Numbers", "", "| what | paper | here | remark |", "|---|---|---|---|"]
     lines += [f"| {c.what} | {c.paper} | {c.ours} | {c.remark} |" for c in found.comparisons]
     lines += ["", "A number after +- is the standard error over runs with fresh noise.", ""]
@@ -175,14 +180,19 @@ def as_dict(found: Reproduction, command: str = "") -> dict[str, Any]:
 
 
 def write_reproduction(found: Reproduction, path: str | os.PathLike[str], command: str = "") -> None:
-    """Write the page; the ending .md or .json chooses the form.
+    """Write the page; the ending .md or .json chooses the form. A page has its figures beside it, as an SVG.
 
     Raises:
         ParameterError: If the name has another ending.
+        MissingExtraError: If there are figures for a page and matplotlib is not installed.
     """
     target = Path(path)
     if target.suffix == ".md":
-        target.write_text(as_markdown(found, command), encoding="utf-8")
+        points = [point for comparison in found.comparisons for point in comparison.points]
+        picture = target.with_suffix(".svg")
+        if points:
+            draw(points, picture, found.reference)
+        target.write_text(as_markdown(found, command, picture.name if points else ""), encoding="utf-8")
     elif target.suffix == ".json":
         target.write_text(json.dumps(as_dict(found, command), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     else:

@@ -17,6 +17,7 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.projection_planning import published_dimensions
 from wordveil.reproductions.base import Comparison, Options, Reproduction, shown
+from wordveil.reproductions.figures import Plotted, point
 
 __all__ = ["published", "reproduce"]
 
@@ -119,13 +120,22 @@ def _distortion(table: Embeddings, options: Options) -> Iterator[Comparison]:
                 what=f"figures 1, 2, {name}, epsilon {epsilon:g}: distance / inner-product difference",
                 paper="M2 below M1, lower for larger beta",
                 ours=f"{shown(found['distance'], 1)} / {shown(found['inner-product'], 0)}",
+                points=(
+                    point("figure 1: mean difference of distances", name, epsilon, found["distance"]),
+                    point("figure 2: mean difference of inner products", name, epsilon, found["inner-product"]),
+                ),
             )
 
 
 def _lexicon(table: Embeddings, options: Options) -> Iterator[Comparison]:
     task = LexiconClassification(cap=options.pick(1899, 1899, 30))
     clean = options.score(task, unprotected(table), "clean")
-    yield Comparison(what="figure 3, no noise: accuracy / AUC", paper="", ours=_two(clean, "accuracy", "auc"))
+    yield Comparison(
+        what="figure 3, no noise: accuracy / AUC",
+        paper="",
+        ours=_two(clean, "accuracy", "auc"),
+        points=_figure_three("no noise", None, clean),
+    )
     for epsilon in options.pick((5.0, 10.0, 20.0), (5.0, 10.0, 20.0), (20.0,)):
         for name, mechanism in _mechanisms(epsilon, options.pick((0.7, 0.8, 0.9), (0.7, 0.9), (0.9,))):
             options.say(f"figure 3: {name}, epsilon {epsilon:g}")
@@ -136,7 +146,13 @@ def _lexicon(table: Embeddings, options: Options) -> Iterator[Comparison]:
                 paper=f"{axis}; {order}",
                 ours=_two(found, "accuracy", "auc"),
                 remark="word2vec in place of GloVe" if name == "M1" else "",
+                points=_figure_three(name, epsilon, found),
             )
+
+
+def _figure_three(name: str, epsilon: float | None, found: dict[str, Summary]) -> tuple[Plotted, ...]:
+    panels = {"accuracy": "figure 3: accuracy on the opinion lexicon", "auc": "figure 3: AUC on the opinion lexicon"}
+    return tuple(point(panel, name, epsilon, found[score]) for score, panel in panels.items())
 
 
 def _two(found: dict[str, Summary], first: str, second: str) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from wordveil.decoding.decoded import Decoded
 from wordveil.embeddings.table import Embeddings
+from wordveil.evaluation.base import Summary
 from wordveil.evaluation.league import first_words
 from wordveil.evaluation.membership import MembershipInference
 from wordveil.evaluation.subjects import Subject, subject_of, unprotected
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.tem import TEM
 from wordveil.reproductions.base import Comparison, Options, Reproduction, shown
+from wordveil.reproductions.figures import Plotted, point
 
 __all__ = ["reproduce"]
 
@@ -79,4 +81,18 @@ def _row(name: str, epsilon: float | None, task: MembershipInference, subject: S
         paper=f"{accuracy} / {auc}" if accuracy else "",
         ours=f"{shown(found['accuracy'])} / {shown(found['auc'])}",
         remark="another embedding and smaller data" if accuracy else "",
+        points=_points(name, epsilon, found["accuracy"], found["auc"], (accuracy, auc)),
     )
+
+
+def _points(
+    name: str, epsilon: float | None, accuracy: Summary, auc: Summary, paper: tuple[str, str]
+) -> tuple[Plotted, ...]:
+    panels = ("figure 1a: test accuracy", "figure 1b: AUC of the membership attack")
+    ours = tuple(point(panel, name, epsilon, found) for panel, found in zip(panels, (accuracy, auc), strict=True))
+    theirs = tuple(
+        Plotted(figure=panel, series=name, epsilon=epsilon, value=float(value), paper=True)
+        for panel, value in zip(panels, paper, strict=True)
+        if value
+    )
+    return ours + theirs

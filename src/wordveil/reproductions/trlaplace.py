@@ -12,7 +12,7 @@ import numpy as np
 from wordveil.decoding.decoded import Decoded
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import WordveilError
-from wordveil.evaluation.base import summarise
+from wordveil.evaluation.base import Summary, summarise
 from wordveil.evaluation.subjects import Subject, subject_of
 from wordveil.guarantees import NoGuarantee
 from wordveil.mechanisms.base import VectorMechanism
@@ -20,6 +20,7 @@ from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.reproductions.base import Comparison, Options, Reproduction, shown
+from wordveil.reproductions.figures import Plotted, point
 
 __all__ = ["kept_share", "reproduce"]
 
@@ -34,14 +35,14 @@ PADDED = {10.0: 500, 20.0: 1700}
 CERTIFIED_DELTA = 1e-5
 
 
-def kept_share(subject: Subject, size: int, options: Options, label: str) -> str:
+def kept_share(subject: Subject, size: int, options: Options, label: str) -> Summary:
     """Return N_w, the mean share of words that are released as themselves, over words spread over the vocabulary."""
     ids = np.unique(np.linspace(0, len(subject.embeddings) - 1, size).astype(np.int32))
     shares = [
         float((subject.release_words(ids, options.source(f"kept {label} {i}"), label) == ids).mean())
         for i in range(options.repeats)
     ]
-    return shown(summarise(shares))
+    return summarise(shares)
 
 
 def reproduce(options: Options) -> Reproduction:
@@ -123,17 +124,24 @@ def _compare(
 ) -> Comparison:
     value = f"{PAPER_YELP[paper][index]:.3f}" if paper else ""
     what = f"N_w, {name}, epsilon {epsilon:g}"
+    figures = {"as published": ", published" in name or name == "Laplacian", "as certified": ", published" not in name}
     try:
         fitted = Decoded(mechanism=mechanism).fit(embeddings)
     except WordveilError as problem:
         return Comparison(what=what, paper=value, ours="-", remark=str(problem))
     claim = fitted.guarantee()
     remark = claim.reason if isinstance(claim, NoGuarantee) else ""
+    kept = kept_share(subject_of(fitted, threads=None), size, options, f"{name} {epsilon}")
+    points = [point(f"N_w, noise {how}, here", name, epsilon, kept) for how, applies in figures.items() if applies]
+    if paper:
+        panel = "figure 2: N_w in the paper (tables 2 and 3, Yelp)"
+        points.append(Plotted(figure=panel, series=paper, epsilon=epsilon, value=PAPER_YELP[paper][index], paper=True))
     return Comparison(
         what=what,
         paper=value,
-        ours=kept_share(subject_of(fitted, threads=None), size, options, f"{name} {epsilon}"),
+        ours=shown(kept),
         remark=f"refuted: {remark}" if remark else "",
+        points=tuple(points),
     )
 
 
