@@ -126,8 +126,8 @@ def reproduce(options: Options) -> Reproduction:
             "terms (2.76 on the authors' vocabulary at lam = 1).",
             "The Jaccard baseline is refuted as written: the norm of its noise tells the two classes of words apart. "
             "The authors' code cancels to one global Gaussian, which is what is drawn here.",
-            "NADP leads clearly only below epsilon 10, in similarity and odd-man-out. From 20 on Laplacian or Mahalanobis "
-            "noise, each at its own epsilon, does as well or better on every task.",
+            "NADP leads clearly only below epsilon 10, in similarity and odd-man-out. From 20 on Laplacian or "
+            "Mahalanobis noise, each at its own epsilon, does as well or better on every task.",
             "Give the isolated words the noise of the longest edge, and NADP at tau = .5 falls to the utility of the "
             "plain Gaussian at the same epsilon, or below it: its lead is the lead of the silent words.",
             "The skewness that the paper reports as lowest is negative here at tau = .5, because most words keep all "
