@@ -165,3 +165,9 @@ def test_what_does_not_fit_the_vocabulary_is_refused():
         Projection(epsilon=1.0, sensitivity="union-bound").fit(Embeddings.from_arrays(["one"], [[1.0, 2.0]]))
     with pytest.raises(ParameterError, match="vocabulary"):
         Projection(epsilon=1.0, dimensions=1).for_dimensions(4)
+
+
+@pytest.mark.parametrize("dimensions", [0, -3, 2.5])
+def test_dimensions_are_whole_numbers_from_one_up(dimensions):
+    with pytest.raises(ParameterError, match="must be a whole number, at least 1"):
+        Projection(epsilon=1.0, dimensions=dimensions)

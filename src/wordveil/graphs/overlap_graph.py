@@ -66,7 +66,8 @@ def overlap_graph(
     """
     v = len(embeddings)
     if not 2 <= adjacent <= v:
-        raise ParameterError("adjacent", adjacent, f"must be in [2, {v}], the number of words.")
+        limit = f"must be in [2, {v}], the number of words." if v > 1 else "needs at least 2 words, and there is one."
+        raise ParameterError("adjacent", adjacent, limit)
     if not 1 <= overlap <= v:
         raise ParameterError("overlap", overlap, f"must be in [1, {v}], the number of words.")
     if not 0 <= tau <= 1:

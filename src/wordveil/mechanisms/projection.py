@@ -16,7 +16,7 @@ from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.multivariate_laplace import laplace_noise
 from wordveil.mechanisms.projection_matrices import draw_matrix, given_matrix, principal_directions, random_rows
 from wordveil.mechanisms.projection_planning import log_union_bound, plan_dimensions, published_dimensions
-from wordveil.mechanisms.rows import check_delta, check_positive, checked_rows, multiply_rows
+from wordveil.mechanisms.rows import check_delta, check_dimensions, check_positive, checked_rows, multiply_rows
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
 from wordveil.randomness import Draws, Stream
 
@@ -112,8 +112,8 @@ class Projection(VectorMechanism):
             raise ParameterError("sensitivity", self.sensitivity, "holds for directions='gaussian' alone.")
         if self.dimensions is None and self.matrix is None and not planned:
             raise ParameterError("dimensions", None, f"must be given with sensitivity={self.sensitivity!r}.")
-        if self.dimensions is not None and self.dimensions < 1:
-            raise ParameterError("dimensions", self.dimensions, "must be at least 1.")
+        if self.dimensions is not None:
+            check_dimensions(self.dimensions)
         if self.matrix is not None and self.dimensions not in (None, len(self.matrix)):
             raise ParameterError("dimensions", self.dimensions, f"must be {len(self.matrix)}, the rows of matrix.")
 

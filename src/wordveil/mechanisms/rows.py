@@ -38,9 +38,9 @@ def check_delta(delta: float, upper: float = 1.0) -> None:
 
 
 def check_dimensions(dimensions: int) -> None:
-    """Raise `ParameterError` unless a number of dimensions is at least 1."""
-    if dimensions < 1:
-        raise ParameterError("dimensions", dimensions, "must be at least 1.")
+    """Raise `ParameterError` unless a number of dimensions is a whole number, at least 1."""
+    if not isinstance(dimensions, int | np.integer) or dimensions < 1:
+        raise ParameterError("dimensions", dimensions, "must be a whole number, at least 1.")
 
 
 def checked_rows(vectors: FloatArray, dimensions: int) -> Float64Array:

@@ -73,7 +73,7 @@ class TightConstraints(SelectionMechanism):
         >>> mechanism = TightConstraints(epsilon=2.0)
         >>> randomizer = mechanism.fit(colours, certify(mechanism, colours))
         >>> randomizer.channel()[0].round(3)  # the exact law of the output for "red"
-        array([0.745, 0.127, 0.127, 0.   , 0.   ])
+        array([0.771, 0.115, 0.115, 0.   , 0.   ])
         >>> SanText(epsilon=2.0).fit(colours).channel()[0].round(3)  # at the textbook rate
         array([0.574, 0.211, 0.211, 0.002, 0.001])
         >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
