@@ -13,10 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wordveil.certification import certify
-from wordveil.certification.certified_rate import largest_rate
-from wordveil.certification.normaliser_lipschitz import LossComputation
 from wordveil.certification.privacy_profile import laplace_delta, laplace_to_local
-from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.decoding.base import Decoder
 from wordveil.decoding.decoded import Decoded
 from wordveil.decoding.nearest import Nearest
@@ -25,8 +22,7 @@ from wordveil.decoding.vickrey import Vickrey
 from wordveil.embeddings.table import Embeddings
 from wordveil.evaluation.promises import Contender, Group, PromiseSettings
 from wordveil.graphs.rank_metric import NeighbourRank
-from wordveil.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing, to_local
-from wordveil.kernels.selection import SelectionRows
+from wordveil.guarantees import MetricDP, NoGuarantee, to_local
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
@@ -36,10 +32,9 @@ from wordveil.mechanisms.mahalanobis import FittedMahalanobis, Mahalanobis
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.projection import Projection
-from wordveil.mechanisms.santext import TAIL_NATS, SanText
+from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
-from wordveil.metrics import Euclidean
 
 __all__ = ["RECIPES", "RowPlan", "diameter"]
 
@@ -118,10 +113,11 @@ def _tem(plan: RowPlan) -> Contender:
     return _selected(TEM(epsilon=plan.epsilon).fit(plan.embeddings))
 
 
-def _with_certificate(plan: RowPlan, mechanism: SelectionMechanism) -> Contender:
+def _with_certificate(plan: RowPlan, mechanism: SelectionMechanism, reach: float = 1.0) -> Contender:
     certificate = certify(mechanism, plan.embeddings, threads=1)
     words = mechanism.fit(plan.embeddings, certificate)
-    return _selected(words, f"certified rate {words.rows.rate:.4g} where the textbook has {plan.epsilon / 2:.4g}")
+    textbook = plan.epsilon / reach / 2
+    return _selected(words, f"certified rate {words.rows.rate:.4g} where the textbook has {textbook:.4g}")
 
 
 def _santext_certified(plan: RowPlan) -> Contender:
@@ -187,24 +183,8 @@ def _santext_local(plan: RowPlan) -> Contender:
 
 
 def _santext_local_certified(plan: RowPlan) -> Contender:
-    reach = diameter(plan.embeddings)
-    vocabulary = DistinctVectors.of(plan.embeddings, Euclidean())
-    work = LossComputation(vocabulary, threads=1)
-    # In units of the diameter the rate lies between epsilon/2 and epsilon, as in the metric search.
-    best = largest_rate(lambda scaled: work.local(scaled / reach, TAIL_NATS * reach / scaled), plan.epsilon)
-    embeddings = plan.embeddings
-    rows = SelectionRows(
-        embeddings.vectors, Euclidean(), embeddings.candidates, embeddings.canonical, rate=best.rate, cap=best.cap
-    )
-    claim = LocalDP(
-        epsilon=plan.epsilon,
-        slack=rows.arithmetic_slack() + best.error,
-        unit=PrivacyUnit.TOKEN,
-        standing=Standing.CERTIFIED,
-        assumptions=("exact largest loss over all pairs of words of this vocabulary",),
-    )
-    words = FittedExponential(embeddings=embeddings, rows=rows, claim=claim)
-    return Contender(words=words, guarantee=claim, note=f"largest rate whose exact local loss fits: {best.rate:.4g}")
+    mechanism = SanText(epsilon=plan.epsilon, calibration="certified-local")
+    return _with_certificate(plan, mechanism, reach=diameter(plan.embeddings))
 
 
 def _clipped_laplace(plan: RowPlan) -> Contender:
