@@ -73,7 +73,7 @@ class Provenance:
         vocabulary: The vocabulary's name.
         checksum: SHA-256 of its words and matrix.
         candidates_checksum: SHA-256 of the ids that may be output.
-        engine: What computed: "numpy", a compiled kernel or a graphics card. Words drawn by different engines can differ.
+        engine: What computed: "numpy", a compiled kernel or a graphics card. Words drawn by two engines can differ.
         test_source: True if the noise came from a seeded test source: such a release protects nothing.
     """
 

@@ -26,7 +26,7 @@ REQUIRED: dict[str, dict[str, Any]] = {"projection": {"dimensions": 32}}
 def mechanisms(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List mechanisms with promise, standing and paper, each fitted to words of the embedded vocabulary at epsilon 4."""
+    """List mechanisms with promise, standing and paper, fitted to words of the embedded vocabulary at epsilon 4."""
     from wordveil.embeddings.table import Embeddings
 
     embeddings = open_vocabulary(None)
