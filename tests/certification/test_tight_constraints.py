@@ -214,10 +214,10 @@ def glove_8000(glove_50d):
 @pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("rate", "epsilon", "plain", "negative", "kept"),
-    [(2.0, 2.250, 2.725, 0.00713, 0.805), (1.5, 1.843, 2.102, None, 0.442)],
+    ("rate", "epsilon", "plain", "negative", "kept", "plain_kept"),
+    [(2.0, 2.250, 2.725, 0.00713, 0.805, None), (1.5, 1.843, 2.102, None, 0.442, 0.370)],
 )
-def test_checked_numbers_on_glove(glove_8000, rate, epsilon, plain, negative, kept):
+def test_checked_numbers_on_glove(glove_8000, rate, epsilon, plain, negative, kept, plain_kept):
     solution = solve_tight_constraints(ANY, glove_8000, rate)
     assert solution.loss.epsilon == pytest.approx(epsilon, abs=1.1e-3)
     assert negative is None or solution.negative == pytest.approx(negative, abs=1e-5)
@@ -225,6 +225,9 @@ def test_checked_numbers_on_glove(glove_8000, rate, epsilon, plain, negative, ke
     certificate = certify_rate(ANY, glove_8000, rate)
     fitted = TightConstraints(epsilon=certificate.parameters["epsilon"]).fit(glove_8000, certificate)
     assert fitted.keep_probabilities(glove_8000.candidates).mean() == pytest.approx(kept, abs=1e-3)
+    if plain_kept is not None:
+        same_rate = SanText(epsilon=2 * rate).fit(glove_8000)
+        assert same_rate.keep_probabilities(glove_8000.candidates).mean() == pytest.approx(plain_kept, abs=5e-4)
     certified = LossComputation(DistinctVectors.of(glove_8000, Euclidean())).metric(rate)
     assert certified.epsilon == pytest.approx(plain, abs=1.1e-3)
 
