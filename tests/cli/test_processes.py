@@ -41,6 +41,18 @@ def test_the_overview_needs_no_numpy():
         assert done.stdout.splitlines()[-1] == "False", words
 
 
+def test_a_first_sentence_needs_no_scipy(tmp_path):
+    (tmp_path / "note.txt").write_text("Maria lives here.")
+    program = (
+        "import sys\nfrom wordveil.cli.main import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
+        "print(sorted({'scipy', 'wordveil.certification', 'sklearn'} & set(sys.modules)))"
+    )
+    arguments = ["sanitize", str(tmp_path / "note.txt"), "-o", str(tmp_path / "out.txt"), "--quiet"]
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_a_pipe_gives_one_line_for_each_line(process):
     done = process("sanitize", "--epsilon", 4, data=b"Maria lives here, at 12 Elm St.\n\nCall 555-0100\n")
     assert done.returncode == 0

@@ -149,7 +149,6 @@ def certificate_for(
 ) -> Certificate | None:
     """Return the certificate a certified calibration needs: from the file, shipped, or computed now."""
     from wordveil.certificates import Certificate
-    from wordveil.certification import certify
     from wordveil.fitting import shipped_certificate
     from wordveil.mechanisms.exponential import SelectionMechanism
 
@@ -159,6 +158,8 @@ def certificate_for(
         return None
     found = shipped_certificate(mechanism, embeddings)
     if found is None:
+        from wordveil.certification import certify  # loads SciPy, which would double the time of a first sentence
+
         if not quiet:
             say("certifying the rate on this vocabulary (`wordveil certify` keeps the certificate for next time)")
         found = certify(mechanism, embeddings)
