@@ -21,6 +21,8 @@ from wordveil.evaluation.recipes import RECIPES, diameter
 from wordveil.evaluation.report import as_dict, as_markdown, write_league
 from wordveil.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, Standing
 
+pytestmark = pytest.mark.slow
+
 EPSILONS, LOCAL = (3.0,), (6.0,)
 KINDS = {
     Group.METRIC: (MetricDP,),

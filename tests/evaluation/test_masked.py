@@ -20,6 +20,8 @@ from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
 from wordveil.randomness import RandomSource
 
+pytestmark = pytest.mark.slow
+
 SOURCE = RandomSource.seeded_for_tests(23)
 
 

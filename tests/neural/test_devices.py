@@ -49,6 +49,7 @@ def test_a_gpu_that_is_not_there_is_refused():
         check_device("cuda:99")
 
 
+@pytest.mark.slow
 def test_a_training_and_a_model_ask_for_their_device_before_they_begin(job, tmp_path):
     with pytest.raises(ParameterError, match="is not there"):
         run_job(replace(job, device="cuda:99"), tmp_path / "m")
@@ -58,6 +59,7 @@ def test_a_training_and_a_model_ask_for_their_device_before_they_begin(job, tmp_
         load_model(tmp_path / "m", device="cuda:99")
 
 
+@pytest.mark.slow
 def test_the_card_says_where_the_noise_was_drawn(job, tmp_path):
     secure = run_job(job, tmp_path / "secure")
     drawn = run_job(replace(job, noise="device"), tmp_path / "device")
