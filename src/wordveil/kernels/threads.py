@@ -24,7 +24,7 @@ _Result = TypeVar("_Result")
 
 @cache
 def _controller() -> ThreadpoolController:
-    """The BLAS libraries loaded at the first call, NumPy's among them, which computes every tile; finding them is slow."""
+    """The BLAS libraries loaded at the first call: NumPy's, which computes every tile. Finding them is slow."""
     return ThreadpoolController()
 
 
