@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,6 +42,21 @@ def test_blas_has_one_thread_inside_and_its_own_number_outside(threads):
         outside = blas_threads()
         assert list(map_chunks(lambda _: blas_threads(), range(3), threads)) == [{1}] * 3
         assert blas_threads() == outside
+
+
+def test_numpys_blas_is_limited_whatever_is_imported_first_and_later():
+    code = (
+        "from wordveil.kernels.threads import map_chunks\n"
+        "list(map_chunks(abs, [1], 1))\n"
+        "import scipy.linalg\n"
+        "from test_threads import blas_threads\n"
+        "from threadpoolctl import threadpool_limits\n"
+        "with threadpool_limits(2, user_api='blas'):\n"
+        "    print(blas_threads(), *map_chunks(lambda _: blas_threads(), [1], 1))\n"
+    )
+    here = Path(__file__).parent
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=here)
+    assert run.stdout.split() == ["{2}", "{1}"]
 
 
 @pytest.mark.parametrize("threads", [1, 2])

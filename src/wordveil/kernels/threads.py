@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
+import numpy as np  # noqa: F401 - loads the BLAS that `_controller` must find
 from threadpoolctl import ThreadpoolController
 
 from wordveil.errors import ParameterError
@@ -24,7 +25,7 @@ _Result = TypeVar("_Result")
 
 @cache
 def _controller() -> ThreadpoolController:
-    """The BLAS libraries loaded at the first call: NumPy's, which computes every tile. Finding them is slow."""
+    """The BLAS libraries loaded so far: NumPy's, which computes every tile, is one. Finding them is slow."""
     return ThreadpoolController()
 
 
