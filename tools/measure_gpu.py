@@ -191,7 +191,7 @@ def selection(workload: Workload, card: Card) -> list[str]:
     random = words(RandomSource().fresh_stream().lane(0), (len(tokens), 2))
     part = slice(0, 256)
     drawn = search.draw(tokens[part], random[part])
-    same = float(np.mean(drawn == rows.draw(tokens[part], random[part])))
+    same = float(np.mean(drawn == rows.by_masses().draw(tokens[part], random[part])))
     check(same >= 0.99, f"only {same:.3f} of the draws equal the processor's")
     print(f"{size}: masses within {error:.1e} (slack {rows.arithmetic_slack():.1e}), {same:.3f} of draws equal")
     once = np.unique(tokens)

@@ -24,7 +24,7 @@ from wordveil.certificates import Certificate
 from wordveil.embeddings.table import Embeddings
 from wordveil.fitting import fit_words, on_device
 from wordveil.kernels.compiled import engine_name
-from wordveil.kernels.selection import multiply_high
+from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.randomness import Draws, RandomSource, Stream, words
 from wordveil.release import MASK, BatchRelease, Provenance, Release, TextOptions, disclosures, effective_guarantee

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.kernels.vocabularies import clustered, duplicates, grid, oracle, rng, rows_of, same
 
 from wordveil.errors import ParameterError
-from wordveil.kernels import selection
+from wordveil.kernels import weight_rows
 from wordveil.kernels.compiled import available_engines, building, engine_name, library
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.nearest import NearestWords
@@ -81,8 +81,8 @@ def test_a_screen_that_forgets_residues_is_caught(monkeypatch, engine):
 def weight_error(kernel):
     """The bound on the relative error of one weight that `arithmetic_slack` is made of."""
     k = kernel._right.shape[1]
-    squared = 2 * (k + 2) * selection.UNIT * (2 * kernel._norm_bound()) ** 2
-    return kernel.rate * math.sqrt(squared) + (8 + 4 * kernel.rate * kernel.cap) * selection.UNIT32
+    squared = 2 * (k + 2) * weight_rows.UNIT * (2 * kernel._norm_bound()) ** 2
+    return kernel.rate * math.sqrt(squared) + (8 + 4 * kernel.rate * kernel.cap) * weight_rows.UNIT32
 
 
 @pytest.mark.parametrize("engine", COMPILED)
@@ -121,7 +121,7 @@ def test_exponentials_hold_their_six_units_over_the_whole_range(monkeypatch, eng
     exact = np.exp(-vectors[:, 0].astype(np.float64))
     # From word 0 every squared distance, and its root, is within two float32 roundings.
     error = np.abs(kernel.weights(np.array([0], dtype=np.int32))[0] / exact - 1)
-    assert np.all(error <= (6 + 2 * vectors[:, 0]) * selection.UNIT32)
+    assert np.all(error <= (6 + 2 * vectors[:, 0]) * weight_rows.UNIT32)
 
 
 @pytest.mark.parametrize("engine", COMPILED)
@@ -133,7 +133,7 @@ def test_draws_pick_the_column_of_the_integer_weights(monkeypatch, engine, with_
     base = np.arange(60) % 3 * 1.0 if with_base else None
     kernel = rows_of(vectors, base=base)
     row = kernel.weights(np.array([5], dtype=np.int32))[0]
-    counts = [int(np.rint(weight * kernel._inner_unit(0))) for weight in row]
+    counts = [int(np.rint(weight * kernel._inner_units[0])) for weight in row]
     total, below, targets, expected = sum(counts), 0, [], []
     for column, count in enumerate(counts):
         for target in (below, below + count - 1) if count else ():
@@ -143,7 +143,7 @@ def test_draws_pick_the_column_of_the_integer_weights(monkeypatch, engine, with_
         below += count
     words = np.zeros((len(targets), 2), dtype=np.uint64)
     words[:, 1] = np.array(targets, dtype=np.uint64)
-    drawn = kernel.draw(np.full(len(targets), 5, dtype=np.int32), words, threads=1)
+    drawn = kernel.by_masses().draw(np.full(len(targets), 5, dtype=np.int32), words, threads=1)
     assert drawn.tolist() == expected
 
 

@@ -109,8 +109,8 @@ def test_selection_follows_the_formula_and_the_slow_draw(monkeypatch, engine, ma
         off = np.log(kernel.weights(ids)) + kernel.rate * table
         assert np.abs(off).max() <= slack / 2
         assert slack < 0.2
-    words = rng(1).integers(0, 2**64, (len(ids), 2), dtype=np.uint64)
-    expected = [slow_draw(kernel, i, *w) for i, w in zip(ids.tolist(), words.tolist(), strict=True)]
+    words = rng(1).integers(0, 2**64, (len(ids), kernel.draw_width), dtype=np.uint64)
+    expected = [slow_draw(kernel, i, w) for i, w in zip(ids.tolist(), words.tolist(), strict=True)]
     assert kernel.draw(ids, words, threads=1).tolist() == expected
     assert math.isfinite(slack)
 
@@ -127,7 +127,7 @@ def test_selection_gives_the_same_bytes_for_any_batch_thread_and_block(monkeypat
         some = np.concatenate(parts)
         assert some.tobytes() == whole[: len(some)].tobytes()
     tokens = rng(1).integers(0, 1300, 2000).astype(np.int32)
-    words = rng(2).integers(0, 2**64, (2000, 2), dtype=np.uint64)
+    words = rng(2).integers(0, 2**64, (2000, kernel.draw_width), dtype=np.uint64)
     drawn = kernel.draw(tokens, words, threads=1)
     order = rng(3).permutation(2000)
     assert np.array_equal(kernel.draw(tokens[order], words[order], threads=2), drawn[order])

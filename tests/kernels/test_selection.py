@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from wordveil.kernels import selection
-from wordveil.kernels.selection import SelectionRows, multiply_high
+from wordveil.kernels import weight_rows
+from wordveil.kernels.integer_draws import multiply_high
+from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics import Angular, Euclidean, Mahalanobis, distances
 
 ALPHA = 1e-9
@@ -34,8 +35,8 @@ def make(rate=2.0, cap=3.0, *, metric=None, outputs=None, base=None, **kwargs):
     return kernel, rows
 
 
-def random_words(seed, n):
-    return np.random.Generator(np.random.PCG64(seed)).integers(0, 2**64, (n, 2), dtype=np.uint64)
+def random_words(seed, n, kernel):
+    return np.random.Generator(np.random.PCG64(seed)).integers(0, 2**64, (n, kernel.draw_width), dtype=np.uint64)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
@@ -50,7 +51,7 @@ def test_multiply_high_is_the_high_half_of_the_product(a, b):
 )
 @pytest.mark.parametrize("some", [False, True])
 def test_weights_masses_and_normalisers_equal_the_formula(monkeypatch, columns, metric, some):
-    monkeypatch.setattr(selection, "COLUMNS", columns)
+    monkeypatch.setattr(weight_rows, "COLUMNS", columns)
     outputs = np.arange(3, 120, 2, dtype=np.int32) if some else None
     base = np.linspace(0, 2, len(outputs)) if some else None
     kernel, rows = make(metric=metric, outputs=outputs, base=base)
@@ -67,7 +68,7 @@ def test_weights_masses_and_normalisers_equal_the_formula(monkeypatch, columns, 
 
 def chi_square_p(kernel, law, word, n, seed):
     """Return the p-value of n draws for one input against a law over the outputs, cells below 8 expected pooled."""
-    drawn = kernel.draw(np.full(n, word, dtype=np.int32), random_words(seed, n), threads=1)
+    drawn = kernel.draw(np.full(n, word, dtype=np.int32), random_words(seed, n, kernel), threads=1)
     counts = np.bincount(np.searchsorted(kernel.outputs, drawn), minlength=len(law)).astype(float)
     expected = n * law
     order = np.argsort(expected)
@@ -81,7 +82,7 @@ def chi_square_p(kernel, law, word, n, seed):
 @pytest.mark.parametrize("columns", [512, 16])
 @pytest.mark.parametrize("seed", range(3))
 def test_draws_follow_the_exact_channel_and_the_check_has_power(monkeypatch, columns, seed):
-    monkeypatch.setattr(selection, "COLUMNS", columns)
+    monkeypatch.setattr(weight_rows, "COLUMNS", columns)
     kernel, rows = make(rate=1.5)
     table = np.minimum(distances(Euclidean(), rows[5:6], rows)[0], 3.0)
     for factor, holds in [(1.0, True), (0.9, False), (1.1, False)]:
@@ -91,11 +92,11 @@ def test_draws_follow_the_exact_channel_and_the_check_has_power(monkeypatch, col
 
 
 def test_draws_do_not_depend_on_batch_order_or_threads(monkeypatch):
-    monkeypatch.setattr(selection, "COLUMNS", 16)
+    monkeypatch.setattr(weight_rows, "COLUMNS", 16)
     kernel, rows = make()
     rng = np.random.Generator(np.random.PCG64(3))
     ids = rng.integers(0, len(rows), 3000).astype(np.int32)
-    words = random_words(4, len(ids))
+    words = random_words(4, len(ids), kernel)
     whole = kernel.draw(ids, words, threads=1)
     np.testing.assert_array_equal(kernel.draw(ids, words, threads=3), whole)
     order = rng.permutation(len(ids))
@@ -119,31 +120,43 @@ def test_masses_do_not_depend_on_the_batch():
 def test_progress_counts_every_token():
     kernel, rows = make()
     done = []
-    kernel.draw(np.arange(len(rows), dtype=np.int32), random_words(0, len(rows)), progress=done.append)
+    kernel.draw(np.arange(len(rows), dtype=np.int32), random_words(0, len(rows), kernel), progress=done.append)
     assert sum(done) == len(rows)
     done = []
     kernel.log_normalisers(np.arange(len(rows), dtype=np.int32), progress=done.append)
     assert sum(done) == len(rows)
 
 
-def boundaries(kernel, word, lane, fixed, count):
-    """Return, for each k < count, the number of 64-bit words that put the draw's block (lane 0) or column below k.
+def places(kernel, word, words):
+    """Return the block and column that each pair of random words draws; of a rejected draw, the end of the block 0.
 
-    The draw is non-decreasing in either word, so each number is found by bisection on what `draw` itself returns.
+    With attempts, one draw by ceilings; otherwise the draw by masses.
     """
-    block_of = np.searchsorted(kernel._edges, np.arange(len(kernel.outputs)), side="right") - 1
+    if kernel.draw_width == 2:
+        column = np.searchsorted(kernel.outputs, kernel.draw(np.full(len(words), word, dtype=np.int32), words))
+    else:
+        inputs = kernel.canonical[np.array([word])]
+        bounds = kernel._ceiling_sums(kernel._ceiling_masses(inputs))
+        column = kernel._attempt(inputs, bounds, np.zeros(len(words), dtype=np.int64), words)
+    block = np.searchsorted(kernel._edges, column, side="right") - 1
+    return block, np.where(column < 0, len(kernel.outputs), column - kernel._edges[block])
+
+
+def boundaries(kernel, word, lane, fixed, count):
+    """Return, for each k <= count, the number of 64-bit words that put the draw's block (lane 0) or column below k.
+
+    The draw is non-decreasing in either word, so each number is found by bisection on what it itself returns.
+    """
     low, high = [0] * (count + 1), [2**64] * (count + 1)
     for _ in range(65):
         middle = [(a + b) // 2 for a, b in zip(low, high, strict=True)]
         words = np.zeros((count + 1, 2), dtype=np.uint64)
         words[:, lane] = [min(m, 2**64 - 1) for m in middle]
         words[:, 1 - lane] = fixed
-        drawn = kernel.draw(np.full(count + 1, word, dtype=np.int32), words, threads=1)
-        column = np.searchsorted(kernel.outputs, drawn)
-        value = block_of[column] if lane == 0 else column
+        value = places(kernel, word, words)[lane]
         for k in range(count + 1):
             if low[k] < high[k]:
-                if value[k] < k + (0 if lane == 0 else int(kernel._edges[block_of[column[k]]])):
+                if value[k] < k:
                     low[k] = middle[k] + 1
                 else:
                     high[k] = middle[k]
@@ -151,7 +164,7 @@ def boundaries(kernel, word, lane, fixed, count):
 
 
 def realised_law(kernel, word):
-    """Return the exact probability of every output, as fractions of 2**128, found through `draw` alone."""
+    """Return the exact probability of every output given that the draw is not rejected, and of that."""
     law = []
     blocks = boundaries(kernel, word, 0, 0, kernel.blocks)
     for b in range(kernel.blocks):
@@ -159,8 +172,8 @@ def realised_law(kernel, word):
         width = int(kernel._edges[b + 1] - kernel._edges[b])
         inner = boundaries(kernel, word, 1, blocks[b], width)
         law += [mass * Fraction(inner[k + 1] - inner[k], 2**64) for k in range(width)]
-    assert sum(law) == 1
-    return law
+    accepted = sum(law)
+    return [p / accepted for p in law], accepted
 
 
 def ideal_law(mpmath, rows, word, rate, cap, base):
@@ -177,9 +190,10 @@ def ideal_law(mpmath, rows, word, rate, cap, base):
 @pytest.mark.parametrize(("rate", "cap"), [(2.0, 3.0), (9.0, 3.0), (12.0, 3.0), (1.0, 0.5)])
 @pytest.mark.parametrize("based", [False, True])
 @pytest.mark.parametrize("hair", [False, True])
-def test_the_slack_covers_the_realised_law(monkeypatch, rate, cap, based, hair):
+@pytest.mark.parametrize("attempt", [False, True])
+def test_the_slack_covers_the_realised_law(monkeypatch, rate, cap, based, hair, attempt):
     mpmath = pytest.importorskip("mpmath")
-    monkeypatch.setattr(selection, "COLUMNS", 4)
+    monkeypatch.setattr(weight_rows, "COLUMNS", 4)
     rng = np.random.Generator(np.random.PCG64(8))
     rows = (rng.normal(size=(11, 3)) * 2 + 5).astype(np.float32)
     if hair:
@@ -187,13 +201,16 @@ def test_the_slack_covers_the_realised_law(monkeypatch, rate, cap, based, hair):
     base = np.linspace(0.25, 3.0, 11) if based else np.ones(11)
     canonical = np.arange(11, dtype=np.int32)
     kernel = SelectionRows(rows, Euclidean(), canonical, canonical, rate=rate, cap=cap, base=base if based else None)
+    kernel = kernel if attempt else kernel.by_masses()
     slack = kernel.arithmetic_slack()
     assert math.isfinite(slack)
     worst = 0.0
     with mpmath.workdps(60):
         for word in (0, 4, 10):
             ideal = ideal_law(mpmath, rows, word, rate, cap, base)
-            for p, q in zip(realised_law(kernel, word), ideal, strict=True):
+            law, accepted = realised_law(kernel, word)
+            assert accepted < 1 if attempt else accepted == 1
+            for p, q in zip(law, ideal, strict=True):
                 ratio = mpmath.log(mpmath.mpf(p.numerator) / p.denominator / q)
                 worst = max(worst, abs(float(ratio)))
     # The slack is a bound for two inputs, so one input may move by half of it.
@@ -204,17 +221,17 @@ def test_the_slack_covers_the_realised_law(monkeypatch, rate, cap, based, hair):
 @pytest.mark.parametrize("rate", [5.1, 7.3, 9.7])
 def test_the_slack_covers_rounding_where_distances_themselves_are_exact(monkeypatch, rate):
     mpmath = pytest.importorskip("mpmath")
-    monkeypatch.setattr(selection, "COLUMNS", 4)
+    monkeypatch.setattr(weight_rows, "COLUMNS", 4)
     # On a line of short binary fractions products are exact; what remains is exponent, exponential and integers.
     rows = np.linspace(-1.5, 1.5, 13, dtype=np.float32)[:, None]
     ids = np.arange(13, dtype=np.int32)
-    kernel = SelectionRows(rows, Euclidean(), ids, ids, rate=rate, cap=2.9)
+    kernel = SelectionRows(rows, Euclidean(), ids, ids, rate=rate, cap=2.9).by_masses()
     with mpmath.workdps(60):
         worst = max(
             abs(float(mpmath.log(mpmath.mpf(p.numerator) / p.denominator / q)))
             for word in (0, 6)
             for p, q in zip(
-                realised_law(kernel, word), ideal_law(mpmath, rows, word, rate, 2.9, np.ones(13)), strict=True
+                realised_law(kernel, word)[0], ideal_law(mpmath, rows, word, rate, 2.9, np.ones(13)), strict=True
             )
         )
     assert 0 < worst <= kernel.arithmetic_slack() / 2

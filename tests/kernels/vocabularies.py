@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
-from wordveil.kernels.selection import SelectionRows
+from wordveil.kernels.selection import MOST_RAISED, SelectionRows
 from wordveil.metrics import Euclidean
 
 
@@ -66,23 +68,33 @@ def oracle(vectors, outputs, queries, k):
     return np.array(found)
 
 
-def slow_draw(kernel, word, block_word, column_word):
-    """Draw one output with Python's integers: a block by its integer mass, then a column by its integer weight."""
+def slow_draw(kernel, word, words):
+    """Draw one output with Python's integers: by ceilings, rejected beyond a block's weights, or by block masses."""
 
-    def pick(values, unit, random_word):
-        counts = [int(np.rint(np.float64(value) * unit)) for value in values]
-        target, below = random_word * sum(counts) >> 64, 0
-        for place, count in enumerate(counts):
-            below += count
-            if target < below:
-                return place
-        raise AssertionError("a target lies below the total")
+    def place(counts, target):
+        """The first place whose running sum exceeds the target; None beyond the last."""
+        return next((i for i, top in enumerate(itertools.accumulate(counts)) if target < top), None)
 
     ids = kernel.canonical[np.array([word])]
-    block = pick(kernel.masses(ids)[0], kernel._mass_unit, block_word)
-    low, high = kernel._edges[block], kernel._edges[block + 1]
-    column = pick(kernel.weights(ids)[0, low:high], kernel._inner_unit(block), column_word)
-    return kernel.outputs[low + column]
+    weights = kernel.weights(ids)[0]
+    inner = [
+        [int(np.rint(weight * unit)) for weight in weights[low:high]]
+        for unit, (low, high) in zip(kernel._inner_units, itertools.pairwise(kernel._edges), strict=True)
+    ]
+    masses = [int(np.rint(np.float64(mass) * kernel._mass_unit)) for mass in kernel.masses(ids)[0]]
+    attempts = [(masses, [sum(counts) for counts in inner])]
+    if kernel._attempts and kernel._raised() <= MOST_RAISED:
+        found, spare = kernel._ceiling_masses(ids)[0], kernel._spare.tolist()
+        counts = [int(np.float64(c) * kernel._ceiling_unit) + s for c, s in zip(found, spare, strict=True)]
+        ranges = [c * s for c, s in zip(counts, kernel._scales.tolist(), strict=True)]
+        attempts = [(counts, ranges)] * kernel._attempts + attempts
+    for attempt, (counts, ranges) in enumerate(attempts):
+        at = 2 * attempt if attempt < len(attempts) - 1 else -2
+        block = place(counts, words[at] * sum(counts) >> 64)
+        column = place(inner[block], words[at + 1] * ranges[block] >> 64)
+        if column is not None:
+            return kernel.outputs[kernel._edges[block] + column]
+    raise AssertionError("the last attempt rejects nothing")
 
 
 def rows_of(vectors, *, metric=None, outputs=None, base=None, rate=2.0, cap=3.0):

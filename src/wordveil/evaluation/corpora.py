@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array, IdArray, PrivateText
 from wordveil.embeddings.table import Embeddings
 from wordveil.evaluation.subjects import Subject
-from wordveil.kernels.selection import multiply_high
+from wordveil.kernels.integer_draws import multiply_high
 from wordveil.randomness import RandomSource, words
 from wordveil.tokenization import Encoder, tokenizer_for
 

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WordArray", "multiply_high", "pick_columns"]
+__all__ = ["BROKEN_LIMIT", "WordArray", "multiply_high", "pick_columns"]
+
+BROKEN_LIMIT = "A ceiling lies below the weights it stands for, so a draw could be biased: please report this."
 
 WordArray = NDArray[np.uint64]
 """Random 64-bit words."""
@@ -24,17 +26,44 @@ def multiply_high(a: WordArray, b: WordArray | np.uint64) -> WordArray:
     return high
 
 
-def pick_columns(tile: NDArray[Any], unit: float, row: NDArray[np.int64], words: WordArray) -> NDArray[np.int64]:
+def pick_columns(
+    tile: NDArray[Any],
+    unit: float,
+    row: NDArray[np.int64],
+    words: WordArray,
+    limits: NDArray[np.uint64] | None = None,
+) -> NDArray[np.int64]:
     """Return the column that each random word falls into, by the integer weights of its row of the tile.
 
     One search over all rows in floating point comes within a column or so; exact integer comparisons settle it.
+
+    Args:
+        tile: Weights, shape (rows, columns).
+        unit: Units of weight.
+        row: Row of each word, shape (n,).
+        words: Random words, shape (n,).
+        limits: Where given, words are scaled to these units, shape (rows,), and those beyond a row's weights give -1.
+
+    Raises:
+        RuntimeError: If a row's weights exceed its limit, which would bias the draw: a fault of this package.
     """
     bounds = np.cumsum(np.rint(tile * np.float64(unit)).astype(np.uint64), axis=1)
     totals = bounds[:, -1]
-    targets = multiply_high(words, totals[row])
+    if limits is not None and np.any(totals > limits):
+        raise RuntimeError(BROKEN_LIMIT)
+    targets = multiply_high(words, (totals if limits is None else limits)[row])
+    column = np.full(len(words), -1, dtype=np.int64)
+    inside = targets < totals[row]
+    column[inside] = _search(bounds, row[inside], targets[inside])
+    return column
+
+
+def _search(bounds: NDArray[np.uint64], row: NDArray[np.int64], targets: WordArray) -> NDArray[np.int64]:
+    """Return the first column whose running sum exceeds the target, for targets below the row's last sum."""
     height, width = bounds.shape
-    shares = bounds / totals[:, None].astype(np.float64) + np.arange(height)[:, None]
-    guess = np.searchsorted(shares.ravel(), targets / totals[row].astype(np.float64) + row, side="right")
+    totals = bounds[:, -1].astype(np.float64)
+    shares = bounds / totals[:, None] + np.arange(height)[:, None]
+    guess = np.searchsorted(shares.ravel(), targets / totals[row] + row, side="right")
     column: NDArray[np.int64] = np.clip(guess - row * width, 0, width - 1)
     while True:
         right = bounds[row, column] <= targets

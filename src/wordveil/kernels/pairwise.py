@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.kernels.distance_sources import DistanceSource
-from wordveil.kernels.selection import WordArray, multiply_high
+from wordveil.kernels.integer_draws import WordArray, multiply_high
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics import AnyMetric
 
@@ -45,6 +45,8 @@ class PairwiseRows:
         rate: Rate of the exponential, 1/distance, > 0.
         cap: Distances are clipped here, in (0, inf).
     """
+
+    draw_width: ClassVar[int] = 2
 
     def __init__(self, source: DistanceSource, metric: AnyMetric, outputs: IdArray, *, rate: float, cap: float) -> None:
         self.source, self.metric, self.outputs = source, metric, outputs

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
+from wordveil.kernels.integer_draws import WordArray, multiply_high
 from wordveil.kernels.near_words import NearWords
-from wordveil.kernels.selection import WordArray, multiply_high
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics import AnyMetric
 
@@ -40,6 +41,8 @@ class NearRows:
     Raises:
         ParameterError: If the cap is beyond that of the rows.
     """
+
+    draw_width: ClassVar[int] = 2
 
     def __init__(self, near: NearWords, metric: AnyMetric, outputs: IdArray, *, rate: float, cap: float) -> None:
         if not 0 < cap <= near.cap:

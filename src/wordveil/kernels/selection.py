@@ -1,13 +1,9 @@
-"""Exact exponential-family rows: P(y | x) proportional to b(y) exp(-rate * min(dist(x, y), cap)).
+"""Exact draws from exponential-family rows: P(y | x) proportional to b(y) exp(-rate * min(dist(x, y), cap)).
 
-One pass over the vocabulary in tiles gives the mass of each block of outputs; a draw picks a block by those masses
-and then a word inside it, from 128 random bits, with integer arithmetic in place of cumulative rounding. Memory is
-one tile a thread plus a row of block masses: no (n, v) array, ever.
-
-Squared distances come from float64 products. Where the metric is a norm, the square root and the exponential are
-taken in float32: a relative rounding of 2**-24 there moves a distance as little near zero as far away, so it costs
-microscopic slack and saves half the time. Equal vectors share one row (that of the lowest id) and are at distance
-exactly 0. What all this can add to the privacy loss is bounded by `arithmetic_slack`, in nats.
+A draw picks a block of outputs and then a word inside it, each with 64 random bits and integer arithmetic in place of
+cumulative rounding. Where the metric is a norm, blocks are picked by the ceilings of `kernels.ceilings`, from narrow
+products, and a word is accepted by its exact weight; what is rejected ATTEMPTS times is drawn by exact block masses,
+as are all words under other metrics. The words drawn follow the exact weights either way, within `arithmetic_slack`.
 """
 
 from __future__ import annotations
@@ -16,55 +12,43 @@ import copy
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
-from wordveil.kernels.compiled.library import NUMPY, engine_name
-from wordveil.kernels.compiled.selection_rows import MOST_COLUMNS, MOST_K, CompiledRows
+from wordveil.errors import ParameterError
+from wordveil.kernels.ceilings import LARGEST, STEEPEST, Ceilings
 from wordveil.kernels.integer_draws import WordArray, multiply_high, pick_columns
 from wordveil.kernels.row_cache import RowCache
 from wordveil.kernels.threads import even_size, map_chunks
+from wordveil.kernels.weight_rows import WeightRows
 from wordveil.metrics import Metric
 
-__all__ = ["SelectionRows", "WordArray", "multiply_high"]
+__all__ = ["SelectionRows"]
 
-ROWS = 128  # rows of a mass tile; fixed, so that a row's bits never depend on its batch
-COLUMNS = 512  # most columns of a tile: 128 x 512 float64 stays in the L2 cache
-REGISTER = 16
 SPAN = 512  # most inputs whose draws are made together, so that their rows of one block fill whole tiles
 FEWEST = 32  # inputs that are worth a thread of their own
 DRAW_ROWS = 32  # rows of a tile when only a few rows of one block are needed
-UNIT = 2.0**-53
-UNIT32 = 2.0**-24
+ATTEMPTS = 3  # draws by ceilings before one by exact masses
+MOST_RAISED = 1.15  # ceilings raised by more for the weights' own rounding are not worth their while
 
 
 class _Chunk(NamedTuple):
-    """Draws of one span of tokens, and the masses computed for it."""
+    """Draws of one span of tokens, and the block masses or ceilings computed for it."""
 
     tokens: NDArray[np.int64]
     positions: NDArray[np.int64]
     inputs: IdArray
-    new_masses: Float32Array | None
+    new_rows: Float32Array | None
 
 
-class SelectionRows:
-    """The rows of an exponential-family channel over one vocabulary, computed tile by tile.
+class SelectionRows(WeightRows):
+    """Rows that draw; arguments and attributes are those of `WeightRows`.
 
-    Args:
-        vectors: All input vectors, shape (v, d).
-        metric: The metric whose distance is the score.
-        outputs: Ids that may be output, int32, sorted, at least one.
-        canonical: Shape (v,), the lowest id with the same vector.
-        rate: Rate of the exponential, 1/distance, > 0.
-        cap: Distances are clipped here, in (0, inf]; the score min(dist, cap) is again a metric.
-        base: Base measure b over `outputs`, non-negative, or None for 1.
-
-    Attributes:
-        engine: What computes the weights: "numpy", or a compiled kernel's name. Weights of different engines agree
-            within `arithmetic_slack`; the words drawn can differ.
+    How often a draw is made again depends on the input (about 1 in 60 times on GloVe with bfloat16, hardly ever
+    with float32), and one in a hundred thousand takes an exact row: whoever can time single draws learns that much.
     """
 
     def __init__(
@@ -78,159 +62,31 @@ class SelectionRows:
         cap: float = math.inf,
         base: Float64Array | None = None,
     ) -> None:
-        self.rate, self.cap, self.metric = rate, cap, metric
-        self.outputs, self.canonical = outputs, canonical
-        self._vectors = vectors
-        self.blocks = -(-len(outputs) // COLUMNS)
-        self._edges = np.linspace(0, len(outputs), self.blocks + 1).round().astype(np.int64)
-        # BLAS answers are the same in every row of a tile only where its width fills whole registers.
-        self.width = -(-int(np.diff(self._edges).max()) // REGISTER) * REGISTER
-        self._right, self._largest_norm = self._pack(vectors, outputs)
-        self._base = None if base is None else self._pack_base(base)
-        self._weight_type = np.float32 if metric.is_norm else np.float64
+        super().__init__(vectors, metric, outputs, canonical, rate=rate, cap=cap, base=base)
+        self._ceilings = Ceilings(vectors, metric, outputs, self._edges, base, self.engine)
         self._cache: RowCache | None = None
-        fits = metric.is_norm and self._right.shape[1] <= MOST_K and self.width <= MOST_COLUMNS
-        self.engine = engine_name() if fits else NUMPY
-        output_canonical = canonical[outputs]
-        self._by_canonical = np.argsort(output_canonical, kind="stable")
-        self._sorted_canonical = output_canonical[self._by_canonical]
-        # Block masses as integers: every mass is at most len(outputs), and the sum stays below 2**62.
-        self._mass_unit = 2.0 ** (62 - math.ceil(math.log2(self._base_total() + 1)))
+        self._attempts = ATTEMPTS if metric.is_norm else 0
+        # Units of ceilings: their sum stays below 2**62, and one is a whole number of the units inside any block.
+        self._ceiling_unit = min(self._mass_unit / 2, float(self._inner_units.min()))
+        self._scales = (self._inner_units / self._ceiling_unit).astype(np.uint64)
+        self._spare = np.uint64(2) + np.uint64(self.width) // (2 * self._scales)  # weights round up by half a unit each
 
-    def at(self, *, rate: float, cap: float) -> SelectionRows:
-        """Return the same rows at another rate and cap, sharing the packed matrix."""
-        other = copy.copy(self)
-        other.rate, other.cap = rate, cap
-        return other
+    @property
+    def draw_width(self) -> int:
+        """Random 64-bit words that a draw takes."""
+        return 2 * self._attempts + 2
 
-    def with_cache(self, limit_bytes: int) -> SelectionRows:
+    def with_cache(self, limit_bytes: int) -> Self:
         """Return the same rows with a cache of block masses, for one batch job; the draws are the same."""
         other = copy.copy(self)
         other._cache = RowCache(len(self.canonical), self.blocks, limit_bytes)
         return other
 
-    def _base_total(self) -> float:
-        return float(len(self.outputs)) if self._base is None else float(self._base.sum())
-
-    def _pack(self, vectors: FloatArray, outputs: IdArray) -> tuple[Float64Array, float]:
-        """Lay the outputs out as (blocks, d + 2, width): [y; 1; |y|^2], so that one product gives squared distances."""
-        d = self.metric.coordinates(vectors[:1]).shape[1]
-        packed = np.zeros((self.blocks, d + 2, self.width))
-        packed[:, d, :] = 1.0
-        largest = 0.0
-        for block in range(self.blocks):
-            low, high = self._edges[block], self._edges[block + 1]
-            rows = self.metric.coordinates(vectors[outputs[low:high]])
-            norms = np.einsum("ij,ij->i", rows, rows)
-            packed[block, :d, : high - low] = rows.T
-            packed[block, d + 1, : high - low] = norms
-            largest = max(largest, float(norms.max()))
-        return packed, math.sqrt(largest)
-
-    def _pack_base(self, base: Float64Array) -> Float64Array:
-        packed = np.zeros((self.blocks, self.width))
-        for block in range(self.blocks):
-            low, high = self._edges[block], self._edges[block + 1]
-            packed[block, : high - low] = base[low:high]
-        return packed
-
-    def _left(self, ids: IdArray, height: int) -> Float64Array:
-        """Return [-2x, |x|^2, 1] for the given inputs, padded to `height` rows."""
-        rows = self.metric.coordinates(self._vectors[ids])
-        left = np.zeros((height, rows.shape[1] + 2))
-        n = len(ids)
-        left[:n, :-2] = -2.0 * rows
-        left[:n, -2] = np.einsum("ij,ij->i", rows, rows)
-        left[:n, -1] = 1.0
-        return left
-
-    def _twins(self, ids: IdArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return (row, column) of every output whose vector equals that of the row's input, sorted by column."""
-        low = np.searchsorted(self._sorted_canonical, ids, side="left")
-        high = np.searchsorted(self._sorted_canonical, ids, side="right")
-        counts = high - low
-        rows = np.repeat(np.arange(len(ids)), counts)
-        first = np.repeat(low - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
-        columns = self._by_canonical[first + np.arange(len(rows))]
-        order = np.argsort(columns, kind="stable")
-        return rows[order], columns[order]
-
-    def _tiles(self, rows: int) -> tuple[Float64Array, NDArray[Any]]:
-        """Return buffers for squared distances and for weights."""
-        product = np.empty((rows, self.width))
-        return product, np.empty((rows, self.width), np.float32) if self._weight_type is np.float32 else product
-
-    def _weight_tile(
-        self, left: Float64Array, block: int, twins: Any, tiles: tuple[Float64Array, NDArray[Any]]
-    ) -> NDArray[Any]:
-        """Fill and return the tile of weights b(y) exp(-rate * min(dist, cap)); columns beyond the block are 0."""
-        product, tile = tiles
-        np.matmul(left, self._right[block], out=product)
-        rows, columns = twins
-        start, stop = np.searchsorted(columns, self._edges[block : block + 2])
-        product[rows[start:stop], columns[start:stop] - self._edges[block]] = 0.0
-        if product.min() < 0.0:
-            np.maximum(product, 0.0, out=product)
-        if tile is not product:
-            np.copyto(tile, product, casting="same_kind")
-        self.metric.from_squared(tile)
-        tile *= tile.dtype.type(-self.rate)
-        if math.isfinite(self.cap):
-            np.maximum(tile, tile.dtype.type(-self.rate * self.cap), out=tile)
-        np.exp(tile, out=tile)
-        if self._base is not None:
-            tile *= self._base[block]
-        tile[:, self._edges[block + 1] - self._edges[block] :] = 0.0
-        return tile
-
-    @property
-    def _compiled(self) -> CompiledRows | None:
-        if self.engine == NUMPY:
-            return None
-        right, edges, base = self._right, self._edges, self._base
-        return CompiledRows(engine=self.engine, right=right, edges=edges, base=base, rate=self.rate, cap=self.cap)
-
-    def masses(self, ids: IdArray) -> Float32Array:
-        """Return the mass of every output block for each canonical input, shape (n, blocks)."""
-        if self._compiled is not None:
-            return self._compiled.masses(self._left(ids, len(ids)), self._twins(ids))
-        answer = np.empty((len(ids), self.blocks), dtype=np.float32)
-        tiles, sums = self._tiles(ROWS), np.empty((ROWS, self.blocks))
-        for start in range(0, len(ids), ROWS):
-            chunk = ids[start : start + ROWS]
-            left, twins = self._left(chunk, ROWS), self._twins(chunk)
-            for block in range(self.blocks):
-                np.sum(self._weight_tile(left, block, twins, tiles), axis=1, dtype=np.float64, out=sums[:, block])
-            answer[start : start + ROWS] = sums[: len(chunk)]
-        return answer
-
-    def weights(self, ids: IdArray) -> Float64Array:
-        """Return whole weight rows, shape (n, len(outputs)): for small vocabularies and checks."""
-        ids = self.canonical[ids]
-        out = np.empty((len(ids), len(self.outputs)))
-        tiles = self._tiles(ROWS)
-        for start in range(0, len(ids), ROWS):
-            chunk = ids[start : start + ROWS]
-            left, twins = self._left(chunk, ROWS), self._twins(chunk)
-            whole = None if self._compiled is None else self._compiled.tiles(left[: len(chunk)], twins)
-            for block in range(self.blocks):
-                tile = self._weight_tile(left, block, twins, tiles) if whole is None else whole[:, block]
-                low, high = self._edges[block], self._edges[block + 1]
-                out[start : start + len(chunk), low:high] = tile[: len(chunk), : high - low]
-        return out
-
-    def log_normalisers(
-        self, ids: IdArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
-    ) -> Float64Array:
-        """Return ln Z(x) = ln sum_y b(y) exp(-rate * min(dist, cap)) for each input, shape (n,)."""
-        canonical = self.canonical[ids]
-        parts = []
-        chunks = [canonical[start : start + ROWS] for start in range(0, len(ids), ROWS)]
-        for masses in map_chunks(self.masses, chunks, threads):
-            parts.append(np.log(masses.sum(axis=1, dtype=np.float64)))
-            if progress is not None:
-                progress(len(masses))
-        return np.concatenate(parts) if parts else np.empty(0)
+    def by_masses(self) -> Self:
+        """Return the same rows, drawn by exact block masses alone: slower, from two words each, never rejected."""
+        other = copy.copy(self)
+        other._attempts, other._cache = 0, None
+        return other
 
     def draw(
         self,
@@ -244,25 +100,36 @@ class SelectionRows:
 
         Args:
             ids: Input ids, shape (n,), all in [0, v).
-            words: Random 64-bit words, shape (n, 2): one picks the block, one the word inside it.
+            words: Random 64-bit words, shape (n, draw_width); of each pair one picks the block, one the word inside.
             threads: Threads to use; the answer does not depend on it.
             progress: Called with the number of tokens done since the last call.
 
         Returns:
             Shape (n,), int32, ids from `outputs`.
+
+        Raises:
+            ParameterError: If `words` has another shape, which would use a word twice.
         """
+        if words.shape != (len(ids), self.draw_width):
+            raise ParameterError("words", words.shape, f"must have shape ({len(ids)}, {self.draw_width}).")
         answer = np.empty(len(ids), dtype=np.int32)
         if len(ids) == 0:
             return answer
         canonical = self.canonical[ids]
         spans = self._spans(canonical, threads)
-        for chunk in map_chunks(lambda span: self._draw_chunk(span, canonical, words), spans, threads):
+        attempts = self._attempts if self._raised() <= MOST_RAISED else 0
+        for chunk in map_chunks(lambda span: self._draw_chunk(span, canonical, words, attempts), spans, threads):
             answer[chunk.tokens] = self.outputs[chunk.positions]
-            if self._cache is not None and chunk.new_masses is not None:
-                self._cache.keep(chunk.inputs, chunk.new_masses)
+            if self._cache is not None and chunk.new_rows is not None:
+                self._cache.keep(chunk.inputs, chunk.new_rows)
             if progress is not None:
                 progress(len(chunk.tokens))
         return answer
+
+    def _raised(self) -> float:
+        """Return what ceilings are raised by to hold the weights as they are rounded; inf beyond float32's range."""
+        within = 4 * self._norm_bound() ** 2 <= LARGEST and self.rate <= STEEPEST
+        return math.exp(min(2 * self._weight_error(), 1.0)) if within else math.inf
 
     def _spans(self, canonical: IdArray, threads: int | None) -> list[NDArray[np.int64]]:
         """Cut the tokens, sorted by input, into spans of at most 512 inputs: all of them kept, or none."""
@@ -277,97 +144,106 @@ class SelectionRows:
         edges = [*starts[:kept:SPAN], *starts[kept::size], len(order)]
         return [order[low:high] for low, high in itertools.pairwise(edges)]
 
-    def _draw_chunk(self, tokens: NDArray[np.int64], canonical: IdArray, words: WordArray) -> _Chunk:
+    def _draw_chunk(self, tokens: NDArray[np.int64], canonical: IdArray, words: WordArray, attempts: int) -> _Chunk:
         inputs, row_of = np.unique(canonical[tokens], return_inverse=True)
+        words = words[tokens]
         kept = self._cache is not None and bool(self._cache.holds(inputs[:1])[0])
-        row_masses = self._cache.rows(inputs) if kept and self._cache is not None else self.masses(inputs)
-        bounds = np.cumsum(np.rint(row_masses * np.float64(self._mass_unit)).astype(np.uint64), axis=1)
-        targets = multiply_high(words[tokens, 0], bounds[row_of, -1])
-        block_of = np.empty(len(tokens), dtype=np.int64)
-        edges = np.searchsorted(row_of, np.arange(len(inputs) + 1))
-        for row in range(len(inputs)):
-            part = slice(edges[row], edges[row + 1])
-            block_of[part] = np.searchsorted(bounds[row], targets[part], side="right")
-        positions = self._draw_within(inputs, row_of, block_of, words[tokens, 1])
-        return _Chunk(tokens, positions, inputs, None if kept else row_masses)
+        if kept and self._cache is not None:
+            rows = self._cache.rows(inputs)
+        else:
+            rows = self._ceiling_masses(inputs) if attempts else self.masses(inputs)
+        new_rows = None if kept else rows
+        if not attempts:
+            return _Chunk(tokens, self._draw_exactly(inputs, rows, row_of, words[:, -2:]), inputs, new_rows)
+        bounds = self._ceiling_sums(rows)
+        positions = np.full(len(tokens), -1, dtype=np.int64)
+        left = np.arange(len(tokens))
+        for attempt in range(attempts):
+            pair = words[left, 2 * attempt : 2 * attempt + 2]
+            positions[left] = self._attempt(inputs, bounds, row_of[left], pair)
+            left = left[positions[left] < 0]
+        if len(left):
+            some, row = np.unique(row_of[left], return_inverse=True)
+            masses = self.masses(inputs[some])
+            positions[left] = self._draw_exactly(inputs[some], masses, row, words[left, -2:])
+        return _Chunk(tokens, positions, inputs, new_rows)
+
+    def _ceiling_masses(self, inputs: IdArray) -> Float32Array:
+        """Return ceilings of the mass of every block for each canonical input, shape (n, blocks)."""
+        return self._ceilings.masses(inputs, rate=self.rate, cap=self.cap, raised=self._raised())
+
+    def _ceiling_sums(self, ceilings: Float32Array) -> NDArray[np.uint64]:
+        """Return running sums of ceilings in units, rounded up, with room for the rounding of the weights."""
+        units = np.floor(ceilings * np.float64(self._ceiling_unit)).astype(np.uint64) + self._spare
+        return np.cumsum(units, axis=1)
+
+    def _attempt(
+        self, inputs: IdArray, bounds: NDArray[np.uint64], row_of: NDArray[np.int64], words: WordArray
+    ) -> NDArray[np.int64]:
+        """Draw by running sums of ceilings, in units, shape (inputs, blocks): -1 where the draw is rejected."""
+        return self._draw_within(inputs, row_of, _pick_blocks(bounds, row_of, words[:, 0]), words[:, 1], bounds)
+
+    def _draw_exactly(
+        self, inputs: IdArray, masses: Float32Array, row_of: NDArray[np.int64], words: WordArray
+    ) -> NDArray[np.int64]:
+        """Draw by block masses: no draw is rejected."""
+        bounds = np.cumsum(np.rint(masses * np.float64(self._mass_unit)).astype(np.uint64), axis=1)
+        return self._draw_within(inputs, row_of, _pick_blocks(bounds, row_of, words[:, 0]), words[:, 1])
 
     def _draw_within(
-        self, inputs: IdArray, row_of: NDArray[np.int64], block_of: NDArray[np.int64], words: WordArray
+        self,
+        inputs: IdArray,
+        row_of: NDArray[np.int64],
+        block_of: NDArray[np.int64],
+        words: WordArray,
+        ceilings: NDArray[np.uint64] | None = None,
     ) -> NDArray[np.int64]:
-        """Draw the column of each token inside its block, computing each needed (input, block) row once."""
+        """Draw the column of each token inside its block, computing each needed (input, block) row once.
+
+        With running sums of `ceilings`, shape (inputs, blocks), a draw beyond the block's weights gives -1.
+        """
         positions = np.empty(len(words), dtype=np.int64)
         key = block_of * len(inputs) + row_of
         order = np.argsort(key, kind="stable")
         pairs, first, counts = np.unique(key[order], return_index=True, return_counts=True)
+        blocks, rows = np.divmod(pairs, len(inputs))
+        ranges = None
+        if ceilings is not None:
+            below = np.where(blocks > 0, ceilings[rows, blocks - 1], np.uint64(0))
+            ranges = (ceilings[rows, blocks] - below) * self._scales[blocks]
+        left, twins = self._left(inputs, len(inputs)), self._twins(inputs)
         if self._compiled is not None:
-            blocks, rows = np.divmod(pairs, len(inputs))
-            left, twins, starts = self._left(inputs, len(inputs)), self._twins(inputs), np.append(first, len(order))
-            units = np.array([self._inner_unit(block) for block in range(self.blocks)])
-            columns = self._compiled.draw(left, twins, (rows, blocks), starts, units, words[order])
-            positions[order] = self._edges[block_of[order]] + columns
+            starts = np.append(first, len(order))
+            columns = self._compiled.draw(left, twins, (rows, blocks), starts, ranges, self._inner_units, words[order])
+            positions[order] = np.where(columns < 0, -1, self._edges[block_of[order]] + columns)
             return positions
         block_start = np.searchsorted(pairs, np.arange(self.blocks + 1) * len(inputs))
         tiles = self._tiles(DRAW_ROWS)
-        left, twin_rows, twin_columns = self._left(inputs, len(inputs)), *self._twins(inputs)
+        twin_rows, twin_columns = twins
         for block in np.flatnonzero(np.diff(block_start)).tolist():
             low, high = np.searchsorted(twin_columns, self._edges[block : block + 2])
             for start in range(block_start[block], block_start[block + 1], DRAW_ROWS):
                 stop = min(start + DRAW_ROWS, block_start[block + 1])
-                rows = pairs[start:stop] - block * len(inputs)
+                some = rows[start:stop]
                 padded = np.zeros((DRAW_ROWS, left.shape[1]))
-                padded[: len(rows)] = left[rows]
-                place = np.searchsorted(rows, twin_rows[low:high])
-                hit = (place < len(rows)) & (rows[np.minimum(place, len(rows) - 1)] == twin_rows[low:high])
+                padded[: len(some)] = left[some]
+                place = np.searchsorted(some, twin_rows[low:high])
+                hit = (place < len(some)) & (some[np.minimum(place, len(some) - 1)] == twin_rows[low:high])
                 tile = self._weight_tile(padded, block, (place[hit], twin_columns[low:high][hit]), tiles)
                 tokens = order[first[start] : first[stop - 1] + counts[stop - 1]]
-                row = np.repeat(np.arange(len(rows)), counts[start:stop])
-                columns = pick_columns(tile[: len(rows)], self._inner_unit(block), row, words[tokens])
-                positions[tokens] = self._edges[block] + columns
+                row = np.repeat(np.arange(len(some)), counts[start:stop])
+                limits = None if ranges is None else ranges[start:stop]
+                columns = pick_columns(tile[: len(some)], self._inner_units[block], row, words[tokens], limits)
+                positions[tokens] = np.where(columns < 0, -1, self._edges[block] + columns)
         return positions
 
-    def _inner_unit(self, block: int) -> float:
-        top = 1.0 if self._base is None else float(self._base[block].max())
-        return 2.0 ** (62 - math.ceil(math.log2(self.width * top + 1)))
 
-    def arithmetic_slack(self) -> float:
-        """Return a bound on what arithmetic adds to the privacy loss between any two inputs, in nats.
-
-        A draw has probability (M_b / sum M) * (I_y / sum I): integer masses M of the blocks, integer weights I inside
-        the block, computed from another tile. Each of these four factors is off by e^(+-weight error), where a weight
-        errs by float64 rounding of its squared distance (the standard bound on a dot product, turned into a distance
-        by |sqrt(a) - sqrt(b)| <= sqrt(|a - b|)) and, in float32 where the metric is a norm, by 3.5 roundings of the
-        exponent (square, root, rate, product) and six units of the exponential; by the summing of a block and the
-        rounding of its mass; by rounding to integers; and the two picks by the 2**-64 grid of the random words.
-        Both inputs count. Finite only where the cap and the base measure keep every weight away from 0.
-        """
-        k = self._right.shape[1]
-        squared_error = 2 * (k + 2) * UNIT * (2 * self._norm_bound()) ** 2
-        reach = self.rate * self.cap
-        unit = UNIT32 if self._weight_type is np.float32 else UNIT
-        weight = self.rate * self.metric.distance_error(squared_error) + (8 + 4 * reach) * unit
-        farthest = math.exp(-reach)
-        if farthest == 0.0:
-            return math.inf
-        smallest, lightest = 1.0, float(np.diff(self._edges).min())
-        if self._base is not None:
-            smallest = float(self._base[self._base > 0].min())
-            totals = self._base.sum(axis=1)
-            lightest = float(totals[totals > 0].min())
-        block = farthest * lightest * self._mass_unit
-        inner = farthest * smallest * min(self._inner_unit(b) for b in range(self.blocks))
-        # Numerator and denominator of each pick round by at most half a unit a term; the grid moves a pick by 2**-64
-        # of the total, which is at most 2**62 units.
-        relative = (1 + 0.25) / block + (1 + 0.25) / inner
-        if relative >= 0.5:
-            return math.inf
-        sums = 2 * (self.width + self.blocks) * UNIT + 2 * unit
-        return 2 * (4 * weight + relative / (1 - relative) + sums)
-
-    def _norm_bound(self) -> float:
-        if not hasattr(self, "_all_norms"):
-            largest = self._largest_norm
-            for start in range(0, len(self._vectors), 1 << 16):
-                rows = self.metric.coordinates(self._vectors[start : start + (1 << 16)])
-                largest = max(largest, float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max())))
-            self._all_norms = largest
-        return self._all_norms
+def _pick_blocks(bounds: NDArray[np.uint64], row_of: NDArray[np.int64], words: WordArray) -> NDArray[np.int64]:
+    """Return the block that each random word falls into, by running sums; `row_of` is sorted."""
+    targets = multiply_high(words, bounds[row_of, -1])
+    block_of = np.empty(len(words), dtype=np.int64)
+    edges = np.searchsorted(row_of, np.arange(len(bounds) + 1))
+    for row in np.flatnonzero(np.diff(edges)).tolist():
+        part = slice(edges[row], edges[row + 1])
+        block_of[part] = np.searchsorted(bounds[row], targets[part], side="right")
+    return block_of

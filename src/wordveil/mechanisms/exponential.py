@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -124,13 +124,16 @@ class FittedExponential(WordRandomizer):
     rows: ChannelRows
     claim: Guarantee
     base: Float64Array | None = None
-    draw_width: int = 2
+    draw_width: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "draw_width", self.rows.draw_width)
 
     def guarantee(self) -> Guarantee:
         return self.claim
 
     def sample(self, stream: Stream, n: int) -> Draws:
-        return (words(stream.lane(0), (n, 2)),)
+        return (words(stream.lane(0), (n, self.draw_width)),)
 
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None

@@ -11,8 +11,9 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, FunctionSource, TableSource
+from wordveil.kernels.integer_draws import WordArray
 from wordveil.kernels.pairwise import PairwiseRows
-from wordveil.kernels.selection import SelectionRows, WordArray
+from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics import SAMPLE, AnyMetric, Metric, PairwiseMetric, Precomputed, VocabularyMetric, check_axioms
 
 __all__ = ["ChannelRows", "bound_metric", "distance_source", "metric_assumptions", "rows_for"]
@@ -27,6 +28,10 @@ class ChannelRows(Protocol):
     rate: float
     cap: float
     outputs: IdArray
+
+    @property
+    def draw_width(self) -> int:
+        """Random 64-bit words that a draw takes."""
 
     @property
     def metric(self) -> AnyMetric:
@@ -51,7 +56,7 @@ class ChannelRows(Protocol):
         threads: int | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> IdArray:
-        """Draw one output id per input from two random 64-bit words each, shape (n, 2)."""
+        """Draw one output id per input from random 64-bit words, shape (n, draw_width)."""
 
     def arithmetic_slack(self) -> float:
         """Return a bound on what arithmetic adds to the privacy loss, in nats; infinite where there is none."""

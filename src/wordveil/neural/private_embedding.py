@@ -21,7 +21,7 @@ from wordveil.decoding.base import Decoder
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
-from wordveil.kernels.selection import multiply_high
+from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.neural.backend import Module, nn, require_torch, torch
 from wordveil.neural.device_noise import CLIPPED, DEVICE_ASSUMPTION, DeviceNoise

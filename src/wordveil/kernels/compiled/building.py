@@ -18,7 +18,8 @@ from pathlib import Path
 __all__ = ["LEVELS", "SOURCES", "build", "built_directories", "find_compiler", "library_name"]
 
 HERE = Path(__file__).parent
-SOURCES = ("selection.c", "nearest.c")
+SOURCES = ("selection.c", "ceilings.c", "nearest.c")
+HEADER = "products.h"
 PROCESSOR = "processor.c"
 COMMON = ("-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-shared", "-std=gnu11", "-Wno-psabi")
 WIDE = ("-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma", "-mprefer-vector-width=512")
@@ -41,7 +42,7 @@ def find_compiler() -> str | None:
 def source_mark() -> str:
     """Return a short hash of sources and flags: libraries built from others are not loaded."""
     digest = hashlib.sha256(repr((COMMON, LEVELS)).encode())
-    for name in (*SOURCES, PROCESSOR):
+    for name in (*SOURCES, HEADER, PROCESSOR):
         digest.update((HERE / name).read_bytes())
     return digest.hexdigest()[:12]
 

@@ -5,23 +5,14 @@
    (g * GROUP + t) * 16 + lane. The words' factor is laid out as the products read it: for each tile, for each run of
    PAIR rows, 16 columns of PAIR numbers. Query rows are padded to a multiple of 32. */
 
-#include <stdint.h>
-#include <string.h>
+#include "products.h"
 
 #if defined(__AMX_BF16__)
-#include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-typedef uint16_t number;
-#define PAIR 2
-#else
-typedef float number;
-#define PAIR 1
 #endif
 
-#define LANES 16
 #define GROUP 32
-#define SIDE 32 /* rows of queries, and columns of words, taken together */
 
 int wordveil_pair(void) { return PAIR; }
 
@@ -34,97 +25,16 @@ int wordveil_prepare(void) {
 #endif
 }
 
-#if defined(__AMX_BF16__)
-
-typedef struct {
-    uint8_t palette, start, unused[14];
-    uint16_t bytes[16];
-    uint8_t rows[16];
-} configuration;
-
-static void begin(void) {
-    configuration c __attribute__((aligned(64)));
-    memset(&c, 0, sizeof c);
-    c.palette = 1;
-    for (int i = 0; i < 8; i++) c.bytes[i] = 64, c.rows[i] = 16;
-    _tile_loadconfig(&c);
-}
-static void end(void) { _tile_release(); }
-
 /* Raise the running maxima of 32 queries by the scores of two tiles of words. */
 static inline void scores(const number *left, const number *right, int64_t k, float best[SIDE][LANES]) {
-    float out[4][LANES][LANES] __attribute__((aligned(64)));
-    const number *next = right + k * LANES;
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    for (int64_t i = 0; i < k; i += 32) {
-        _tile_loadd(4, left + i, k * sizeof *left);
-        _tile_loadd(5, left + LANES * k + i, k * sizeof *left);
-        _tile_loadd(6, right + i * LANES, 64);
-        _tile_loadd(7, next + i * LANES, 64);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
-    }
-    _tile_stored(0, out[0], 64);
-    _tile_stored(1, out[1], 64);
-    _tile_stored(2, out[2], 64);
-    _tile_stored(3, out[3], 64);
-    for (int r = 0; r < SIDE; r++) {
-        const __m512 a = _mm512_load_ps(out[r / 16 * 2][r % 16]), b = _mm512_load_ps(out[r / 16 * 2 + 1][r % 16]);
-        _mm512_storeu_ps(best[r], _mm512_max_ps(_mm512_loadu_ps(best[r]), _mm512_max_ps(a, b)));
-    }
-}
-
-#else
-
-static void begin(void) {}
-static void end(void) {}
-
-#ifdef __AVX512F__
-#define BYTES 64
-#define TALL 8
-#else
-#define BYTES 32
-#define TALL 2
-#endif
-#define PARTS (2 * 64 / BYTES)
-#define WIDTH (BYTES / 4)
-
-typedef float lanes __attribute__((vector_size(BYTES), aligned(4)));
-
-/* Raise the running maxima of 32 queries by the scores of two tiles of words. */
-static inline void scores(const number *left, const number *right, int64_t k, float best[SIDE][LANES]) {
-    for (int row = 0; row < SIDE; row += TALL) {
-        lanes sum[TALL][PARTS];
-        for (int r = 0; r < TALL; r++)
-            for (int p = 0; p < PARTS; p++) sum[r][p] = (lanes){0};
-        const number *rows = left + row * k;
-        for (int64_t i = 0; i < k; i++) {
-            lanes column[PARTS];
-            for (int p = 0; p < PARTS; p++)
-                column[p] = *(const lanes *)(right + (p * WIDTH / LANES * k + i) * LANES + p * WIDTH % LANES);
-            for (int r = 0; r < TALL; r++)
-                for (int p = 0; p < PARTS; p++) sum[r][p] += rows[r * k + i] * column[p];
+    float out[SIDE][SIDE] __attribute__((aligned(64)));
+    product(left, right, k, out);
+    for (int r = 0; r < SIDE; r++)
+        for (int c = 0; c < LANES; c++) {
+            const float larger = out[r][c] > out[r][c + LANES] ? out[r][c] : out[r][c + LANES];
+            best[r][c] = larger > best[r][c] ? larger : best[r][c];
         }
-        float raw[TALL][PARTS * WIDTH];
-        for (int r = 0; r < TALL; r++)
-            for (int p = 0; p < PARTS; p++) *(lanes *)(raw[r] + p * WIDTH) = sum[r][p];
-        for (int r = 0; r < TALL; r++) {
-            const float *out = raw[r];
-            float *to = best[row + r];
-            for (int c = 0; c < LANES; c++) {
-                const float larger = out[c] > out[c + LANES] ? out[c] : out[c + LANES];
-                to[c] = larger > to[c] ? larger : to[c];
-            }
-        }
-    }
 }
-
-#endif
 
 typedef struct {
     const float *vectors;                 /* all words, (v, d) */

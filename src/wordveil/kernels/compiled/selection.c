@@ -173,9 +173,12 @@ int wordveil_masses(const problem *p, int64_t n, int64_t blocks, float *out, flo
 }
 
 /* Column inside its block that each random word falls into, by integer weights: one search for each token.
-   Pairs (row, block) are sorted by block; the tokens of pair i are start[i] .. start[i + 1]. */
-void wordveil_draw(const problem *p, int64_t pairs, const int64_t *pair_row, const int64_t *pair_block,
-                   const int64_t *start, const double *unit, const uint64_t *word, int64_t *column) {
+   Pairs (row, block) are sorted by block; the tokens of pair i are start[i] .. start[i + 1]. Where `range` is given, a
+   word is scaled to the range of its pair instead of the sum of the weights, and falls beyond them into column -1.
+   Returns 1 if a sum of weights exceeds its range. */
+int wordveil_draw(const problem *p, int64_t pairs, const int64_t *pair_row, const int64_t *pair_block,
+                  const int64_t *start, const uint64_t *range, const double *unit, const uint64_t *word,
+                  int64_t *column) {
     for (int64_t i = 0; i < pairs;) {
         int rows = 0;
         const double *left[TALL];
@@ -198,8 +201,13 @@ void wordveil_draw(const problem *p, int64_t pairs, const int64_t *pair_row, con
             uint64_t count[512], total = 0;
             for (int64_t c = 0; c < p->width; c++) count[c] = (uint64_t)__builtin_rint(weights[r][c] * unit[block]);
             for (int64_t c = 0; c < p->width; c++) total += count[c];
+            if (range && total > range[i]) return 1;
             for (int64_t t = start[i]; t < start[i + 1]; t++) {
-                const uint64_t target = (uint64_t)(((unsigned __int128)word[t] * total) >> 64);
+                const uint64_t target = (uint64_t)(((unsigned __int128)word[t] * (range ? range[i] : total)) >> 64);
+                if (target >= total) {
+                    column[t] = -1;
+                    continue;
+                }
                 uint64_t below = 0;
                 int64_t c = 0;
                 while (c < p->width - 1 && (below += count[c]) <= target) c++;
@@ -207,4 +215,5 @@ void wordveil_draw(const problem *p, int64_t pairs, const int64_t *pair_row, con
             }
         }
     }
+    return 0;
 }

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,8 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.gpu.backend import free_bytes, launch, open_device, processors, torch, uses_triton
 from wordveil.kernels.gpu.selection_kernels import block_masses, block_weights
-from wordveil.kernels.selection import SelectionRows, WordArray
+from wordveil.kernels.integer_draws import WordArray
+from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics import Metric
 
 __all__ = ["GpuSelection"]
@@ -58,6 +59,8 @@ class GpuSelection:
         ParameterError: If the device cannot be used here, or the metric is no norm.
     """
 
+    draw_width: ClassVar[int] = 2
+
     def __init__(self, rows: SelectionRows, *, device: str = "cuda") -> None:
         if not rows.metric.is_norm:
             raise ParameterError(
@@ -77,8 +80,7 @@ class GpuSelection:
         self._right = right
         names, shares = self._lay_out(rows)
         self._names, self._shares = torch.from_numpy(names).to(self.device), torch.from_numpy(shares).to(self.device)
-        units = np.array([rows._inner_unit(block) for block in range(self.blocks)])
-        self._inner_units = torch.from_numpy(units).to(self.device)
+        self._inner_units = torch.from_numpy(rows._inner_units).to(self.device)
         self._edges = torch.from_numpy(rows._edges).to(self.device)
 
     def _lay_out(self, rows: SelectionRows) -> tuple[IdArray, NDArray[np.float32]]:

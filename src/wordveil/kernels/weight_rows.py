@@ -1,0 +1,259 @@
+"""Exponential-family rows over one vocabulary: b(y) exp(-rate * min(dist(x, y), cap)), tile by tile.
+
+Memory is one tile a thread plus a row of block masses: no (n, v) array, ever. Squared distances come from float64
+products. Where the metric is a norm, the square root and the exponential are taken in float32: a relative rounding of
+2**-24 there moves a distance as little near zero as far away, so it costs microscopic slack and saves half the time.
+Equal vectors share one row (that of the lowest id) and are at distance exactly 0. Drawing is `kernels.selection`.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
+from wordveil.kernels.compiled.library import NUMPY, engine_name
+from wordveil.kernels.compiled.selection_rows import MOST_COLUMNS, MOST_K, CompiledRows
+from wordveil.kernels.threads import map_chunks
+from wordveil.metrics import Metric
+
+__all__ = ["UNIT", "UNIT32", "WeightRows"]
+
+ROWS = 128  # rows of a mass tile; fixed, so that a row's bits never depend on its batch
+COLUMNS = 512  # most columns of a tile: 128 x 512 float64 stays in the L2 cache
+REGISTER = 16
+UNIT = 2.0**-53
+UNIT32 = 2.0**-24
+
+
+class WeightRows:
+    """The rows of an exponential-family channel over one vocabulary, computed tile by tile.
+
+    Args:
+        vectors: All input vectors, shape (v, d).
+        metric: The metric whose distance is the score.
+        outputs: Ids that may be output, int32, sorted, at least one.
+        canonical: Shape (v,), the lowest id with the same vector.
+        rate: Rate of the exponential, 1/distance, > 0.
+        cap: Distances are clipped here, in (0, inf]; the score min(dist, cap) is again a metric.
+        base: Base measure b over `outputs`, non-negative, or None for 1.
+
+    Attributes:
+        engine: What computes the weights: "numpy", or a compiled kernel's name. Weights of different engines agree
+            within `arithmetic_slack`; the words drawn can differ.
+    """
+
+    def __init__(
+        self,
+        vectors: FloatArray,
+        metric: Metric,
+        outputs: IdArray,
+        canonical: IdArray,
+        *,
+        rate: float,
+        cap: float = math.inf,
+        base: Float64Array | None = None,
+    ) -> None:
+        self.rate, self.cap, self.metric = rate, cap, metric
+        self.outputs, self.canonical = outputs, canonical
+        self._vectors = vectors
+        self.blocks = -(-len(outputs) // COLUMNS)
+        self._edges = np.linspace(0, len(outputs), self.blocks + 1).round().astype(np.int64)
+        # BLAS answers are the same in every row of a tile only where its width fills whole registers.
+        self.width = -(-int(np.diff(self._edges).max()) // REGISTER) * REGISTER
+        self._right, self._largest_norm = self._pack(vectors, outputs)
+        self._base = None if base is None else self._pack_base(base)
+        self._weight_type = np.float32 if metric.is_norm else np.float64
+        fits = metric.is_norm and self._right.shape[1] <= MOST_K and self.width <= MOST_COLUMNS
+        self.engine = engine_name() if fits else NUMPY
+        output_canonical = canonical[outputs]
+        self._by_canonical = np.argsort(output_canonical, kind="stable")
+        self._sorted_canonical = output_canonical[self._by_canonical]
+        # Block masses as integers: every mass is at most len(outputs), and the sum stays below 2**62.
+        self._mass_unit = 2.0 ** (62 - math.ceil(math.log2(self._base_total() + 1)))
+        tops = np.ones(self.blocks) if self._base is None else self._base.max(axis=1)
+        self._inner_units = 2.0 ** (62 - np.ceil(np.log2(self.width * tops + 1)))
+
+    def at(self, *, rate: float, cap: float) -> Self:
+        """Return the same rows at another rate and cap, sharing the packed matrix."""
+        other = copy.copy(self)
+        other.rate, other.cap = rate, cap
+        return other
+
+    def _base_total(self) -> float:
+        return float(len(self.outputs)) if self._base is None else float(self._base.sum())
+
+    def _pack(self, vectors: FloatArray, outputs: IdArray) -> tuple[Float64Array, float]:
+        """Lay the outputs out as (blocks, d + 2, width): [y; 1; |y|^2], so that one product gives squared distances."""
+        d = self.metric.coordinates(vectors[:1]).shape[1]
+        packed = np.zeros((self.blocks, d + 2, self.width))
+        packed[:, d, :] = 1.0
+        largest = 0.0
+        for block in range(self.blocks):
+            low, high = self._edges[block], self._edges[block + 1]
+            rows = self.metric.coordinates(vectors[outputs[low:high]])
+            norms = np.einsum("ij,ij->i", rows, rows)
+            packed[block, :d, : high - low] = rows.T
+            packed[block, d + 1, : high - low] = norms
+            largest = max(largest, float(norms.max()))
+        return packed, math.sqrt(largest)
+
+    def _pack_base(self, base: Float64Array) -> Float64Array:
+        packed = np.zeros((self.blocks, self.width))
+        for block in range(self.blocks):
+            low, high = self._edges[block], self._edges[block + 1]
+            packed[block, : high - low] = base[low:high]
+        return packed
+
+    def _left(self, ids: IdArray, height: int) -> Float64Array:
+        """Return [-2x, |x|^2, 1] for the given inputs, padded to `height` rows."""
+        rows = self.metric.coordinates(self._vectors[ids])
+        left = np.zeros((height, rows.shape[1] + 2))
+        n = len(ids)
+        left[:n, :-2] = -2.0 * rows
+        left[:n, -2] = np.einsum("ij,ij->i", rows, rows)
+        left[:n, -1] = 1.0
+        return left
+
+    def _twins(self, ids: IdArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return (row, column) of every output whose vector equals that of the row's input, sorted by column."""
+        low = np.searchsorted(self._sorted_canonical, ids, side="left")
+        high = np.searchsorted(self._sorted_canonical, ids, side="right")
+        counts = high - low
+        rows = np.repeat(np.arange(len(ids)), counts)
+        first = np.repeat(low - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
+        columns = self._by_canonical[first + np.arange(len(rows))]
+        order = np.argsort(columns, kind="stable")
+        return rows[order], columns[order]
+
+    def _tiles(self, rows: int) -> tuple[Float64Array, NDArray[Any]]:
+        """Return buffers for squared distances and for weights."""
+        product = np.empty((rows, self.width))
+        return product, np.empty((rows, self.width), np.float32) if self._weight_type is np.float32 else product
+
+    def _weight_tile(
+        self, left: Float64Array, block: int, twins: Any, tiles: tuple[Float64Array, NDArray[Any]]
+    ) -> NDArray[Any]:
+        """Fill and return the tile of weights b(y) exp(-rate * min(dist, cap)); columns beyond the block are 0."""
+        product, tile = tiles
+        np.matmul(left, self._right[block], out=product)
+        rows, columns = twins
+        start, stop = np.searchsorted(columns, self._edges[block : block + 2])
+        product[rows[start:stop], columns[start:stop] - self._edges[block]] = 0.0
+        if product.min() < 0.0:
+            np.maximum(product, 0.0, out=product)
+        if tile is not product:
+            np.copyto(tile, product, casting="same_kind")
+        self.metric.from_squared(tile)
+        tile *= tile.dtype.type(-self.rate)
+        if math.isfinite(self.cap):
+            np.maximum(tile, tile.dtype.type(-self.rate * self.cap), out=tile)
+        np.exp(tile, out=tile)
+        if self._base is not None:
+            tile *= self._base[block]
+        tile[:, self._edges[block + 1] - self._edges[block] :] = 0.0
+        return tile
+
+    @property
+    def _compiled(self) -> CompiledRows | None:
+        if self.engine == NUMPY:
+            return None
+        right, edges, base = self._right, self._edges, self._base
+        return CompiledRows(engine=self.engine, right=right, edges=edges, base=base, rate=self.rate, cap=self.cap)
+
+    def masses(self, ids: IdArray) -> Float32Array:
+        """Return the mass of every output block for each canonical input, shape (n, blocks)."""
+        if self._compiled is not None:
+            return self._compiled.masses(self._left(ids, len(ids)), self._twins(ids))
+        answer = np.empty((len(ids), self.blocks), dtype=np.float32)
+        tiles, sums = self._tiles(ROWS), np.empty((ROWS, self.blocks))
+        for start in range(0, len(ids), ROWS):
+            chunk = ids[start : start + ROWS]
+            left, twins = self._left(chunk, ROWS), self._twins(chunk)
+            for block in range(self.blocks):
+                np.sum(self._weight_tile(left, block, twins, tiles), axis=1, dtype=np.float64, out=sums[:, block])
+            answer[start : start + ROWS] = sums[: len(chunk)]
+        return answer
+
+    def weights(self, ids: IdArray) -> Float64Array:
+        """Return whole weight rows, shape (n, len(outputs)): for small vocabularies and checks."""
+        ids = self.canonical[ids]
+        out = np.empty((len(ids), len(self.outputs)))
+        tiles = self._tiles(ROWS)
+        for start in range(0, len(ids), ROWS):
+            chunk = ids[start : start + ROWS]
+            left, twins = self._left(chunk, ROWS), self._twins(chunk)
+            whole = None if self._compiled is None else self._compiled.tiles(left[: len(chunk)], twins)
+            for block in range(self.blocks):
+                tile = self._weight_tile(left, block, twins, tiles) if whole is None else whole[:, block]
+                low, high = self._edges[block], self._edges[block + 1]
+                out[start : start + len(chunk), low:high] = tile[: len(chunk), : high - low]
+        return out
+
+    def log_normalisers(
+        self, ids: IdArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
+    ) -> Float64Array:
+        """Return ln Z(x) = ln sum_y b(y) exp(-rate * min(dist, cap)) for each input, shape (n,)."""
+        canonical = self.canonical[ids]
+        parts = []
+        chunks = [canonical[start : start + ROWS] for start in range(0, len(ids), ROWS)]
+        for masses in map_chunks(self.masses, chunks, threads):
+            parts.append(np.log(masses.sum(axis=1, dtype=np.float64)))
+            if progress is not None:
+                progress(len(masses))
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def arithmetic_slack(self) -> float:
+        """Return a bound on what arithmetic adds to the privacy loss between any two inputs, in nats.
+
+        A draw by masses has probability (M_b / sum M) * (I_y / sum I): integer masses M of the blocks, integer weights
+        I inside the block, computed from another tile. Each of these four factors is off by e^(+-weight error); a draw
+        by ceilings, accepted in proportion to I_y, by two of them, and a mixture of both by no more. A weight errs by
+        float64 rounding of its squared distance (the standard bound on a dot product, turned into a distance
+        by |sqrt(a) - sqrt(b)| <= sqrt(|a - b|)) and, in float32 where the metric is a norm, by 3.5 roundings of the
+        exponent (square, root, rate, product) and six units of the exponential; by the summing of a block and the
+        rounding of its mass; by rounding to integers; and the two picks by the 2**-64 grid of the random words.
+        Both inputs count. Finite only where the cap and the base measure keep every weight away from 0.
+        """
+        weight, unit, reach = self._weight_error(), self._weight_unit, self.rate * self.cap
+        farthest = math.exp(-reach)
+        if farthest == 0.0:
+            return math.inf
+        smallest, lightest = 1.0, float(np.diff(self._edges).min())
+        if self._base is not None:
+            smallest = float(self._base[self._base > 0].min())
+            totals = self._base.sum(axis=1)
+            lightest = float(totals[totals > 0].min())
+        block = farthest * lightest * self._mass_unit
+        inner = farthest * smallest * float(self._inner_units.min())
+        # Numerator and denominator of each pick round by at most half a unit a term; the grid moves a pick by 2**-64
+        # of the total, which is at most 1.2 * 2**62 units.
+        relative = (1 + 0.3) / block + (1 + 0.3) / inner
+        if relative >= 0.5:
+            return math.inf
+        sums = 2 * (self.width + self.blocks) * UNIT + 2 * unit
+        return 2 * (4 * weight + relative / (1 - relative) + sums)
+
+    @property
+    def _weight_unit(self) -> float:
+        return UNIT32 if self._weight_type is np.float32 else UNIT
+
+    def _weight_error(self) -> float:
+        """Return how far the logarithm of one weight can be from the formula's."""
+        squared_error = 2 * (self._right.shape[1] + 2) * UNIT * (2 * self._norm_bound()) ** 2
+        relative = (8 + 4 * self.rate * self.cap) * self._weight_unit
+        return self.rate * self.metric.distance_error(squared_error) + relative
+
+    def _norm_bound(self) -> float:
+        if not hasattr(self, "_all_norms"):
+            largest = self._largest_norm
+            for start in range(0, len(self._vectors), 1 << 16):
+                rows = self.metric.coordinates(self._vectors[start : start + (1 << 16)])
+                largest = max(largest, float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max())))
+            self._all_norms = largest
+        return self._all_norms
