@@ -91,7 +91,7 @@ def measure_corpus(vectors: Path, texts: Path, column: str, share: float) -> Non
             fitted = TEM(epsilon=4.0).fit(embeddings)
             draws = fitted.sample(RandomSource().fresh_stream(), len(ids))
             for threads in (2, 1):
-                timing = best_timing(partial(fitted.randomize, ids, draws, threads=threads), 1)
+                timing = best_timing(partial(fitted.for_batch_job().randomize, ids, draws, threads=threads), 1)
                 print(
                     f"{engine}, {threads} threads: {timing.wall:.1f} s on the clock, {len(ids) / timing.wall:,.0f} "
                     f"tokens/s; {timing.cpu:.1f} s of processor time, {len(ids) / timing.cpu:,.0f} tokens/s a core",

@@ -13,6 +13,7 @@ from wordveil.errors import ParameterError
 from wordveil.kernels import ceilings
 from wordveil.kernels.ceilings import Ceilings
 from wordveil.kernels.compiled import available_engines
+from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics import Euclidean, Mahalanobis, distances
 
 ENGINES = available_engines()
@@ -139,3 +140,41 @@ def test_a_word_is_never_used_twice():
     kernel = rows_of(scattered(0, 30, 3))
     with pytest.raises(ParameterError, match=r"words=\(3, 2\) must have shape \(3, 8\)"):
         kernel.draw(np.arange(3, dtype=np.int32), np.zeros((3, 2), dtype=np.uint64))
+
+
+def test_a_batch_job_draws_the_words_that_a_service_draws():
+    """The service makes every attempt, the job only those it needs; most words here are rejected at least once."""
+    kernel, n = rows_of(scattered(0, 1200, 4), rate=1.5, cap=3.0), 20_000
+    ids = rng(3).integers(0, 1200, n).astype(np.int32)
+    words = rng(4).integers(0, 2**64, (n, kernel.draw_width), dtype=np.uint64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ceilings, "RAISED", 4 * ceilings.RAISED)
+        drawn = kernel.draw(ids, words)
+        assert np.array_equal(kernel.with_cache(1 << 20).draw(ids, words), drawn)
+
+
+@pytest.mark.parametrize("job", [False, True])
+def test_a_service_makes_every_attempt_for_every_word(monkeypatch, job):
+    """What a service computes is the same whether all draws are rejected or none; a batch job saves what it can."""
+    ids, sizes = np.arange(600, dtype=np.int32), []
+
+    def counted(name):
+        whole = getattr(SelectionRows, name)
+
+        def count(rows, *arrays):
+            sizes.append((name, *(len(array) for array in arrays)))
+            return whole(rows, *arrays)
+
+        return count
+
+    for name in ("_draw_within", "masses"):
+        monkeypatch.setattr(SelectionRows, name, counted(name))
+    work = []
+    for raised in (ceilings.RAISED, 50.0):
+        monkeypatch.setattr(ceilings, "RAISED", raised)
+        kernel = rows_of(scattered(0, 600, 4), rate=1.5, cap=3.0)
+        words = rng(4).integers(0, 2**64, (600, kernel.draw_width), dtype=np.uint64)
+        sizes.clear()
+        (kernel.with_cache(1 << 20) if job else kernel).draw(ids, words, threads=1)
+        work.append(sizes.copy())
+    assert (work[0] == work[1]) is not job

@@ -1,8 +1,8 @@
 """Is the noise fresh: within a batch, from call to call, and in forked processes?
 
 For vectors, two equal outputs for the same input have probability 0 under any continuous law, and next to none on a
-fine grid: 256 values of Laplace noise in one dimension, rounded to 2^-20 of its scale, hold a pair in 1 of 130 runs, and
-more than four pairs in fewer than 1 of 10^12. No statistics are needed.
+fine grid: 256 values of Laplace noise in one dimension, rounded to 2^-20 of its scale, hold a pair in 1 of 130 runs,
+and more than four pairs in fewer than 1 of 10^12. No statistics are needed.
 For discrete outputs, equal positions of two calls must agree no more often than unequal ones; each element is used in
 one comparison only, so that both counts are binomial with the same probability if all draws are independent.
 """

@@ -150,12 +150,15 @@ def _select(workload: Workload, machine: Machine, with_peers: bool) -> list[Meas
     source = RandomSource()
     draws = fitted.sample(source.fresh_stream(), workload.tokens)
     ids = workload.ids
-    timing = best_timing(lambda: fitted.randomize(ids, draws, threads=workload.threads), workload.repeats)
+    timing = best_timing(
+        lambda: fitted.for_batch_job().randomize(ids, draws, threads=workload.threads), workload.repeats
+    )
     distinct = len(np.unique(ids))
     lines = [setting.line(f"{NAME}, {distinct} distinct words", len(ids), _billed(workload, timing))]
     once = np.unique(ids)
     timing = best_timing(
-        lambda: fitted.randomize(once, (draws[0][: len(once)],), threads=workload.threads), workload.repeats
+        lambda: fitted.for_batch_job().randomize(once, (draws[0][: len(once)],), threads=workload.threads),
+        workload.repeats,
     )
     lines.append(setting.line(f"{NAME}, every word once", len(once), _billed(workload, timing)))
     for name, (select, module, most) in peers.SELECTORS.items() if with_peers else ():

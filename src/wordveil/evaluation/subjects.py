@@ -76,14 +76,14 @@ class Subject:
 
     def release_words(self, ids: IdArray, source: RandomSource, label: str) -> IdArray:
         """Return released ids, shape (n,), for public input ids; the label tells the uses of one source apart."""
-        stream = source.stream(label)
+        stream, words = source.stream(label), self.words.for_batch_job()
         given = np.asarray(ids, dtype=np.int32)
         parts = [given[:0]]
         size = max(1, DRAW_VALUES // max(1, self.words.draw_width))
         for start in range(0, len(given), size):
             part = given[start : start + size]
-            draws = self.words.sample(stream, len(part))
-            parts.append(self.words.randomize(part, draws, threads=self.threads))
+            draws = words.sample(stream, len(part))
+            parts.append(words.randomize(part, draws, threads=self.threads))
         return np.concatenate(parts)
 
     def release_vectors(self, ids: IdArray, source: RandomSource, label: str) -> Float64Array:

@@ -47,8 +47,9 @@ class _Chunk(NamedTuple):
 class SelectionRows(WeightRows):
     """Rows that draw; arguments and attributes are those of `WeightRows`.
 
-    How often a draw is made again depends on the input (about 1 in 60 times on GloVe with bfloat16, hardly ever
-    with float32), and one in a hundred thousand takes an exact row: whoever can time single draws learns that much.
+    How often a draw is rejected depends on the input (mostly 1 time in 60 on GloVe with bfloat16, hardly ever with
+    float32). A batch job makes only rejected draws again; rows without a cache, as a service has them, make every
+    attempt for every word, and its exact row, so that their time does not tell which words were rejected.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class SelectionRows(WeightRows):
         return 2 * self._attempts + 2
 
     def with_cache(self, limit_bytes: int) -> Self:
-        """Return the same rows with a cache of block masses, for one batch job; the draws are the same."""
+        """Return the same rows for one batch job, with a cache and without needless attempts; the draws stay."""
         other = copy.copy(self)
         other._cache = RowCache(len(self.canonical), self.blocks, limit_bytes)
         return other
@@ -160,12 +161,13 @@ class SelectionRows(WeightRows):
         left = np.arange(len(tokens))
         for attempt in range(attempts):
             pair = words[left, 2 * attempt : 2 * attempt + 2]
-            positions[left] = self._attempt(inputs, bounds, row_of[left], pair)
-            left = left[positions[left] < 0]
+            _fill(positions, left, self._attempt(inputs, bounds, row_of[left], pair))
+            if self._cache is not None:
+                left = left[positions[left] < 0]
         if len(left):
             some, row = np.unique(row_of[left], return_inverse=True)
             masses = self.masses(inputs[some])
-            positions[left] = self._draw_exactly(inputs[some], masses, row, words[left, -2:])
+            _fill(positions, left, self._draw_exactly(inputs[some], masses, row, words[left, -2:]))
         return _Chunk(tokens, positions, inputs, new_rows)
 
     def _ceiling_masses(self, inputs: IdArray) -> Float32Array:
@@ -236,6 +238,12 @@ class SelectionRows(WeightRows):
                 columns = pick_columns(tile[: len(some)], self._inner_units[block], row, words[tokens], limits)
                 positions[tokens] = np.where(columns < 0, -1, self._edges[block] + columns)
         return positions
+
+
+def _fill(positions: NDArray[np.int64], which: NDArray[np.int64], drawn: NDArray[np.int64]) -> None:
+    """Put drawn positions where none is yet."""
+    missing = positions[which] < 0
+    positions[which[missing]] = drawn[missing]
 
 
 def _pick_blocks(bounds: NDArray[np.uint64], row_of: NDArray[np.int64], words: WordArray) -> NDArray[np.int64]:

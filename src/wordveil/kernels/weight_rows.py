@@ -252,8 +252,8 @@ class WeightRows:
     def _norm_bound(self) -> float:
         if not hasattr(self, "_all_norms"):
             largest = self._largest_norm
-            for start in range(0, len(self._vectors), 1 << 16):
-                rows = self.metric.coordinates(self._vectors[start : start + (1 << 16)])
+            for start in range(0, len(self._vectors), 1 << 10):
+                rows = self.metric.coordinates(self._vectors[start : start + (1 << 10)])
                 largest = max(largest, float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max())))
             self._all_norms = largest
         return self._all_norms
