@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from wordveil.errors import ParameterError
 from wordveil.tokenization import GAP_CHARACTERS, SCHEMES, Tokenizer, tokenizer_for
-from wordveil.tokenization.characters import APOSTROPHES, HYPHENS, LAYOUT, PUNCTUATION, character_class
+from wordveil.tokenization.characters import (
+    APOSTROPHES,
+    HYPHENS,
+    LAYOUT,
+    PUNCTUATION,
+    character_class,
+    mark_class,
+    number_class,
+)
 from wordveil.tokenization.patterns import _PLAIN_LETTER, markup_pattern
 
 PLAIN = Tokenizer()
@@ -82,6 +90,15 @@ def test_plain_letters_are_letters():
     assert len(matched) > 800
     assert {c for c in matched if unicodedata.category(c)[0] != "L"} == set()
     assert not set(matched) & set(APOSTROPHES + HYPHENS)
+
+
+@pytest.mark.parametrize(
+    ("inside", "categories"), [(number_class(), {"Nd", "Nl", "No"}), (mark_class(), {"Mn", "Mc", "Me", "Cf"})]
+)
+def test_numbers_and_marks_are_those_of_this_python(inside, categories):
+    everything = "".join(map(chr, range(0x110000)))
+    expected = "".join(c for c in everything if unicodedata.category(c) in categories)
+    assert "".join(re.findall(f"[{inside}]", everything)) == expected
 
 
 @given(st.text(min_size=1, max_size=40))

@@ -51,7 +51,8 @@ APOSTROPHES = "'’‘‛＇`´\u02bc"
 HYPHENS = "-‐‑－"
 """Read as a hyphen inside a word; dashes separate words."""
 
-_ASSIGNED_PLANES = tuple(chain(range(0x20000), range(0xE0000, 0xE1000)))
+_NUMBER = frozenset({"Nd", "Nl", "No"})
+_MARK = frozenset({"Mn", "Mc", "Me", "Cf"})
 _FOLD = str.maketrans({**dict.fromkeys(APOSTROPHES, "'"), **dict.fromkeys(HYPHENS, "-")})
 
 
@@ -79,17 +80,24 @@ def _range(first: int, last: int) -> str:
     return start if first == last else f"{start}-{end}"
 
 
-@cache
 def number_class() -> str:
     r"""The inside of a set that matches Unicode Nd, Nl and No."""
-    return character_class("".join(c for c in map(chr, _ASSIGNED_PLANES) if unicodedata.category(c)[0] == "N"))
+    return _number_and_mark()[0]
+
+
+def mark_class() -> str:
+    r"""The inside of a set that matches what binds to a letter: combining marks and format characters."""
+    return _number_and_mark()[1]
 
 
 @cache
-def mark_class() -> str:
-    r"""The inside of a set that matches what binds to a letter: combining marks and format characters."""
-    binding = ("Mn", "Mc", "Me", "Cf")
-    return character_class("".join(c for c in map(chr, _ASSIGNED_PLANES) if unicodedata.category(c) in binding))
+def _number_and_mark() -> tuple[str, str]:
+    """The insides of both sets, from one look through the planes in use, which a first sentence waits for."""
+    category, wanted = unicodedata.category, _NUMBER | _MARK
+    assigned = map(chr, chain(range(0x20000), range(0xE0000, 0xE1000)))
+    found = [c for c in assigned if category(c) in wanted]
+    numbers, marks = ([c for c in found if category(c) in kind] for kind in (_NUMBER, _MARK))
+    return character_class("".join(numbers)), character_class("".join(marks))
 
 
 def plain_spelling(token: str) -> str:
