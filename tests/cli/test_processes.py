@@ -53,6 +53,18 @@ def test_a_first_sentence_needs_no_scipy(tmp_path):
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_first_sentence_waits_for_no_whole_garbage_collection(tmp_path):
+    (tmp_path / "note.txt").write_text("Maria lives here.")
+    program = (
+        "import atexit, gc, sys\nfrom wordveil.cli.main import main\n"
+        "atexit.register(lambda: print(gc.get_stats()[2]['collections'], gc.get_freeze_count() > 10_000))\n"
+        "main(sys.argv[1:])"
+    )
+    arguments = ["sanitize", str(tmp_path / "note.txt"), "-o", str(tmp_path / "out.txt"), "--quiet"]
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0 True"
+
+
 def test_a_pipe_gives_one_line_for_each_line(process):
     done = process("sanitize", "--epsilon", 4, data=b"Maria lives here, at 12 Elm St.\n\nCall 555-0100\n")
     assert done.returncode == 0
