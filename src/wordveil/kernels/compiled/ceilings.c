@@ -1,10 +1,100 @@
 /* Ceilings of block masses: sums of b(y) exp(-rate min(distance, cap)) over distances that are never too large.
 
-   The product of a row [-x, a, 1] with a column [y; 1; a] is a lower bound on |x - y|^2 / 2: Python lays out a, which is
-   |x|^2 / 2 less every error that the number type can make. What is done here errs by less than 2^-11 of a sum, and
-   Python raises the sums by more. */
+   The product of a row [-x, a(x), 1] with a column [y; 1; a(y)] is a lower bound on |x - y|^2 / 2: a(x) is kept |x|^2 / 2 -
+   flush, which Python chooses to be less by all that float32 sums can lose. For bfloat16 two columns more take away what
+   rounding the vectors can, |x - x'||y| + |x'||y - y'|, and a takes three columns. The sums err by less than 2^-11, and
+   Python raises them by more. */
 
 #include "products.h"
+
+#include <math.h>
+
+#if PAIR == 2
+#define PARTS_OF_A 3
+#define EXTRA 8 /* columns beside the vector's */
+#else
+#define PARTS_OF_A 1
+#define EXTRA 2
+#endif
+#define MOST_K 4160
+#define PADDING 1e37 /* a of columns that hold no word */
+
+int wordveil_ceiling_columns(void) { return EXTRA; }
+
+/* Round to nearest; numbers below 2^-126, which products would flush, become 0. */
+static inline float narrow(float x) {
+    union {
+        float single;
+        uint32_t raw;
+    } u = {.single = x};
+#if PAIR == 2
+    u.raw = (u.raw + 0x7FFF + (u.raw >> 16 & 1)) & 0xFFFF0000u;
+#endif
+    return fabsf(u.single) < 0x1p-126f ? 0.0f : u.single;
+}
+
+/* A narrow number as the products read it. */
+static inline number stored(float narrowed) {
+#if PAIR == 2
+    union {
+        float single;
+        uint32_t raw;
+    } u = {.single = narrowed};
+    return (number)(u.raw >> 16);
+#else
+    return narrowed;
+#endif
+}
+
+/* Squared norms of a vector and of what rounding it loses, in eight running sums. */
+static void measure(const float *x, int64_t d, double *squared, double *lost) {
+    double norm[8] = {0}, rest[8] = {0};
+#define ADD(j, number)                                            \
+    do {                                                          \
+        const double whole = number, gap = number - narrow(number); \
+        norm[j] += whole * whole;                                 \
+        rest[j] += gap * gap;                                     \
+    } while (0)
+    int64_t i = 0;
+    for (; i + 8 <= d; i += 8)
+        for (int j = 0; j < 8; j++) ADD(j, x[i + j]);
+    for (; i < d; i++) ADD(0, x[i]);
+    *squared = *lost = 0;
+    for (int j = 0; j < 8; j++) *squared += norm[j], *lost += rest[j];
+}
+
+/* One vector as a row of k numbers, or, with `words`, as a column. */
+static void lay(const float *x, int64_t d, int64_t k, double kept, double flush, int words, number *line) {
+    const float sign = words ? 1.0f : -1.0f;
+    double squared = 0, lost = 0;
+    for (int64_t i = 0; x && i < d; i++) line[i] = stored(narrow(sign * x[i]));
+    if (x) measure(x, d, &squared, &lost);
+    for (int64_t i = x ? d : 0; i < k; i++) line[i] = 0;
+    double a = x ? kept * (0.5 * squared) - flush : PADDING;
+    for (int i = 0; i < PARTS_OF_A; i++) {
+        const float part = narrow((float)a);
+        line[d + i + (words ? PARTS_OF_A : 0)] = stored(part);
+        line[d + i + (words ? 0 : PARTS_OF_A)] = stored(1.0f);
+        a -= part;
+    }
+#if PAIR == 2
+    const double up = sign * (1 + 0x1p-6), least = sign * 0x1p-125; /* norms rounded up, or by more */
+    line[d + 6] = stored(narrow((float)(up * sqrt(words ? squared : lost) + least)));
+    line[d + 7] = stored(narrow((float)(up * sqrt(words ? lost : squared) + least)));
+#endif
+}
+
+/* Lay out n vectors, (n, d) float32, as rows of k <= MOST_K numbers, or, with `words`, as columns in tiles, as many as
+   fill `columns`: those after n stand for words infinitely far away. */
+void wordveil_ceiling_factor(const float *vectors, int64_t n, int64_t d, int64_t k, int64_t columns, double kept,
+                             double flush, int words, number *out) {
+    number line[MOST_K];
+    for (int64_t r = 0; r < columns; r++) {
+        lay(r < n ? vectors + r * d : 0, d, k, kept, flush, words, words ? line : out + r * k);
+        number *tile = out + r / LANES * LANES * k + r % LANES * PAIR;
+        for (int64_t i = 0; words && i < k; i += PAIR) memcpy(tile + i * LANES, line + i, PAIR * sizeof *line);
+    }
+}
 
 #ifdef __AVX512F__
 typedef float weights __attribute__((vector_size(64), aligned(4)));

@@ -1,4 +1,4 @@
-"""The calls into selection.c and ceilings.c: block masses, weight tiles, draws and ceilings, on arrays Python owns.
+"""The calls into selection.c: block masses, whole weight tiles and draws, on arrays that Python owns.
 
 No choice is made here: `SelectionRows` decides what is computed, this module hands over the pointers.
 """
@@ -6,7 +6,6 @@ No choice is made here: `SelectionRows` decides what is computed, this module ha
 from __future__ import annotations
 
 import ctypes
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +16,10 @@ from wordveil.arrays import Float32Array, Float64Array
 from wordveil.kernels.compiled.library import require
 from wordveil.kernels.integer_draws import BROKEN_LIMIT
 
-__all__ = ["MOST_COLUMNS", "MOST_K", "CompiledRows", "Twins", "compiled_ceilings"]
+__all__ = ["MOST_COLUMNS", "MOST_K", "CompiledRows", "Twins"]
 
 MOST_K = 4096  # rows of the right factor that selection.c has room for
 MOST_COLUMNS = 512
-SIDE = 32  # rows that ceilings.c takes together
 
 Twins = tuple[NDArray[np.int64], NDArray[np.int64]]
 """(row, column) of every output at distance exactly 0, sorted by column."""
@@ -126,36 +124,6 @@ class CompiledRows:
         arrays = (np.ascontiguousarray(left), self.right, self.base, self.edges, start, by_row)
         sizes = self.right.shape[1:]
         return _Problem(*map(_pointer, arrays), *sizes, self.rate, -self.rate * self.cap), arrays
-
-
-def compiled_ceilings(
-    engine: str, left: NDArray[Any], factor: NDArray[Any], base: Float32Array | None, scale: float, lowest: float
-) -> Float32Array:
-    """Return sums of 2**(log2(e) max(scale sqrt(h), lowest)) over every block, shape (n, blocks), by ceilings.c.
-
-    Args:
-        engine: Level of the library.
-        left: Rows, shape (n, K), in the number type of the level.
-        factor: Columns, shape (blocks, columns / 16, K / pair, 16, pair).
-        base: Base measure, shape (blocks, columns), or None for 1.
-        scale: Negative.
-        lowest: Negative; -86 at least is used.
-    """
-    (n, k), blocks, columns = left.shape, len(factor), factor.shape[1] * factor.shape[3]
-    rows = np.zeros((-(-n // SIDE) * SIDE, k), dtype=left.dtype)
-    rows[:n] = left
-    out = np.empty((len(rows), blocks), dtype=np.float32)
-    log2e = math.log2(math.e)
-    require(engine).wordveil_ceilings(
-        _pointer(rows),
-        ctypes.c_int64(len(rows)),
-        _pointer(factor),
-        *map(ctypes.c_int64, (k, blocks, columns)),
-        _pointer(base),
-        *map(ctypes.c_float, (scale * log2e, max(lowest, -86.0) * log2e)),
-        _pointer(out),
-    )
-    return out[:n]
 
 
 def _pointer(array: NDArray[Any] | None) -> ctypes.c_void_p:

@@ -1,0 +1,109 @@
+"""The calls into ceilings.c: words and inputs laid out for its products, and the sums over blocks.
+
+Which distances and bounds these are says `kernels.ceilings`; this module hands over the pointers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float32Array
+from wordveil.kernels.compiled.library import require
+
+__all__ = ["SIDE", "CompiledCeilings"]
+
+SIDE = 32  # rows, and columns, that ceilings.c takes together
+LANES = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledCeilings:
+    """Layout and sums of one engine.
+
+    Attributes:
+        engine: Level of the library.
+        d: Dimensions of the vectors.
+    """
+
+    engine: str
+    d: int
+
+    @property
+    def _pair(self) -> int:
+        return int(require(self.engine).wordveil_pair())
+
+    @property
+    def k(self) -> int:
+        """Columns of the product; bfloat16 comes in whole tiles."""
+        k = self.d + int(require(self.engine).wordveil_ceiling_columns())
+        return k if self._pair == 1 else -(-k // SIDE) * SIDE
+
+    def room(self, blocks: int, columns: int) -> NDArray[Any]:
+        """Return zeros for the words of all blocks, `columns` of each, a multiple of 32."""
+        shape = (blocks, columns // LANES, self.k // self._pair, LANES, self._pair)
+        return np.zeros(shape, dtype=np.float32 if self._pair == 1 else np.uint16)
+
+    def lay_words(self, vectors: Float32Array, kept: float, flush: float, out: NDArray[Any]) -> None:
+        """Lay one block's words, shape (n, d), into its part of `room`."""
+        self._lay(vectors, out.shape[0] * LANES, kept, flush, True, out)
+
+    def sums(
+        self,
+        inputs: Float32Array,
+        factor: NDArray[Any],
+        base: Float32Array | None,
+        *,
+        kept: float,
+        flush: float,
+        scale: float,
+        lowest: float,
+    ) -> Float32Array:
+        """Return sums of b exp(max(scale sqrt(h), lowest)) over every block, shape (n, blocks).
+
+        Args:
+            inputs: Centred vectors, shape (n, d).
+            factor: Words in their layout, one block after another.
+            base: Base measure b, shape (blocks, columns), or None for 1.
+            kept: Factor of the halved squared norms.
+            flush: What is taken from them.
+            scale: Negative.
+            lowest: In [-86, 0).
+        """
+        (n, blocks), columns = (len(inputs), len(factor)), factor.shape[1] * LANES
+        height = -(-n // SIDE) * SIDE
+        left = np.zeros((height, self.k), dtype=factor.dtype)
+        self._lay(inputs, n, kept, flush, False, left)
+        out = np.empty((height, blocks), dtype=np.float32)
+        log2e = math.log2(math.e)
+        require(self.engine).wordveil_ceilings(
+            _pointer(left),
+            ctypes.c_int64(height),
+            _pointer(factor),
+            *map(ctypes.c_int64, (self.k, blocks, columns)),
+            _pointer(base),
+            *map(ctypes.c_float, (scale * log2e, lowest * log2e)),
+            _pointer(out),
+        )
+        return out[:n]
+
+    def _lay(
+        self, vectors: Float32Array, columns: int, kept: float, flush: float, words: bool, out: NDArray[Any]
+    ) -> None:
+        vectors = np.ascontiguousarray(vectors)
+        require(self.engine).wordveil_ceiling_factor(
+            _pointer(vectors),
+            *map(ctypes.c_int64, (len(vectors), self.d, self.k, columns)),
+            *map(ctypes.c_double, (kept, flush)),
+            ctypes.c_int(words),
+            _pointer(out),
+        )
+
+
+def _pointer(array: NDArray[Any] | None) -> ctypes.c_void_p:
+    return ctypes.c_void_p(None if array is None else array.ctypes.data)
