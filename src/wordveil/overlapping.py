@@ -2,7 +2,8 @@
 
 With workers, three blocks are in work at once: the texts of one are read, the words of the one before are drawn, the
 texts of the one before that are written. All draws happen in this process, in order, so that the released bytes are
-those of one process. Nothing here reads or writes files.
+those of one process; so is all work on a block that holds a long text, which goes through in pieces. Nothing here reads
+or writes files.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.documents import Answers, Record
 from wordveil.sanitizer import Sanitizer
 from wordveil.tokenization import EncodedBatch
+from wordveil.tokenization.chunks import LONG
 from wordveil.workers import TextWorkers
 
 __all__ = ["BlockCounts", "BlockSanitizer", "OverlappedSanitizer"]
@@ -104,10 +106,14 @@ class OverlappedSanitizer:
 
     def _read(self, records: list[Record]) -> _Reading:
         texts, ids = _texts_and_ids(records)
+        if max(map(len, texts), default=0) > LONG:
+            return _Reading(records, [], [])
         parts = [self.workers.encode(part) for part in _parts(texts, self.workers.count)]
         return _Reading(records, self.sanitizer.nonces(texts, ids), parts)
 
     def _draw(self, block: _Reading) -> _Writing:
+        if not block.nonces and block.records:
+            return self._whole(block.records)
         encoded = [self.workers.answer(part) for part in block.parts]
         ids = np.concatenate([np.empty(0, np.int32), *(part.ids for part in encoded)])
         counts = np.concatenate([np.empty(0, np.int64), *(part.counts for part in encoded)])
@@ -116,6 +122,14 @@ class OverlappedSanitizer:
         pieces = zip(encoded, np.split(released, cuts) if encoded else [], strict=True)
         writing = [self.workers.write(part.without_ids(), piece) for part, piece in pieces]
         return _Writing(block.records, len(ids), sum(int(part.exempt.sum()) for part in encoded), writing)
+
+    def _whole(self, records: list[Record]) -> _Writing:
+        """Read, draw and write in this process."""
+        texts, ids = _texts_and_ids(records)
+        batch = self.sanitizer.release_batch(texts, ids=ids)
+        written = Future[list[ReleasedText]]()
+        written.set_result(list(batch.texts))
+        return _Writing(records, batch.tokens, batch.exempt, [written])
 
     def _finish(self, block: _Writing) -> Answers:
         released = (text for part in block.parts for text in self.workers.answer(part))

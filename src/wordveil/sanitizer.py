@@ -12,7 +12,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,8 @@ from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.randomness import Draws, RandomSource, Stream, words
 from wordveil.release import MASK, BatchRelease, Provenance, Release, TextOptions, disclosures, effective_guarantee
-from wordveil.tokenization import Encoder, Writer, tokenizer_for
+from wordveil.tokenization import EncodedBatch, Encoder, Writer, tokenizer_for
+from wordveil.tokenization.encoded import tokens_per_text
 
 if TYPE_CHECKING:
     from wordveil.guarantees import Guarantee
@@ -167,12 +168,15 @@ class Sanitizer:
         """
         names = [os.urandom(16).hex() for _ in texts] if ids is None else ids
         nonces = self.nonces(texts, names)
-        encoded = self._encoder.encode_batch(texts)
-        released = self.release_ids(encoded.ids, encoded.counts, nonces, progress=progress)
+        parts, ids = list[EncodedBatch](), [np.empty(0, np.int32)]
+        for part in self._encoder.encode_parts(texts):
+            parts.append(part.without_ids())
+            ids.append(part.ids)
+        released = self.release_ids(np.concatenate(ids), tokens_per_text(parts), nonces, progress=progress)
         return BatchRelease(
-            texts=self._writer.write(encoded, released),
+            texts=self._writer.write_parts(parts, released),
             tokens=len(released),
-            exempt=int(encoded.exempt.sum()),
+            exempt=sum(int(part.exempt.sum()) for part in parts),
         )
 
     def nonces(self, texts: Sequence[PrivateText], ids: Sequence[str]) -> list[int]:
@@ -195,13 +199,14 @@ class Sanitizer:
             nonces: One per document; see `nonces`.
             progress: Called with the number of tokens done since the last call.
         """
-        known = tokens >= 0
         if self.options.unknown == "random":
-            tokens = self._place_unknown(tokens, nonces, counts.tolist())
-            known = np.ones(len(tokens), dtype=bool)
+            return self._randomize(self._place_unknown(tokens, nonces, counts.tolist()), counts, nonces, progress)
+        known = tokens >= 0
+        running = np.zeros(len(tokens) + 1, dtype=np.int32)
+        np.cumsum(known, out=running[1:])
+        counts = np.diff(running[np.cumsum(counts)], prepend=0)
         released = np.full(len(tokens), -1, dtype=np.int32)
-        document = np.repeat(np.arange(len(counts)), counts)[known]
-        released[known] = self._randomize(tokens[known], document, nonces, progress)
+        released[known] = self._randomize(tokens[known], counts, nonces, progress)
         return released
 
     def _place_unknown(self, tokens: IdArray, nonces: Sequence[int], counts: Sequence[int]) -> IdArray:
@@ -221,22 +226,36 @@ class Sanitizer:
         return placed
 
     def _randomize(
-        self, tokens: IdArray, document: NDArray[np.int64], nonces: Sequence[int], progress: Progress | None
+        self, tokens: IdArray, counts: NDArray[Any], nonces: Sequence[int], progress: Progress | None
     ) -> IdArray:
-        """Run the mechanism over known ids, grouped by document in order; once per distinct word if so chosen."""
-        spread: NDArray[np.int64] | None = None
+        """Run the mechanism over known ids, so many for each document; once per distinct word if so chosen."""
+        spread: IdArray | None = None
         if self.options.per == "document":
-            v = len(self.embeddings)
-            distinct, spread = np.unique(document * v + tokens, return_inverse=True)
-            document, tokens = distinct // v, (distinct % v).astype(np.int32)
-        counts = np.bincount(document, minlength=len(nonces)).tolist()
+            tokens, counts, spread = _once_per_document(tokens, counts, len(self.embeddings))
         released = np.empty(len(tokens), dtype=np.int32)
         size = max(1, DRAW_VALUES // self._randomizer.draw_width)
         start = 0
-        for draws in self.source.documents(nonces, counts).chunks(self._randomizer.sample, size):
+        for draws in self.source.documents(nonces, counts.tolist()).chunks(self._randomizer.sample, size):
             stop = start + len(draws[0])
             released[start:stop] = self._randomizer.randomize(
                 tokens[start:stop], draws, threads=self.threads, progress=progress
             )
             start = stop
         return released if spread is None else released[spread]
+
+
+def _once_per_document(tokens: IdArray, counts: NDArray[Any], v: int) -> tuple[IdArray, NDArray[np.int64], IdArray]:
+    """Distinct words of each document, ascending; how many each has; the place of every token among all of them."""
+    place = np.empty(v, np.int32)  # of each word of the document at hand
+    spread = np.empty(len(tokens), np.int32)
+    distinct, numbers = [np.empty(0, np.int32)], list[int]()
+    start = total = 0
+    for count in counts.tolist():
+        some = slice(start, start + count)
+        own = np.unique(tokens[some])
+        place[own] = np.arange(total, total + len(own))
+        spread[some] = place[tokens[some]]
+        distinct.append(own)
+        numbers.append(len(own))
+        start, total = start + count, total + len(own)
+    return np.concatenate(distinct), np.array(numbers, np.int64), spread

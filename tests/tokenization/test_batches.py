@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wordveil.arrays import PrivateText
+from wordveil.errors import ParameterError
 from wordveil.tokenization import Encoder, Tokenizer, Writer, apply_casing, apply_shapes, detokenize
 from wordveil.tokenization.chunks import cut_at_spaces
+from wordveil.tokenization.encoded import tokens_per_text
 from wordveil.tokenization.patterns import digit_pattern
 from wordveil.tokenization.readings import UNKNOWN, read, shape, spellings
 
@@ -114,18 +116,74 @@ def test_a_batch_is_its_texts_read_alone(texts, markup, casing, numbers, public)
         assert found == read_alone(encoder, text)
 
 
-def test_long_texts_are_worked_on_in_parts(monkeypatch):
+@pytest.fixture
+def tiny_pieces(monkeypatch):
+    for name, size in {
+        "chunks.LONG": 3, "chunks._MOST_TYPES": 4, "encoding._PART": 2, "writing._SLAB": 3, "detokenization._LONG": 2,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(f"wordveil.tokenization.{name}", size)
+
+
+words_and_gaps = st.sampled_from([
+    "film", "the New", "don't", "it", "i", "mr.", "zzyzx", "日本。日本", "5 film", "U.S. a", "<b c", "<b>", "d>", "x<",
+    " ", ".", "!", "\n", "", "... ", "(", "'", "5", "½", "DE89 3704", "AB12 new", "C:/x y", "🙂", "、it", "/a b/c",
+])  # fmt: skip
+long_texts = st.lists(words_and_gaps, min_size=1, max_size=40).map(" ".join)
+
+
+@pytest.mark.usefixtures("tiny_pieces")
+@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    texts=st.lists(long_texts | mixed, max_size=3),
+    draw=st.randoms(use_true_random=False),
+    markup=markups,
+    casing=st.sampled_from(["sentence", "vocabulary", "shape"]),
+    mask=st.sampled_from(["", "[unknown]"]),
+    dropping=st.sampled_from([0, 0, 1, 10, 1000]),
+)
+def test_long_texts_in_pieces_are_those_read_and_written_whole(texts, draw, markup, casing, mask, dropping):
+    shapes = casing == "shape"
+    public = frozenset({"film"})
+    encoder = Encoder(lookup=lookup, tokenizer=Tokenizer(markup=markup), keep_shapes=shapes, public_words=public)
+    writer = Writer(words=WORDS, casing=casing, mask=mask)
+    texts = list(map(PrivateText, texts))
+    parts = list(encoder.encode_parts(texts))
+    whole = encoder.encode_batch(texts)
+    assert [i for part in parts for i in part.ids.tolist()] == whole.ids.tolist()
+    assert tokens_per_text(parts).tolist() == whole.counts.tolist()
+    released = np.array([max(-1, draw.randrange(-dropping, len(WORDS))) for _ in whole.ids], np.int32)
+    expected = []
+    for text, own in zip(whole.texts(), np.split(released, np.cumsum(whole.counts)), strict=False):
+        words = [mask if i < 0 else WORDS[i] for i in own.tolist()]
+        if shapes:
+            words = apply_shapes(words, np.where(own < 0, 0, text.shapes).astype(np.uint8))
+        expected.append(detokenize(text.gaps, words))
+    if casing == "sentence":
+        expected = [in_sentences(text).replace("[Unknown]", "[unknown]") for text in expected]
+    assert writer.write_parts(parts, released) == expected
+
+
+def in_sentences(text):
+    """`apply_casing`, the text in one piece."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wordveil.tokenization.detokenization._LONG", 1 << 20)
+        return apply_casing(text)
+
+
+def test_a_long_text_falls_into_many_pieces(tiny_pieces):
     text = PrivateText("  the New film, don't 5  7 \n" * 40 + "it ")
-    encoder, writer = Encoder(lookup=lookup), Writer(words=WORDS)
-    whole = encoder.encode_batch([text, text])
-    released = np.maximum(whole.ids, 0)
-    expected = writer.write(whole, released)
-    monkeypatch.setattr("wordveil.tokenization.chunks._LONG", 7)
-    monkeypatch.setattr("wordveil.tokenization.writing._SLAB", 3)
-    parts = encoder.encode_batch([text, text])
-    assert [own.gaps for own in parts.texts()] == [own.gaps for own in whole.texts()]
-    assert parts.ids.tolist() == whole.ids.tolist()
-    assert writer.write(parts, released) == expected
+    parts = list(Encoder(lookup=lookup).encode_parts([text, PrivateText("it")]))
+    assert [last for part in parts for last in part.last.tolist()].count(False) > 80
+    assert max(len(part.ids) for part in parts) < 8
+
+
+def test_a_text_without_a_place_to_cut_is_refused_without_showing_it(monkeypatch):
+    monkeypatch.setattr("wordveil.tokenization.chunks.LONG", 10)
+    monkeypatch.setattr("wordveil.tokenization.chunks.LONGEST", 50)
+    encoder = Encoder(lookup=lookup)
+    assert len(list(encoder.encode_parts([PrivateText("zzyzx," * 8 + " it")]))) == 1
+    with pytest.raises(ParameterError, match=r"^text='<60 characters>' must have a space .* in every 50 characters"):
+        list(encoder.encode_parts([PrivateText("zzyzx," * 10)]))
 
 
 def test_no_texts_and_texts_without_tokens():

@@ -8,7 +8,7 @@ declares them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
 
-__all__ = ["apply_casing", "apply_shapes", "detokenize", "is_clitic"]
+__all__ = ["apply_casing", "apply_shapes", "detokenize", "is_clitic", "without_dropped"]
 
 _CLOSING = "\"'”’»)\\]"
 _OPENING = "\"'“‘«(\\[¿¡"
@@ -27,6 +27,9 @@ _SENTENCE = rf"(?<=[.!?…])[{_CLOSING}]*(?:[ \t\r\n\xa0]|<[A-Za-z/][^<>]{{0,30}
 _STARTS = re.compile(rf"([.!?…]{_SENTENCE})")
 _STARTS_AND_I = re.compile(rf"([.!?…i](?:{_SENTENCE}|(?<=i)(?<![\w'’\-]i)(?![\w\-]|\.\w)))")
 _FIRST = re.compile(rf"(?:[^\w<]|<[A-Za-z/][^<>]{{0,30}}>)*+{_LETTER}")
+
+_LONG = 1 << 20  # characters cased at a time: a text of many sentences falls into many strings
+_BETWEEN_WORDS = re.compile(rf"[^<]{{33}}(?<={_LETTER}) ")  # a tag holds up to 33 characters
 
 
 def detokenize(gaps: Sequence[str], words: Sequence[str]) -> ReleasedText:
@@ -52,8 +55,7 @@ def detokenize(gaps: Sequence[str], words: Sequence[str]) -> ReleasedText:
     """
     if len(gaps) != len(words) + 1:
         raise ParameterError("gaps", len(gaps), f"must hold one more entry than the {len(words)} words.")
-    if "" in words:
-        gaps, words = _without_dropped(gaps, words)
+    gaps, words = without_dropped(gaps, words)
     pieces = [""] * (2 * len(words) + 1)
     pieces[::2] = gaps
     pieces[1::2] = words
@@ -70,8 +72,18 @@ def is_clitic(word: str) -> bool:
     return word[:1] in ("'", "’") or word.lower() == "n't"
 
 
-def _without_dropped(gaps: Sequence[str], words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Merge the gaps around empty words, leaving no doubled space and none before closing punctuation."""
+def without_dropped(
+    gaps: Sequence[str], words: Sequence[str], *, begun: bool = False
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Merge the gaps around empty words, leaving no doubled space and none before closing punctuation.
+
+    Args:
+        gaps: One more than words.
+        words: The words; those that are empty go.
+        begun: Whether words of the same text were written before these.
+    """
+    if "" not in words:
+        return gaps, words
     kept_gaps, kept_words = [gaps[0]], []
     for word, gap in zip(words, gaps[1:], strict=True):
         if word:
@@ -81,7 +93,7 @@ def _without_dropped(gaps: Sequence[str], words: Sequence[str]) -> tuple[list[st
         left = kept_gaps[-1]
         if left.endswith(" ") and (not gap or gap[0] in " \n\r\t.,;:!?)]}…"):
             left = left[:-1]
-        elif not left and not kept_words:
+        elif not left and not kept_words and not begun:
             gap = gap.removeprefix(" ")
         kept_gaps[-1] = left + gap
     return kept_gaps, kept_words
@@ -113,12 +125,25 @@ def apply_casing(
     if casing != "sentence":
         raise ParameterError("casing", casing, "must be 'sentence' or 'vocabulary' where only the text is known.")
     pattern = _STARTS if cased else _STARTS_AND_I
+    cased_text = "".join(_sentences_cased(part, pattern) for part in _parts(text))
+    first = _FIRST.match(cased_text)
+    return ReleasedText(cased_text if first is None else _capitalized_end(first[0]) + cased_text[first.end() :])
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Cut a long text between words, where no match of the patterns above can be."""
+    start = 0
+    while len(text) - start > _LONG and (found := _BETWEEN_WORDS.search(text, start + _LONG)):
+        yield text[start : found.end()]
+        start = found.end()
+    yield text[start:]
+
+
+def _sentences_cased(text: str, pattern: re.Pattern[str]) -> str:
     # Splitting leaves the loop over pieces to the expression engine; every second piece ends in a letter to be cased.
     pieces = pattern.split(text)
     pieces[1::2] = map(_capitalized_end, pieces[1::2])
-    cased_text = "".join(pieces)
-    first = _FIRST.match(cased_text)
-    return ReleasedText(cased_text if first is None else _capitalized_end(first[0]) + cased_text[first.end() :])
+    return "".join(pieces)
 
 
 def _capitalized_end(found: str) -> str:

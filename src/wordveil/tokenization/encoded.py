@@ -7,6 +7,7 @@ listed as public; the ids are private.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import IdArray
 from wordveil.tokenization.readings import UNKNOWN
 
-__all__ = ["EncodedBatch", "EncodedText"]
+__all__ = ["EncodedBatch", "EncodedText", "tokens_per_text"]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -45,7 +46,7 @@ class EncodedText:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class EncodedBatch:
-    """n texts end to end, with t tokens in all; still private.
+    """n texts, or pieces of long ones, end to end, with t tokens in all; still private.
 
     Attributes:
         gaps: The distinct gaps; the first is empty, the second one space.
@@ -55,6 +56,7 @@ class EncodedBatch:
         counts: Tokens of each text, shape (n,), int64.
         exempt: How many public words of each text passed verbatim into the gaps, shape (n,), int64.
         shapes: Casing shapes, shape (t,), uint8, as in `EncodedText`; None unless asked for.
+        last: Whether each piece is the last one of its text, shape (n,).
     """
 
     gaps: list[str]
@@ -64,6 +66,7 @@ class EncodedBatch:
     counts: NDArray[np.int64]
     exempt: NDArray[np.int64]
     shapes: NDArray[np.uint8] | None
+    last: NDArray[np.bool_]
 
     def texts(self) -> list[EncodedText]:
         """Return the texts one by one."""
@@ -85,3 +88,11 @@ class EncodedBatch:
 
     def __repr__(self) -> str:
         return f"EncodedBatch(texts={len(self.counts)}, tokens={len(self.ids)})"
+
+
+def tokens_per_text(parts: Sequence[EncodedBatch]) -> NDArray[np.int64]:
+    """Return the number of tokens of each text of a batch that was encoded in parts, shape (texts,)."""
+    if not parts:
+        return np.empty(0, np.int64)
+    running = np.cumsum(np.concatenate([part.counts for part in parts]))
+    return np.diff(running[np.concatenate([part.last for part in parts])], prepend=0)

@@ -72,6 +72,7 @@ class Lexicon:
             counts=_per_text(ends, chunks.ends),
             exempt=_per_text(np.cumsum(self.exempt[chunks.numbers]), chunks.ends),
             shapes=None if self.shapes is None else self.shapes[places],
+            last=chunks.last,
         )
 
     def _join_neighbours(

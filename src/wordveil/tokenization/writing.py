@@ -7,15 +7,14 @@ the gaps and gathering the words.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wordveil.arrays import IdArray, ReleasedText
-from wordveil.tokenization.detokenization import apply_casing, apply_shapes, detokenize, is_clitic
+from wordveil.tokenization.detokenization import apply_casing, apply_shapes, detokenize, is_clitic, without_dropped
 from wordveil.tokenization.encoded import EncodedBatch
 
 __all__ = ["Writer"]
@@ -46,73 +45,113 @@ class Writer:
             encoded: The batch; its ids are not looked at.
             released: Released ids, shape (t,), in [-1, v).
         """
-        pieces, clitic = self._pieces(encoded.gaps, released)
+        return self.write_parts([encoded], released)
+
+    def write_parts(self, parts: Sequence[EncodedBatch], released: IdArray) -> list[ReleasedText]:
+        """Return the released texts of a batch that was encoded in parts; `released` has the ids of all end to end."""
+        page = _Page(self)
+        write = _all_at_once
         if self.casing == "shape" or (not self.mask and bool((released < 0).any())):
-            texts = _one_by_one(encoded, released, pieces)
-        else:
-            texts = _all_at_once(encoded, released, pieces, clitic)
-        return list(map(self._cased, texts)) if self.casing == "sentence" else texts
-
-    def _pieces(self, gaps: list[str], released: IdArray) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
-        """Gaps, mask and the words needed in one array, and which words are a contraction's second part.
-
-        With g gaps, word i lies at g + 1 + i in the first array, so that the mask is word -1, and at i in the second.
-        """
-        v, first = len(self.words), len(gaps) + 1
-        pieces = np.empty(first + v, dtype=object)
-        pieces[:first] = [*gaps, self.mask]
-        clitic, needed = np.zeros(v + 1, np.bool_), np.zeros(v + 1, np.bool_)
-        needed[released] = True
-        for i in np.flatnonzero(needed[:-1]).tolist():
-            word = self.words[i]
-            pieces[first + i] = word
-            clitic[i] = is_clitic(word)
-        return pieces, clitic
+            write = _OneByOne()
+        texts, begun, start = list[ReleasedText](), list[str](), 0
+        for part in parts:
+            stop = start + int(part.counts.sum())
+            words = released[start:stop] + 1
+            page.open(part.gaps, words)
+            for text, last in zip(write(part, words, page), part.last.tolist(), strict=True):
+                begun.append(text)
+                if last:
+                    texts.append(self._cased(ReleasedText("".join(begun))))
+                    begun.clear()
+            start = stop
+        return texts
 
     def _cased(self, text: ReleasedText) -> ReleasedText:
+        if self.casing != "sentence":
+            return text
         cased = apply_casing(text, "sentence", cased=self.cased)
         # What casing makes of a mask that opens a sentence.
         return ReleasedText(cased.replace(self.mask[0] + self.mask[1:].capitalize(), self.mask)) if self.mask else cased
 
 
-def _all_at_once(
-    encoded: EncodedBatch, released: IdArray, pieces: NDArray[np.object_], clitic: NDArray[np.bool_]
-) -> list[ReleasedText]:
+class _Page:
+    """What a batch is written from, in one array: the mask at 0, word i at 1 + i, the gaps behind the words.
+
+    Attributes:
+        pieces: The array; only words asked for so far are in it.
+        clitic: Which of the words are a contraction's second part, shape (v + 1,).
+        gaps: Position of the first gap.
+    """
+
+    def __init__(self, writer: Writer) -> None:
+        self._words = writer.words
+        self.gaps = len(writer.words) + 1
+        self.pieces = np.empty(self.gaps, dtype=object)
+        self.pieces[0] = writer.mask
+        self.clitic = np.zeros(self.gaps, np.bool_)
+        self._decoded = np.zeros(self.gaps, np.bool_)
+
+    def open(self, gaps: list[str], words: IdArray) -> None:
+        """Lay out the gaps of a part, and the words (positions in `pieces`) that no part before needed."""
+        if self.gaps + len(gaps) > len(self.pieces):
+            self.pieces = np.concatenate((self.pieces[: self.gaps], np.empty(2 * len(gaps), dtype=object)))
+        self.pieces[self.gaps : self.gaps + len(gaps)] = gaps
+        needed = np.zeros(self.gaps, np.bool_)
+        needed[words] = True
+        needed[0] = False
+        for i in np.flatnonzero(needed & ~self._decoded).tolist():
+            word = self._words[i - 1]
+            self.pieces[i] = word
+            self.clitic[i] = is_clitic(word)
+        self._decoded |= needed
+
+
+def _all_at_once(encoded: EncodedBatch, words: IdArray, page: _Page) -> Iterator[str]:
     """Write texts in which every token keeps its place."""
-    counts, gaps = encoded.counts, len(encoded.gaps)
+    counts = encoded.counts
     stops = 2 * np.cumsum(counts) + np.arange(1, len(counts) + 1)  # a text is one gap longer than its tokens
     starts = stops - 2 * counts - 1
-    before = np.arange(len(released)) * 2 + np.repeat(np.arange(len(counts)), counts)
+    before = np.arange(len(words)) * 2 + np.repeat(np.arange(len(counts)), counts)
     index = np.empty(int(stops[-1]) if len(counts) else 0, np.int32)
     # Two words that meet without a gap get a space, unless the right one is a contraction's second part.
-    index[before] = np.where((encoded.before == 0) & ~clitic[released], 1, encoded.before)
+    index[before] = encoded.before + ((encoded.before == 0) & ~page.clitic[words])
     opening = np.cumsum(counts) - counts
     index[starts[counts > 0]] = encoded.before[opening[counts > 0]]
-    index[before + 1] = gaps + 1 + released
     index[stops - 1] = encoded.closing
-    texts = list[ReleasedText]()
+    index += page.gaps
+    index[before + 1] = words
     slab, base, limit = list[str](), 0, 0
     for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        if stop - start > _SLAB:
-            parts = (index[first : min(first + _SLAB, stop)] for first in range(start, stop, _SLAB))
-            texts.append(ReleasedText("".join("".join(pieces[part].tolist()) for part in parts)))
-            continue
         if stop > limit:
             base, limit = start, max(stop, start + _SLAB)
-            slab = pieces[index[base:limit]].tolist()
-        texts.append(ReleasedText("".join(slab[start - base : stop - base])))
-    return texts
+            slab = page.pieces[index[base:limit]].tolist()
+        yield "".join(slab[start - base : stop - base])
 
 
-def _one_by_one(encoded: EncodedBatch, released: IdArray, pieces: NDArray[np.object_]) -> list[ReleasedText]:
-    """Write texts whose words are cased one by one or may be missing."""
-    first = len(encoded.gaps) + 1
-    texts, start = list[ReleasedText](), 0
-    for count, closing in zip(encoded.counts.tolist(), encoded.closing.tolist(), strict=True):
-        some = slice(start, start + count)
-        words = pieces[first + released[some]].tolist()
-        if encoded.shapes is not None:
-            words = apply_shapes(words, np.where(released[some] < 0, 0, encoded.shapes[some]).astype(np.uint8))
-        texts.append(detokenize(pieces[np.append(encoded.before[some], closing)].tolist(), words))
-        start += count
-    return texts
+class _OneByOne:
+    """Writes texts whose words are cased one by one or may be missing; goes on with a text in the next part."""
+
+    def __init__(self) -> None:
+        self._gap = ""  # between the words written of the text and those to come
+        self._begun = False  # whether a word of the text was written
+
+    def __call__(self, encoded: EncodedBatch, words: IdArray, page: _Page) -> Iterator[str]:
+        """Yield the texts or pieces of texts."""
+        start = 0
+        rows = zip(encoded.counts.tolist(), encoded.closing.tolist(), encoded.last.tolist(), strict=True)
+        for count, closing, last in rows:
+            some = slice(start, start + count)
+            own = page.pieces[words[some]].tolist()
+            if encoded.shapes is not None:
+                own = apply_shapes(own, np.where(words[some] == 0, 0, encoded.shapes[some]).astype(np.uint8))
+            yield self._written(page.pieces[page.gaps + np.append(encoded.before[some], closing)].tolist(), own, last)
+            start += count
+
+    def _written(self, gaps: list[str], words: list[str], last: bool) -> str:  # noqa: FBT001
+        gaps[0] = self._gap + gaps[0]
+        gaps, words = without_dropped(gaps, words, begun=self._begun)
+        if self._begun and words and not gaps[0] and not is_clitic(words[0]):
+            gaps[0] = " "
+        self._begun = not last and (self._begun or bool(words))
+        self._gap = "" if last else gaps[-1]
+        return detokenize(gaps if last else [*gaps[:-1], ""], words)
