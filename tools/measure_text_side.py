@@ -28,8 +28,9 @@ from wordveil.guarantees import Guarantee, NoGuarantee
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
 from wordveil.randomness import Draws, Stream
 from wordveil.runs import sanitize_documents
+from wordveil.tokenization.encoded import tokens_per_text
 
-BLOCK_DOCUMENTS = 6000
+BLOCK_DOCUMENTS = 18_000  # about a block of a run
 GZIP_LEVEL = 4  # as the outputs
 
 
@@ -97,9 +98,10 @@ def one_round(stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer
         texts = [record.texts[0] or "" for record in block]
         ids = [record.text_key(0) for record in block]
         nonces = stages.timed("place of noise", lambda texts=texts, ids=ids: sanitizer.nonces(texts, ids))
-        encoded = stages.timed("encode", lambda texts=texts: encoder.encode_batch(texts))
-        drawn = stages.timed("stand-ins", lambda e=encoded, n=nonces: sanitizer.release_ids(e.ids, e.counts, n))
-        released += stages.timed("write words", lambda e=encoded, d=drawn: writer.write(e, d))
+        parts = stages.timed("encode", lambda texts=texts: list(encoder.encode_parts(texts)))
+        encoded, counts = np.concatenate([part.ids for part in parts]), tokens_per_text(parts)
+        drawn = stages.timed("stand-ins", lambda e=encoded, c=counts, n=nonces: sanitizer.release_ids(e, c, n))
+        released += stages.timed("write words", lambda p=parts, d=drawn: writer.write_parts(p, d))
         tokens += len(drawn)
     pairs = list(zip(records, released, strict=True))
     lines = stages.timed("serialise", lambda: [reader.render(record, [text]) for record, text in pairs])

@@ -67,7 +67,7 @@ class BlockSanitizer:
 class _Reading:
     records: list[Record]
     nonces: list[int]
-    parts: list[Future[EncodedBatch]]
+    parts: list[Future[EncodedBatch]] | None  # None: with a text too long for the workers
 
 
 @dataclass(frozen=True)
@@ -107,13 +107,13 @@ class OverlappedSanitizer:
     def _read(self, records: list[Record]) -> _Reading:
         texts, ids = _texts_and_ids(records)
         if max(map(len, texts), default=0) > LONG:
-            return _Reading(records, [], [])
+            return _Reading(records, [], None)
         parts = [self.workers.encode(part) for part in _parts(texts, self.workers.count)]
         return _Reading(records, self.sanitizer.nonces(texts, ids), parts)
 
     def _draw(self, block: _Reading) -> _Writing:
-        if not block.nonces and block.records:
-            return self._whole(block.records)
+        if block.parts is None:
+            return self._here(block.records)
         encoded = [self.workers.answer(part) for part in block.parts]
         ids = np.concatenate([np.empty(0, np.int32), *(part.ids for part in encoded)])
         counts = np.concatenate([np.empty(0, np.int64), *(part.counts for part in encoded)])
@@ -123,7 +123,7 @@ class OverlappedSanitizer:
         writing = [self.workers.write(part.without_ids(), piece) for part, piece in pieces]
         return _Writing(block.records, len(ids), sum(int(part.exempt.sum()) for part in encoded), writing)
 
-    def _whole(self, records: list[Record]) -> _Writing:
+    def _here(self, records: list[Record]) -> _Writing:
         """Read, draw and write in this process."""
         texts, ids = _texts_and_ids(records)
         batch = self.sanitizer.release_batch(texts, ids=ids)

@@ -40,6 +40,7 @@ UNKNOWN_LANE = 255  # the last lane: mechanisms and decoders stay below it
 STAND_INS = 4096
 """Public words an unknown token is replaced by: any public list keeps the promise, a long one only costs time."""
 DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
+PLACED = 1 << 16  # stand-ins drawn at a time: arrays that stay in the second cache
 
 
 @dataclass(frozen=True)
@@ -168,16 +169,21 @@ class Sanitizer:
         """
         names = [os.urandom(16).hex() for _ in texts] if ids is None else ids
         nonces = self.nonces(texts, names)
-        parts, ids = list[EncodedBatch](), [np.empty(0, np.int32)]
-        for part in self._encoder.encode_parts(texts):
-            parts.append(part.without_ids())
-            ids.append(part.ids)
-        released = self.release_ids(np.concatenate(ids), tokens_per_text(parts), nonces, progress=progress)
+        parts, tokens = self._encoded(texts)
+        released = self.release_ids(tokens, tokens_per_text(parts), nonces, progress=progress)
+        del tokens  # of a long text, as large as what is made of it
         return BatchRelease(
             texts=self._writer.write_parts(parts, released),
             tokens=len(released),
             exempt=sum(int(part.exempt.sum()) for part in parts),
         )
+
+    def _encoded(self, texts: Sequence[PrivateText]) -> tuple[list[EncodedBatch], IdArray]:
+        parts, ids = list[EncodedBatch](), [np.empty(0, np.int32)]
+        for part in self._encoder.encode_parts(texts):
+            parts.append(part.without_ids())
+            ids.append(part.ids)
+        return parts, np.concatenate(ids)
 
     def nonces(self, texts: Sequence[PrivateText], ids: Sequence[str]) -> list[int]:
         """Return the place of each document's noise under the run's key."""
@@ -218,7 +224,7 @@ class Sanitizer:
 
         placed = tokens.copy()
         start = 0
-        for (drawn,) in self.source.documents(nonces, counts).chunks(sample, DRAW_VALUES):
+        for (drawn,) in self.source.documents(nonces, counts).chunks(sample, PLACED):
             part = placed[start : start + len(drawn)]
             public = candidates[multiply_high(drawn, np.uint64(len(candidates)))]
             part[:] = np.where(part < 0, public, part)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,6 +13,7 @@ from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
 from wordveil.tokenization import Encoder, Tokenizer, Writer, apply_casing, apply_shapes, detokenize
 from wordveil.tokenization.chunks import cut_at_spaces
+from wordveil.tokenization.detokenization import SentenceCasing
 from wordveil.tokenization.encoded import tokens_per_text
 from wordveil.tokenization.patterns import digit_pattern
 from wordveil.tokenization.readings import UNKNOWN, read, shape, spellings
@@ -119,7 +122,7 @@ def test_a_batch_is_its_texts_read_alone(texts, markup, casing, numbers, public)
 @pytest.fixture
 def tiny_pieces(monkeypatch):
     for name, size in {
-        "chunks.LONG": 3, "chunks._MOST_TYPES": 4, "encoding._PART": 2, "writing._SLAB": 3, "detokenization._LONG": 2,
+        "chunks.LONG": 3, "chunks._MOST_TYPES": 4, "encoding._PART": 2, "writing._SLAB": 3, "detokenization._TAIL": 40,
     }.items():  # fmt: skip
         monkeypatch.setattr(f"wordveil.tokenization.{name}", size)
 
@@ -159,15 +162,31 @@ def test_long_texts_in_pieces_are_those_read_and_written_whole(texts, draw, mark
             words = apply_shapes(words, np.where(own < 0, 0, text.shapes).astype(np.uint8))
         expected.append(detokenize(text.gaps, words))
     if casing == "sentence":
-        expected = [in_sentences(text).replace("[Unknown]", "[unknown]") for text in expected]
+        expected = [apply_casing(text).replace("[Unknown]", "[unknown]") for text in expected]
     assert writer.write_parts(parts, released) == expected
 
 
-def in_sentences(text):
-    """`apply_casing`, the text in one piece."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wordveil.tokenization.detokenization._LONG", 1 << 20)
-        return apply_casing(text)
+@settings(max_examples=600, deadline=None)
+@given(
+    pieces=st.lists(
+        st.sampled_from([*FRAGMENTS, "Is it so? ", "i", "hi", "ai.", " i'm", "x" * 33, "é. "]), max_size=60
+    ),
+    cuts=st.randoms(use_true_random=False),
+    cased=st.booleans(),
+)
+def test_text_in_pieces_is_cased_as_a_whole(pieces, cuts, cased):
+    text = "".join(pieces)
+    casing = SentenceCasing(cased=cased)
+    for _ in range(2):
+        places = sorted(cuts.randrange(len(text) + 1) for _ in range(3))
+        parts = [text[first:stop] for first, stop in pairwise([0, *places, len(text)])]
+        fed = [casing.feed(part, last=False) for part in parts]
+        assert "".join([*fed, casing.feed("", last=True)]) == apply_casing(text, cased=cased)
+
+
+def test_casing_holds_back_little():
+    casing = SentenceCasing(cased=False)
+    assert len(casing.feed("as they went on and on. " * 1000, last=False)) > 19_000
 
 
 def test_a_long_text_falls_into_many_pieces(tiny_pieces):

@@ -25,8 +25,8 @@ __all__ = [
     "read_line",
 ]
 
-MAX_RECORD_BYTES = 1 << 30
-"""A longer record is refused, so that a lost quote or line end cannot fill the memory."""
+MAX_RECORD_BYTES = 100_000_000
+"""A longer record is refused: all of it is held, up to ten times over, and memory is to stay within 1 GB."""
 
 BOM = b"\xef\xbb\xbf"
 
@@ -191,7 +191,8 @@ def read_line(stream: BinaryIO, path: str, line: int) -> bytes:
     """Read one line, line end included; only a line feed ends a line (U+0085, U+2028 and a lone CR do not)."""
     raw = stream.readline(MAX_RECORD_BYTES + 1)
     if len(raw) > MAX_RECORD_BYTES:
-        raise DocumentFormatError(path, f"the line is longer than {MAX_RECORD_BYTES} bytes.", line=line)
+        problem = f"the line is longer than {MAX_RECORD_BYTES} bytes."
+        raise DocumentFormatError(path, problem, line=line, remedy="Break it into several lines.")
     return raw
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import BinaryIO, cast
 
@@ -59,28 +60,41 @@ class JsonLines(DocumentFormat):
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
         """Yield one record a line; see `DocumentFormat.read`."""
+        offset, ordinal = 0, 0
+        for number in count(1):
+            # Nothing here keeps a line once its texts are taken out: it can be long.
+            record = self._record(stream, path, number, offset, ordinal)
+            if record is None:
+                return
+            offset += record.size
+            ordinal += not record.structural
+            yield record
+
+    def _record(self, stream: BinaryIO, path: str, number: int, offset: int, ordinal: int) -> Record | None:
+        raw = read_line(stream, path, number)
+        if not raw:
+            return None
+        size = len(raw)
+        line = decode_utf8(raw, path, line=number, offset=offset)
+        del raw
+        start = _value_start(line, number)
+        if start == len(line):
+            return Record(ordinal, [], (line,), size=size, structural=True)
+        try:
+            texts, pieces = self._walked(line, start)
+        except WalkError as error:
+            problem, remedy = error.problem, error.remedy
+        else:
+            return Record(ordinal, texts, pieces, size=size)
+        raise DocumentFormatError(path, problem, line=number, remedy=remedy)
+
+    def _walked(self, line: str, start: int) -> tuple[list[PrivateText | None], list[str]]:
         walker = self._walker
-        number, offset, ordinal = 0, 0, 0
-        while raw := read_line(stream, path, number + 1):
-            number += 1
-            line = decode_utf8(raw, path, line=number, offset=offset)
-            offset += len(raw)
-            start = _value_start(line, number)
-            if start == len(line):
-                yield Record(ordinal, [], (line,), size=len(raw), structural=True)
-                continue
-            try:
-                end = walker.walk(line, 0, start)
-                if line[end:].strip(_SPACE):
-                    raise WalkError("more than one JSON value on the line.", end)
-            except WalkError as error:
-                problem, remedy = error.problem, error.remedy
-            else:
-                walker.pieces[-1] += line[end:]
-                yield Record(ordinal, cast(list[PrivateText | None], walker.texts), walker.pieces, size=len(raw))
-                ordinal += 1
-                continue
-            raise DocumentFormatError(path, problem, line=number, remedy=remedy)
+        end = walker.walk(line, 0, start)
+        if line[end:].strip(_SPACE):
+            raise WalkError("more than one JSON value on the line.", end)
+        walker.pieces[-1] += line[end:]
+        return cast(list[PrivateText | None], walker.texts), walker.pieces
 
     def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
         """Bytes of the line; see `DocumentFormat.render`."""

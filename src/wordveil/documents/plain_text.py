@@ -7,6 +7,7 @@ a line feed ends a line: a lone CR, U+0085 and U+2028 are characters of the text
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import BinaryIO
 
 from wordveil.arrays import PrivateText, ReleasedText
@@ -33,15 +34,24 @@ class PlainText(DocumentFormat):
         return before + (b"" if text is None else text.encode("utf-8")) + after  # type: ignore[no-any-return]
 
     def _lines(self, stream: BinaryIO, path: str) -> Iterator[Record]:
-        number, offset = 0, 0
-        while raw := read_line(stream, path, number + 1):
-            mark = BOM if number == 0 and raw.startswith(BOM) else b""
-            end = b"\r\n" if raw.endswith(b"\r\n") else b"\n" if raw.endswith(b"\n") else b""
-            body = raw[len(mark) : len(raw) - len(end)]
-            text = decode_utf8(body, path, line=number + 1, offset=offset + len(mark))
-            yield Record(number, [PrivateText(text)], (mark, end), size=len(raw))
-            number += 1
-            offset += len(raw)
+        offset = 0
+        for number in count():
+            # Nothing here keeps the bytes of a line once it is decoded: it can be long.
+            record = self._line(stream, path, number, offset)
+            if record is None:
+                return
+            offset += record.size
+            yield record
+
+    def _line(self, stream: BinaryIO, path: str, number: int, offset: int) -> Record | None:
+        raw = read_line(stream, path, number + 1)
+        if not raw:
+            return None
+        mark = BOM if number == 0 and raw.startswith(BOM) else b""
+        end = b"\r\n" if raw.endswith(b"\r\n") else b"\n" if raw.endswith(b"\n") else b""
+        size, raw = len(raw), raw[len(mark) : len(raw) - len(end)]
+        text = decode_utf8(raw, path, line=number + 1, offset=offset + len(mark))
+        return Record(number, [PrivateText(text)], (mark, end), size=size)
 
     def _whole(self, stream: BinaryIO, path: str) -> Iterator[Record]:
         raw = stream.read(MAX_RECORD_BYTES + 1)

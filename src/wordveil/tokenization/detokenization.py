@@ -8,7 +8,8 @@ declares them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
 
-__all__ = ["apply_casing", "apply_shapes", "detokenize", "is_clitic", "without_dropped"]
+__all__ = ["SentenceCasing", "apply_casing", "apply_shapes", "detokenize", "is_clitic", "without_dropped"]
 
 _CLOSING = "\"'”’»)\\]"
 _OPENING = "\"'“‘«(\\[¿¡"
@@ -28,8 +29,9 @@ _STARTS = re.compile(rf"([.!?…]{_SENTENCE})")
 _STARTS_AND_I = re.compile(rf"([.!?…i](?:{_SENTENCE}|(?<=i)(?<![\w'’\-]i)(?![\w\-]|\.\w)))")
 _FIRST = re.compile(rf"(?:[^\w<]|<[A-Za-z/][^<>]{{0,30}}>)*+{_LETTER}")
 
-_LONG = 1 << 20  # characters cased at a time: a text of many sentences falls into many strings
-_BETWEEN_WORDS = re.compile(rf"[^<]{{33}}(?<={_LETTER}) ")  # a tag holds up to 33 characters
+_TAIL = 1 << 12
+# No match of these crosses such a place, none looks past it: a tag holds up to 33 characters.
+_INSIDE_WORD = re.compile(r"[^<]{33}(?<=[^\W\d_i])(?=[^\W\d_i])")
 
 
 def detokenize(gaps: Sequence[str], words: Sequence[str]) -> ReleasedText:
@@ -72,9 +74,7 @@ def is_clitic(word: str) -> bool:
     return word[:1] in ("'", "’") or word.lower() == "n't"
 
 
-def without_dropped(
-    gaps: Sequence[str], words: Sequence[str], *, begun: bool = False
-) -> tuple[Sequence[str], Sequence[str]]:
+def without_dropped(gaps: Sequence[str], words: Sequence[str], *, begun: bool = False) -> tuple[list[str], list[str]]:
     """Merge the gaps around empty words, leaving no doubled space and none before closing punctuation.
 
     Args:
@@ -83,7 +83,7 @@ def without_dropped(
         begun: Whether words of the same text were written before these.
     """
     if "" not in words:
-        return gaps, words
+        return list(gaps), list(words)
     kept_gaps, kept_words = [gaps[0]], []
     for word, gap in zip(words, gaps[1:], strict=True):
         if word:
@@ -124,28 +124,39 @@ def apply_casing(
         return text
     if casing != "sentence":
         raise ParameterError("casing", casing, "must be 'sentence' or 'vocabulary' where only the text is known.")
-    pattern = _STARTS if cased else _STARTS_AND_I
-    cased_text = "".join(_sentences_cased(part, pattern) for part in _parts(text))
-    first = _FIRST.match(cased_text)
-    return ReleasedText(cased_text if first is None else _capitalized_end(first[0]) + cased_text[first.end() :])
+    return ReleasedText(SentenceCasing(cased=cased).feed(text, last=True))
 
 
-def _parts(text: str) -> Iterator[str]:
-    """Cut a long text between words, where no match of the patterns above can be."""
-    start = 0
-    while len(text) - start > _LONG and (found := _BETWEEN_WORDS.search(text, start + _LONG)):
-        yield text[start : found.end()]
-        start = found.end()
-    yield text[start:]
+class SentenceCasing:
+    """`apply_casing` with "sentence" for a text that comes in pieces.
+
+    Args:
+        cased: As for `apply_casing`.
+    """
+
+    def __init__(self, *, cased: bool) -> None:
+        self._pattern = _STARTS if cased else _STARTS_AND_I
+        self._waiting = ""
+        self._begun = False
+
+    def feed(self, text: str, *, last: bool) -> str:
+        """Take the next piece in; returns what is ready, everything if the piece is the last one of its text."""
+        text = self._waiting + text
+        end = len(text)
+        if not last:
+            found = _INSIDE_WORD.search(text, max(0, end - _TAIL))
+            end = found.end() if found else 0
+        # Splitting leaves the loop over pieces to the expression engine; every second one ends in a letter to be cased.
+        pieces = self._pattern.split(text[:end])
+        pieces[1::2] = map(_capitalized_end, pieces[1::2])
+        ready = "".join(pieces)
+        if not self._begun and (first := _FIRST.match(ready)):
+            ready = _capitalized_end(first[0]) + ready[first.end() :]
+        self._waiting, self._begun = text[end:], not last and (self._begun or end > 0)
+        return ready
 
 
-def _sentences_cased(text: str, pattern: re.Pattern[str]) -> str:
-    # Splitting leaves the loop over pieces to the expression engine; every second piece ends in a letter to be cased.
-    pieces = pattern.split(text)
-    pieces[1::2] = map(_capitalized_end, pieces[1::2])
-    return "".join(pieces)
-
-
+@lru_cache(4096)  # of released text; a dozen endings are nearly all
 def _capitalized_end(found: str) -> str:
     upper = found[-1].upper()
     return found[:-1] + upper if len(upper) == 1 else found

@@ -84,7 +84,7 @@ class EncodedBatch:
 
     def without_ids(self) -> EncodedBatch:
         """Return the batch as a writer needs it: without what only the mechanism may see."""
-        return replace(self, ids=self.ids[:0])
+        return replace(self, ids=np.empty(0, np.int32))  # a slice would keep them
 
     def __repr__(self) -> str:
         return f"EncodedBatch(texts={len(self.counts)}, tokens={len(self.ids)})"
@@ -95,4 +95,4 @@ def tokens_per_text(parts: Sequence[EncodedBatch]) -> NDArray[np.int64]:
     if not parts:
         return np.empty(0, np.int64)
     running = np.cumsum(np.concatenate([part.counts for part in parts]))
-    return np.diff(running[np.concatenate([part.last for part in parts])], prepend=0)
+    return np.asarray(np.diff(running[np.concatenate([part.last for part in parts])], prepend=0))

@@ -103,8 +103,12 @@ class Encoder:
         split = self.tokenizer.split
         gaps, tokens, lengths = list[str](), list[str](), list[int]()
         for chunk in chunks:
-            plain = chunk.isascii() and chunk.isalpha()  # the greater part; splitting takes ten times as long
-            pieces = ["", chunk, ""] if plain else split(PrivateText(chunk))
+            if chunk.isascii() and chunk.isalpha():  # one word; splitting takes ten times as long
+                gaps += ("", "")
+                tokens.append(chunk)
+                lengths.append(1)
+                continue
+            pieces = split(PrivateText(chunk))
             gaps += pieces[::2]
             tokens += pieces[1::2]
             lengths.append(len(pieces) // 2)

@@ -14,7 +14,13 @@ from typing import Literal
 import numpy as np
 
 from wordveil.arrays import IdArray, ReleasedText
-from wordveil.tokenization.detokenization import apply_casing, apply_shapes, detokenize, is_clitic, without_dropped
+from wordveil.tokenization.detokenization import (
+    SentenceCasing,
+    apply_shapes,
+    detokenize,
+    is_clitic,
+    without_dropped,
+)
 from wordveil.tokenization.encoded import EncodedBatch
 
 __all__ = ["Writer"]
@@ -53,25 +59,26 @@ class Writer:
         write = _all_at_once
         if self.casing == "shape" or (not self.mask and bool((released < 0).any())):
             write = _OneByOne()
+        casing = SentenceCasing(cased=self.cased)
         texts, begun, start = list[ReleasedText](), list[str](), 0
         for part in parts:
             stop = start + int(part.counts.sum())
             words = released[start:stop] + 1
             page.open(part.gaps, words)
             for text, last in zip(write(part, words, page), part.last.tolist(), strict=True):
-                begun.append(text)
+                begun.append(casing.feed(text, last=last) if self.casing == "sentence" else text)
                 if last:
-                    texts.append(self._cased(ReleasedText("".join(begun))))
+                    texts.append(self._whole(begun))
                     begun.clear()
             start = stop
         return texts
 
-    def _cased(self, text: ReleasedText) -> ReleasedText:
-        if self.casing != "sentence":
-            return text
-        cased = apply_casing(text, "sentence", cased=self.cased)
-        # What casing makes of a mask that opens a sentence.
-        return ReleasedText(cased.replace(self.mask[0] + self.mask[1:].capitalize(), self.mask)) if self.mask else cased
+    def _whole(self, pieces: list[str]) -> ReleasedText:
+        text = "".join(pieces)
+        if self.casing == "sentence" and self.mask:
+            # What casing makes of a mask that opens a sentence.
+            text = text.replace(self.mask[0] + self.mask[1:].capitalize(), self.mask)
+        return ReleasedText(text)
 
 
 class _Page:
@@ -147,7 +154,7 @@ class _OneByOne:
             yield self._written(page.pieces[page.gaps + np.append(encoded.before[some], closing)].tolist(), own, last)
             start += count
 
-    def _written(self, gaps: list[str], words: list[str], last: bool) -> str:  # noqa: FBT001
+    def _written(self, gaps: list[str], words: list[str], last: bool) -> str:
         gaps[0] = self._gap + gaps[0]
         gaps, words = without_dropped(gaps, words, begun=self._begun)
         if self._begun and words and not gaps[0] and not is_clitic(words[0]):
