@@ -42,7 +42,7 @@ _DIGIT = re.compile("[0-9]")
 # Before a letter these are in no number, no IBAN and no address.
 _NO_TOKEN = re.compile(r"[ \n](?![A-Z])|[。、，](?=[\u3040-\u9fff])")
 _MOST_TYPES = 1 << 19  # of a portion: some 200 MB if all are new
-_MOST_CHUNKS = 1 << 22
+_MOST_CHUNKS = 3 << 21  # more than a block of a run has
 _IBAN_GROUPS = 8  # groups after the first one, at most
 _TAG_CHARACTERS = 2001  # "<", a letter, and at most so many up to ">"
 _CAPITALS_AND_DIGITS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")

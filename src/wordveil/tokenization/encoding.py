@@ -103,11 +103,6 @@ class Encoder:
         split = self.tokenizer.split
         gaps, tokens, lengths = list[str](), list[str](), list[int]()
         for chunk in chunks:
-            if chunk.isascii() and chunk.isalpha():  # one word; splitting takes ten times as long
-                gaps += ("", "")
-                tokens.append(chunk)
-                lengths.append(1)
-                continue
             pieces = split(PrivateText(chunk))
             gaps += pieces[::2]
             tokens += pieces[1::2]

@@ -25,7 +25,7 @@ from wordveil.tokenization.encoded import EncodedBatch
 
 __all__ = ["Writer"]
 
-_SLAB = 1 << 16  # pieces gathered at a time
+_SLAB = 1 << 14  # pieces gathered at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,24 +115,21 @@ class _Page:
 
 def _all_at_once(encoded: EncodedBatch, words: IdArray, page: _Page) -> Iterator[str]:
     """Write texts in which every token keeps its place."""
-    counts = encoded.counts
-    stops = 2 * np.cumsum(counts) + np.arange(1, len(counts) + 1)  # a text is one gap longer than its tokens
-    starts = stops - 2 * counts - 1
-    before = np.arange(len(words)) * 2 + np.repeat(np.arange(len(counts)), counts)
-    index = np.empty(int(stops[-1]) if len(counts) else 0, np.int32)
+    ends = np.cumsum(encoded.counts)
+    opening = (ends - encoded.counts)[encoded.counts > 0]
+    pairs = np.empty((len(words), 2), np.int32)  # the gap before each token, and its word
     # Two words that meet without a gap get a space, unless the right one is a contraction's second part.
-    index[before] = encoded.before + ((encoded.before == 0) & ~page.clitic[words])
-    opening = np.cumsum(counts) - counts
-    index[starts[counts > 0]] = encoded.before[opening[counts > 0]]
-    index[stops - 1] = encoded.closing
-    index += page.gaps
-    index[before + 1] = words
-    slab, base, limit = list[str](), 0, 0
-    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        if stop > limit:
-            base, limit = start, max(stop, start + _SLAB)
-            slab = page.pieces[index[base:limit]].tolist()
-        yield "".join(slab[start - base : stop - base])
+    pairs[:, 0] = encoded.before + ((encoded.before == 0) & ~page.clitic[words])
+    pairs[opening, 0] = encoded.before[opening]
+    pairs[:, 0] += page.gaps
+    pairs[:, 1] = words
+    index, slab, base, start = pairs.ravel(), list[str](), 0, 0
+    for stop, closing in zip((2 * ends).tolist(), encoded.closing.tolist(), strict=True):
+        if stop - base > len(slab):
+            base = start
+            slab = page.pieces[index[base : max(stop, base + _SLAB)]].tolist()
+        yield "".join(slab[start - base : stop - base]) + encoded.gaps[closing]
+        start = stop
 
 
 class _OneByOne:
