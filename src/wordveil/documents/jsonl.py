@@ -94,7 +94,8 @@ class JsonLines(DocumentFormat):
         if line[end:].strip(_SPACE):
             raise WalkError("more than one JSON value on the line.", end)
         walker.pieces[-1] += line[end:]
-        return cast(list[PrivateText | None], walker.texts), walker.pieces
+        texts, walker.texts = walker.texts, []  # which would hold a long text until the next line
+        return cast(list[PrivateText | None], texts), walker.pieces
 
     def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
         """Bytes of the line; see `DocumentFormat.render`."""

@@ -288,6 +288,8 @@ class _FileRun:
     def _block(self, block: list[Record], given: Answers) -> None:
         documents = [record for record in block if not record.structural]
         _check_answers(documents, given)
+        for record in documents:
+            record.texts = []  # a long text need not be held beside what is written of it
         answers = iter(given)
         for record in block:
             self._sink.write(record, [] if record.structural else next(answers))

@@ -149,11 +149,12 @@ class MemberCompressor:
 
     def feed(self, data: bytes) -> bytes:
         """Take data in; returns the compressed bytes that are ready."""
-        self._buffer += data
         ready = b""
-        while len(self._buffer) >= _BUFFER:
-            ready += self._open().compress(bytes(self._buffer[:_BUFFER]))
-            del self._buffer[:_BUFFER]
+        for start in range(0, len(data), _BUFFER):
+            self._buffer += data[start : start + _BUFFER]
+            if len(self._buffer) >= _BUFFER:
+                ready += self._open().compress(bytes(self._buffer[:_BUFFER]))
+                del self._buffer[:_BUFFER]
         return ready
 
     def close_member(self) -> bytes:
