@@ -33,6 +33,7 @@ __all__ = [
     "distances",
 ]
 
+TILE, REGISTER = 64, 16
 SAMPLE = 128
 """Words whose triples are checked against the triangle inequality where it cannot be proved: two million triples."""
 
@@ -114,7 +115,11 @@ class Mahalanobis(Metric):
     whitening: Float64Array = field(repr=False)
 
     def coordinates(self, vectors: FloatArray) -> Float64Array:
-        return np.ascontiguousarray(np.asarray(vectors, dtype=np.float64) @ self.whitening)
+        # Products of one shape whose columns fill whole registers: a row's bits do not depend on its batch.
+        (n, d), m = vectors.shape, self.whitening.shape[1]
+        rows, factor = np.zeros((-(-n // TILE), TILE, d)), np.zeros((d, -(-m // REGISTER) * REGISTER))
+        rows.reshape(-1, d)[:n], factor[:, :m] = vectors, self.whitening
+        return np.ascontiguousarray((rows @ factor).reshape(-1, factor.shape[1])[:n, :m])
 
 
 class PairwiseMetric(ABC):

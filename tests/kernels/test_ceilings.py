@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 from tests.kernels.vocabularies import VOCABULARIES, clustered, rng, rows_of, scattered
 
 from wordveil.errors import ParameterError
-from wordveil.kernels import ceilings
+from wordveil.kernels import ceilings, weight_rows
 from wordveil.kernels.compiled import available_engines
-from wordveil.kernels.selection import SelectionRows
+from wordveil.kernels.compiled.ceiling_sums import Shrinking
+from wordveil.kernels.selection import MOST_RAISED, SelectionRows
 from wordveil.metrics import Euclidean, Mahalanobis, distances
 
 ENGINES = available_engines()
@@ -36,10 +37,11 @@ def test_no_ceiling_is_below_its_mass(monkeypatch, engine, make, reach):
     cap = float(np.quantile(table, 0.8)) or 1.0
     outputs = np.arange(2, 1100, 2, dtype=np.int32)
     kernel = rows_of(vectors, rate=reach / cap, cap=cap, outputs=outputs)
+    if kernel._raised() > MOST_RAISED:
+        pytest.skip("these vectors leave no digits: they are drawn by masses")
     found = kernel._ceiling_masses(kernel.canonical[:300])
-    if np.isfinite(kernel._raised()):
-        assert np.all(found >= exact_masses(kernel, table[:300]))
-        assert np.all(found >= kernel.masses(kernel.canonical[:300]))
+    assert np.all(found >= exact_masses(kernel, table[:300]))
+    assert np.all(found >= kernel.masses(kernel.canonical[:300]))
 
 
 @every_engine
@@ -57,13 +59,13 @@ def test_no_ceiling_is_below_its_mass_at_any_scale(engine, seed, v, d, exponent,
     metric = Mahalanobis(whitening=np.diag(np.linspace(0.5, 2, d)))
     table = distances(metric, vectors, vectors)
     cap = float(table.max()) or 1.0
-    base = np.arange(v) % 4 * 0.7 if based and v > 1 else None
+    base = (np.arange(v) % 4 > 0) * 10.0 ** rng(seed + 1).uniform(-12, 0, v) if based and v > 1 else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WORDVEIL_ENGINE", engine)
         kernel = rows_of(vectors, metric=metric, base=base, rate=reach / cap, cap=cap)
     ids = np.unique(kernel.canonical)[:40]
-    if np.isfinite(kernel._raised()):
-        assert np.all(kernel._ceiling_masses(ids) >= exact_masses(kernel, table[ids], base))
+    assume(kernel._raised() <= MOST_RAISED)
+    assert np.all(kernel._ceiling_masses(ids) >= exact_masses(kernel, table[ids], base))
 
 
 @every_engine
@@ -103,9 +105,24 @@ def test_ceilings_that_forget_what_bfloat16_loses_are_caught(monkeypatch):
     assert not np.all(kernel._ceiling_masses(ids) >= exact)
 
 
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "amx"])
+def test_ceilings_that_forget_what_sums_lose_are_caught(monkeypatch, engine):
+    """The broken twin where products are float32: words close together, whose norms cancel."""
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    monkeypatch.setattr(weight_rows, "COLUMNS", 1)
+    vectors = clustered(0, 600, 56)
+    table = distances(Euclidean(), vectors, vectors)
+    kernel, ids = rows_of(vectors, rate=4.0, cap=float(table.max())), np.arange(600, dtype=np.int32)
+    exact = exact_masses(kernel, table)
+    assert np.all(kernel._ceiling_masses(ids) >= exact)
+    broken = rows_of(vectors, rate=4.0, cap=float(table.max()))
+    broken._ceilings.__dict__["_shrinking"] = Shrinking(1.0, 0.0)
+    assert not np.all(broken._ceiling_masses(ids) >= exact)
+
+
 @every_engine
 def test_a_draw_below_too_low_a_ceiling_stops(monkeypatch, engine):
-    """A bias must never pass in silence: the weights of a block are checked against its ceiling in every draw."""
+    """The weights of every block that is picked are compared with its ceiling."""
     monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     kernel = rows_of(scattered(0, 700, 9))
     ids = np.arange(700, dtype=np.int32)

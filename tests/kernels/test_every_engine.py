@@ -14,7 +14,7 @@ from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.library_product import LIBRARY, LibraryProduct, library_installed
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.tile_screen import NumpyProduct
-from wordveil.metrics import Euclidean, distances
+from wordveil.metrics import Euclidean, Mahalanobis, distances
 
 HERE = available_engines()
 WEIGHING = [
@@ -113,6 +113,17 @@ def test_selection_follows_the_formula_and_the_slow_draw(monkeypatch, engine, ma
     expected = [slow_draw(kernel, i, w) for i, w in zip(ids.tolist(), words.tolist(), strict=True)]
     assert kernel.draw(ids, words, threads=1).tolist() == expected
     assert math.isfinite(slack)
+
+
+def test_coordinates_do_not_depend_on_their_batch():
+    metric = Mahalanobis(whitening=rng(0).standard_normal((37, 37)))
+    vectors = rng(1).standard_normal((500, 37)).astype(np.float32)
+    whole = metric.coordinates(vectors)
+    np.testing.assert_allclose(whole, vectors.astype(np.float64) @ metric.whitening, rtol=0, atol=1e-12)
+    for size in (1, 2, 7, 64, 100):
+        for low in range(0, 300, 59):
+            some = metric.coordinates(vectors[low : low + size])
+            assert some.tobytes() == whole[low : low + size].tobytes()
 
 
 @pytest.mark.parametrize("engine", WEIGHING)

@@ -61,7 +61,7 @@ def pick_columns(
 def _search(bounds: NDArray[np.uint64], row: NDArray[np.int64], targets: WordArray) -> NDArray[np.int64]:
     """Return the first column whose running sum exceeds the target, for targets below the row's last sum."""
     height, width = bounds.shape
-    totals = bounds[:, -1].astype(np.float64)
+    totals = np.maximum(bounds[:, -1], np.uint64(1)).astype(np.float64)
     shares = bounds / totals[:, None] + np.arange(height)[:, None]
     guess = np.searchsorted(shares.ravel(), targets / totals[row] + row, side="right")
     column: NDArray[np.int64] = np.clip(guess - row * width, 0, width - 1)

@@ -1,4 +1,4 @@
-"""Block masses of inputs already seen, kept for one batch job on the owner's machine.
+"""Block masses, or their ceilings, of inputs already seen, kept for one batch job on the owner's machine.
 
 A cache keyed by the true word would show in the timing of later requests, so it belongs to a job and dies with it;
 a service never uses one. It changes no draw: a kept row holds the same numbers that would be computed again.

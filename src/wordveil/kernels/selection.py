@@ -67,9 +67,9 @@ class SelectionRows(WeightRows):
         self._ceilings = Ceilings(vectors, metric, outputs, self._edges, base, self.engine)
         self._cache: RowCache | None = None
         self._attempts = ATTEMPTS if metric.is_norm else 0
-        # Units of ceilings: their sum stays below 2**62, and one is a whole number of the units inside any block.
+        # Units of ceilings: their sum stays below 1.2 * 2**62, and one is a whole number of the units inside any block.
         self._ceiling_unit = min(self._mass_unit / 2, float(self._inner_units.min()))
-        self._scales = (self._inner_units / self._ceiling_unit).astype(np.uint64)
+        self._scales = np.minimum(self._inner_units / self._ceiling_unit, 2.0**62).astype(np.uint64)
         self._spare = np.uint64(2) + np.uint64(self.width) // (2 * self._scales)  # weights round up by half a unit each
 
     @property
@@ -119,6 +119,8 @@ class SelectionRows(WeightRows):
         canonical = self.canonical[ids]
         spans = self._spans(canonical, threads)
         attempts = self._attempts if self._raised() <= MOST_RAISED else 0
+        if attempts:
+            self._ceilings.pack()
         for chunk in map_chunks(lambda span: self._draw_chunk(span, canonical, words, attempts), spans, threads):
             answer[chunk.tokens] = self.outputs[chunk.positions]
             if self._cache is not None and chunk.new_rows is not None:
@@ -172,7 +174,7 @@ class SelectionRows(WeightRows):
 
     def _ceiling_masses(self, inputs: IdArray) -> Float32Array:
         """Return ceilings of the mass of every block for each canonical input, shape (n, blocks)."""
-        return self._ceilings.masses(inputs, rate=self.rate, cap=self.cap, raised=self._raised())
+        return self._ceilings.above(inputs, rate=self.rate, cap=self.cap, raised=self._raised())
 
     def _ceiling_sums(self, ceilings: Float32Array) -> NDArray[np.uint64]:
         """Return running sums of ceilings in units, rounded up, with room for the rounding of the weights."""

@@ -1,17 +1,17 @@
 """Exponential-family rows over one vocabulary: b(y) exp(-rate * min(dist(x, y), cap)), tile by tile.
 
-Memory is one tile a thread plus a row of block masses: no (n, v) array, ever. Squared distances come from float64
-products. Where the metric is a norm, the square root and the exponential are taken in float32: a relative rounding of
-2**-24 there moves a distance as little near zero as far away, so it costs microscopic slack and saves half the time.
-Equal vectors share one row (that of the lowest id) and are at distance exactly 0. Drawing is `kernels.selection`.
+Memory is one tile a thread plus a row of block masses, beside the packed words: no (n, v) array, ever. Squared
+distances come from float64 products. Where the metric is a norm, the square root and the exponential are taken in
+float32: a relative rounding of 2**-24 there moves a distance as little near zero as far away, so it costs microscopic
+slack and saves half the time. Equal vectors share one row (that of the lowest id), at distance exactly 0. Drawing
+is `kernels.selection`.
 """
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,12 +78,6 @@ class WeightRows:
         self._mass_unit = 2.0 ** (62 - math.ceil(math.log2(self._base_total() + 1)))
         tops = np.ones(self.blocks) if self._base is None else self._base.max(axis=1)
         self._inner_units = 2.0 ** (62 - np.ceil(np.log2(self.width * tops + 1)))
-
-    def at(self, *, rate: float, cap: float) -> Self:
-        """Return the same rows at another rate and cap, sharing the packed matrix."""
-        other = copy.copy(self)
-        other.rate, other.cap = rate, cap
-        return other
 
     def _base_total(self) -> float:
         return float(len(self.outputs)) if self._base is None else float(self._base.sum())

@@ -133,6 +133,6 @@ def unpack_base(text: Scalar, outputs: int) -> Float64Array:
     if len(unpacked) != 4 * outputs:
         raise CertificateError(f"The certificate holds no base measure over {outputs} words.")
     base = np.frombuffer(unpacked, dtype="<f4").astype(np.float64)
-    if not (np.all(np.isfinite(base)) and base.min() >= 0 and base.max() > 0):
-        raise CertificateError("The certificate's base measure must be finite, non-negative and not all zero.")
+    if not (np.all(np.isfinite(base)) and base.min() >= 0 and 0 < base.max() <= 1):
+        raise CertificateError("The certificate's base measure must lie in [0, 1] and not be all zero.")
     return base

@@ -1,6 +1,6 @@
 """The calls into ceilings.c: words and inputs laid out for its products, and the sums over blocks.
 
-Which distances and bounds these are says `kernels.ceilings`; this module hands over the pointers.
+`kernels.ceilings` says which distances and bounds these are; this module hands over the pointers.
 """
 
 from __future__ import annotations
@@ -8,18 +8,26 @@ from __future__ import annotations
 import ctypes
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array
-from wordveil.kernels.compiled.library import require
+from wordveil.errors import ParameterError
+from wordveil.kernels.compiled.library import pointer, require
 
-__all__ = ["SIDE", "CompiledCeilings"]
+__all__ = ["SIDE", "CompiledCeilings", "Shrinking"]
 
 SIDE = 32  # rows, and columns, that ceilings.c takes together
 LANES = 16
+
+
+class Shrinking(NamedTuple):
+    """How halved squared norms are lessened: |x|^2 / 2 becomes kept |x|^2 / 2 - flush."""
+
+    kept: float
+    flush: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +57,9 @@ class CompiledCeilings:
         shape = (blocks, columns // LANES, self.k // self._pair, LANES, self._pair)
         return np.zeros(shape, dtype=np.float32 if self._pair == 1 else np.uint16)
 
-    def lay_words(self, vectors: Float32Array, kept: float, flush: float, out: NDArray[Any]) -> None:
+    def lay_words(self, vectors: Float32Array, shrinking: Shrinking, out: NDArray[Any]) -> None:
         """Lay one block's words, shape (n, d), into its part of `room`."""
-        self._lay(vectors, out.shape[0] * LANES, kept, flush, True, out)
+        self._lay(vectors, out.shape[0] * LANES, shrinking, True, out)
 
     def sums(
         self,
@@ -59,8 +67,7 @@ class CompiledCeilings:
         factor: NDArray[Any],
         base: Float32Array | None,
         *,
-        kept: float,
-        flush: float,
+        shrinking: Shrinking,
         scale: float,
         lowest: float,
     ) -> Float32Array:
@@ -70,40 +77,36 @@ class CompiledCeilings:
             inputs: Centred vectors, shape (n, d).
             factor: Words in their layout, one block after another.
             base: Base measure b, shape (blocks, columns), or None for 1.
-            kept: Factor of the halved squared norms.
-            flush: What is taken from them.
+            shrinking: Of the inputs' norms.
             scale: Negative.
             lowest: In [-86, 0).
         """
         (n, blocks), columns = (len(inputs), len(factor)), factor.shape[1] * LANES
         height = -(-n // SIDE) * SIDE
         left = np.zeros((height, self.k), dtype=factor.dtype)
-        self._lay(inputs, n, kept, flush, False, left)
+        self._lay(inputs, n, shrinking, False, left)
         out = np.empty((height, blocks), dtype=np.float32)
         log2e = math.log2(math.e)
         require(self.engine).wordveil_ceilings(
-            _pointer(left),
+            pointer(left),
             ctypes.c_int64(height),
-            _pointer(factor),
+            pointer(factor),
             *map(ctypes.c_int64, (self.k, blocks, columns)),
-            _pointer(base),
+            pointer(base),
             *map(ctypes.c_float, (scale * log2e, lowest * log2e)),
-            _pointer(out),
+            pointer(out),
         )
         return out[:n]
 
-    def _lay(
-        self, vectors: Float32Array, columns: int, kept: float, flush: float, words: bool, out: NDArray[Any]
-    ) -> None:
+    def _lay(self, vectors: Float32Array, lines: int, shrinking: Shrinking, words: bool, out: NDArray[Any]) -> None:
+        """Lay vectors out as so many lines: rows of a left factor, or, for words, columns in tiles."""
         vectors = np.ascontiguousarray(vectors)
-        require(self.engine).wordveil_ceiling_factor(
-            _pointer(vectors),
-            *map(ctypes.c_int64, (len(vectors), self.d, self.k, columns)),
-            *map(ctypes.c_double, (kept, flush)),
+        too_wide = require(self.engine).wordveil_ceiling_factor(
+            pointer(vectors),
+            *map(ctypes.c_int64, (len(vectors), self.d, self.k, lines)),
+            *map(ctypes.c_double, shrinking),
             ctypes.c_int(words),
-            _pointer(out),
+            pointer(out),
         )
-
-
-def _pointer(array: NDArray[Any] | None) -> ctypes.c_void_p:
-    return ctypes.c_void_p(None if array is None else array.ctypes.data)
+        if too_wide:
+            raise ParameterError("d", self.d, "is more than the compiled kernels take; set WORDVEIL_ENGINE=numpy.")

@@ -2,8 +2,8 @@
 
    The product of a row [-x, a(x), 1] with a column [y; 1; a(y)] is a lower bound on |x - y|^2 / 2: a(x) is kept |x|^2 / 2 -
    flush, which Python chooses to be less by all that float32 sums can lose. For bfloat16 two columns more take away what
-   rounding the vectors can, |x - x'||y| + |x'||y - y'|, and a takes three columns. The sums err by less than 2^-11, and
-   Python raises them by more. */
+   rounding the vectors can, |x - x'||y| + |x'||y - y'|, and a takes three columns. The sums err by less than 2^-13, and
+   Python raises them by 2^-11. */
 
 #include "products.h"
 
@@ -16,8 +16,8 @@
 #define PARTS_OF_A 1
 #define EXTRA 2
 #endif
-#define MOST_K 4160
-#define PADDING 1e37 /* a of columns that hold no word */
+#define MOST_K 4160 /* selection.c takes 4096 columns; here come up to 8 more, in whole tiles */
+#define PADDING 1e37 /* a of columns that hold no word, as in kernels/ceilings.py */
 
 int wordveil_ceiling_columns(void) { return EXTRA; }
 
@@ -63,7 +63,7 @@ static void measure(const float *x, int64_t d, double *squared, double *lost) {
     for (int j = 0; j < 8; j++) *squared += norm[j], *lost += rest[j];
 }
 
-/* One vector as a row of k numbers, or, with `words`, as a column. */
+/* One vector as a row of k numbers, or, with `words`, as a column; x = 0 is a column that holds no word. */
 static void lay(const float *x, int64_t d, int64_t k, double kept, double flush, int words, number *line) {
     const float sign = words ? 1.0f : -1.0f;
     double squared = 0, lost = 0;
@@ -85,15 +85,17 @@ static void lay(const float *x, int64_t d, int64_t k, double kept, double flush,
 }
 
 /* Lay out n vectors, (n, d) float32, as rows of k <= MOST_K numbers, or, with `words`, as columns in tiles, as many as
-   fill `columns`: those after n stand for words infinitely far away. */
-void wordveil_ceiling_factor(const float *vectors, int64_t n, int64_t d, int64_t k, int64_t columns, double kept,
-                             double flush, int words, number *out) {
+   fill `lines`: those after n stand for words infinitely far away. Returns 1 if k is larger. */
+int wordveil_ceiling_factor(const float *vectors, int64_t n, int64_t d, int64_t k, int64_t lines, double kept,
+                            double flush, int words, number *out) {
     number line[MOST_K];
-    for (int64_t r = 0; r < columns; r++) {
+    if (k > MOST_K) return 1;
+    for (int64_t r = 0; r < lines; r++) {
         lay(r < n ? vectors + r * d : 0, d, k, kept, flush, words, words ? line : out + r * k);
         number *tile = out + r / LANES * LANES * k + r % LANES * PAIR;
         for (int64_t i = 0; words && i < k; i += PAIR) memcpy(tile + i * LANES, line + i, PAIR * sizeof *line);
     }
+    return 0;
 }
 
 #ifdef __AVX512F__

@@ -10,12 +10,13 @@ import ctypes
 import os
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.building import LEVELS, built_directories, library_name
 from wordveil.kernels.library_product import LIBRARY, require_library
 
-__all__ = ["ENGINES", "NUMPY", "available_engines", "engine_name", "load", "require"]
+__all__ = ["ENGINES", "NUMPY", "available_engines", "engine_name", "load", "pointer", "require"]
 
 NUMPY = "numpy"
 ENGINES = (NUMPY, *LEVELS)
@@ -79,6 +80,11 @@ def require(level: str) -> ctypes.CDLL:
     if library is None:
         raise ParameterError("engine", level, "cannot run here; build it with: python -m wordveil.kernels.compiled")
     return library
+
+
+def pointer(array: Any) -> ctypes.c_void_p:
+    """Return where an array lies, which must outlive the call; None stands for NULL."""
+    return ctypes.c_void_p(None if array is None else array.ctypes.data)
 
 
 def _open(level: str) -> ctypes.CDLL | None:

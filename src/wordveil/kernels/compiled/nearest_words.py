@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, IdArray
-from wordveil.kernels.compiled.library import require
+from wordveil.kernels.compiled.library import pointer, require
 from wordveil.kernels.rescoring import Pairs
 from wordveil.kernels.screening import NumberType, ScreenedQueries, mean_word
 
@@ -130,11 +130,11 @@ class CompiledScreen:
         floors = np.empty((padded, LANES))
         require(self.engine).wordveil_screen(
             ctypes.byref(self._table()),
-            _pointer(left),
+            pointer(left),
             ctypes.c_int64(padded),
-            _pointer(self.words),
+            pointer(self.words),
             ctypes.c_int64(columns),
-            *map(_pointer, (all_scales, maxima, floors)),
+            *map(pointer, (all_scales, maxima, floors)),
         )
         return maxima, floors[:n].max(axis=1)
 
@@ -162,9 +162,9 @@ class CompiledScreen:
                 ctypes.byref(self._table()),
                 ctypes.c_int64(n),
                 ctypes.c_int64(maxima.shape[1]),
-                *map(_pointer, (maxima, scales, floors)),
+                *map(pointer, (maxima, scales, floors)),
                 ctypes.c_int64(room),
-                *map(_pointer, (query, maximum)),
+                *map(pointer, (query, maximum)),
             )
         order = np.argsort(query[:found], kind="stable")
         return np.searchsorted(query[order], np.arange(n + 1)).astype(np.int64), maximum[order]
@@ -192,11 +192,11 @@ class CompiledScreen:
                 ctypes.byref(self._table()),
                 ctypes.c_int64(at),
                 ctypes.c_int64(n),
-                *map(_pointer, (rows, start, hits, limit)),
+                *map(pointer, (rows, start, hits, limit)),
                 ctypes.c_double((d + 16) * 2.0**-50),
                 ctypes.c_int(one),
                 ctypes.c_int64(room),
-                *map(_pointer, (columns, distances, ends)),
+                *map(pointer, (columns, distances, ends)),
             )
             counts = np.diff(ends[at:done], prepend=0)
             parts.append((np.repeat(np.arange(at, done), counts), columns[: ends[done - 1]].copy()))
@@ -206,8 +206,4 @@ class CompiledScreen:
     def _table(self) -> _Table:
         arrays = (self.vectors, self.outputs, *self.bounds)
         sizes = self.vectors.shape[1], len(self.outputs), len(self.words) // GROUP
-        return _Table(*map(_pointer, arrays), *sizes)
-
-
-def _pointer(array: Any) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
+        return _Table(*map(pointer, arrays), *sizes)

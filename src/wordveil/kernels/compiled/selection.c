@@ -204,14 +204,10 @@ int wordveil_draw(const problem *p, int64_t pairs, const int64_t *pair_row, cons
             if (range && total > range[i]) return 1;
             for (int64_t t = start[i]; t < start[i + 1]; t++) {
                 const uint64_t target = (uint64_t)(((unsigned __int128)word[t] * (range ? range[i] : total)) >> 64);
-                if (target >= total) {
-                    column[t] = -1;
-                    continue;
-                }
                 uint64_t below = 0;
                 int64_t c = 0;
                 while (c < p->width - 1 && (below += count[c]) <= target) c++;
-                column[t] = c;
+                column[t] = target < total ? c : -1;
             }
         }
     }

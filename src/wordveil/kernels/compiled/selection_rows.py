@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array
-from wordveil.kernels.compiled.library import require
+from wordveil.kernels.compiled.library import pointer, require
 from wordveil.kernels.integer_draws import BROKEN_LIMIT
 
 __all__ = ["MOST_COLUMNS", "MOST_K", "CompiledRows", "Twins"]
@@ -76,7 +76,7 @@ class CompiledRows:
         out = np.empty((len(left), len(self.right)), dtype=np.float32)
         problem, keep = self._problem(left, twins)
         counts = ctypes.c_int64(len(left)), ctypes.c_int64(len(self.right))
-        require(self.engine).wordveil_masses(ctypes.byref(problem), *counts, _pointer(out), _pointer(whole))
+        require(self.engine).wordveil_masses(ctypes.byref(problem), *counts, pointer(out), pointer(whole))
         del keep
         return out
 
@@ -108,7 +108,7 @@ class CompiledRows:
         rows, blocks = (np.ascontiguousarray(part, dtype=np.int64) for part in pairs)
         start, words = np.ascontiguousarray(start, dtype=np.int64), np.ascontiguousarray(words)
         problem, keep = self._problem(left, twins)
-        arrays = map(_pointer, (rows, blocks, start, ranges, units, words, columns))
+        arrays = map(pointer, (rows, blocks, start, ranges, units, words, columns))
         broken = require(self.engine).wordveil_draw(ctypes.byref(problem), ctypes.c_int64(len(rows)), *arrays)
         del keep
         if broken:
@@ -123,8 +123,4 @@ class CompiledRows:
         by_row = np.ascontiguousarray(columns[order], dtype=np.int64)
         arrays = (np.ascontiguousarray(left), self.right, self.base, self.edges, start, by_row)
         sizes = self.right.shape[1:]
-        return _Problem(*map(_pointer, arrays), *sizes, self.rate, -self.rate * self.cap), arrays
-
-
-def _pointer(array: NDArray[Any] | None) -> ctypes.c_void_p:
-    return ctypes.c_void_p(None if array is None else array.ctypes.data)
+        return _Problem(*map(pointer, arrays), *sizes, self.rate, -self.rate * self.cap), arrays
