@@ -174,7 +174,7 @@ def _sanitize(workload: Workload, machine: Machine, with_peers: bool) -> list[Me
     sanitizer = Sanitizer(workload.embeddings, mechanism, threads=workload.threads, device=workload.device)
     texts = [PrivateText(text) for text in workload.texts]
     sanitizer.release_batch(texts[:1])
-    timing = best_timing(lambda: sanitizer.release_batch(texts), workload.repeats)
+    timing = best_timing(lambda: sanitizer.for_batch_job().release_batch(texts), workload.repeats)
     return [setting.line(f"{NAME}, text to text", workload.tokens, _billed(workload, timing))]
 
 

@@ -80,6 +80,7 @@ class Ceilings:
         self._columns = -(-int(np.diff(edges).max()) // SIDE) * SIDE
         self._d = int(metric.coordinates(vectors[:1]).shape[1])
         self._compiled = None if engine == NUMPY else CompiledCeilings(engine=engine, d=self._d)
+        self._packed: _Packed | None = None
 
     @cached_property
     def _shrinking(self) -> Shrinking:
@@ -87,40 +88,41 @@ class Ceilings:
         k = self._d + 2 if self._compiled is None else self._compiled.k
         return Shrinking(1 - 4.12 * (k + 2) * 2.0**-24 - 2.0**-21, 2 * k * 2.0**-126)
 
-    @cached_property
-    def _packed(self) -> _Packed:
-        blocks, columns = len(self._edges) - 1, self._columns
-        base = np.zeros((blocks, columns), dtype=np.float32)
-        some = self._outputs[:: -(-len(self._outputs) // SAMPLE)]
-        centre = self._metric.coordinates(self._vectors[some]).mean(axis=0)
-        if self._compiled is None:
-            factor = np.zeros((blocks, self._d + 2, columns), dtype=np.float32)
-        else:
-            factor = self._compiled.room(blocks, columns)
-        for block in range(blocks):
-            low, high = self._edges[block], self._edges[block + 1]
-            rows = self._centred(self._outputs[low:high], centre)
-            if self._compiled is not None:
-                self._compiled.lay_words(rows, self._shrinking, factor[block])
+    def pack(self) -> _Packed:
+        """Return the words laid out; the first call does it, and should not come from several threads at once."""
+        if self._packed is None:
+            blocks = len(self._edges) - 1
+            some = self._outputs[:: -(-len(self._outputs) // SAMPLE)]
+            centre = self._metric.coordinates(self._vectors[some]).mean(axis=0)
+            if self._compiled is None:
+                factor = np.zeros((blocks, self._d + 2, self._columns), dtype=np.float32)
             else:
-                factor[block, :-2, : high - low] = rows.T
-                factor[block, -2] = 1.0
-                factor[block, -1] = PADDING
-                factor[block, -1, : high - low] = self._halves(rows)
-            base[block, : high - low] = 1.0 if self._base is None else self._base[low:high]
-        return _Packed(centre, factor, base)
+                factor = self._compiled.room(blocks, self._columns)
+            made = _Packed(centre, factor, np.zeros((blocks, self._columns), dtype=np.float32))
+            for block in range(blocks):
+                self._pack_block(block, made)
+            self._packed = made
+        return self._packed
+
+    def _pack_block(self, block: int, packed: _Packed) -> None:
+        low, high = self._edges[block], self._edges[block + 1]
+        rows, factor = self._centred(self._outputs[low:high], packed.centre), packed.factor[block]
+        if self._compiled is not None:
+            self._compiled.lay_words(rows, self._shrinking, factor)
+        else:
+            factor[:-2, : high - low] = rows.T
+            factor[-2], factor[-1] = 1.0, PADDING
+            factor[-1, : high - low] = self._halves(rows)
+        packed.base[block, : high - low] = 1.0 if self._base is None else self._base[low:high]
 
     def _centred(self, ids: IdArray, centre: Float64Array) -> Float32Array:
-        return np.asarray(self._metric.coordinates(self._vectors[ids]) - centre, dtype=np.float32)
+        rows = self._metric.coordinates(self._vectors[ids])
+        return np.subtract(rows, centre, out=np.empty(rows.shape, dtype=np.float32), casting="same_kind")
 
     def _halves(self, rows: Float32Array) -> Float64Array:
         """Return a(x) of each row."""
         kept, flush = self._shrinking
         return np.asarray(kept * 0.5 * np.einsum("ij,ij->i", rows, rows, dtype=np.float64) - flush)
-
-    def pack(self) -> None:
-        """Lay the words out now, not in several threads at once."""
-        _ = self._packed
 
     def above(self, ids: IdArray, *, rate: float, cap: float, raised: float) -> Float32Array:
         """Return a ceiling of the mass of every block for each input, shape (n, blocks).
@@ -131,7 +133,7 @@ class Ceilings:
             cap: Where distances are clipped.
             raised: Factor at least 1 by which the exact weights may exceed the formula.
         """
-        packed = self._packed
+        packed = self.pack()
         rows = self._centred(ids, packed.centre)
         scale = -rate * math.sqrt(2) * (1 - ROOT_ERROR)
         if self._compiled is None:
@@ -145,7 +147,7 @@ class Ceilings:
 
     def _sums(self, rows: Float32Array, scale: float, farthest: float) -> Float32Array:
         """Return sums of b exp(scale sqrt(min(h, farthest))) over every block, shape (n, blocks), by NumPy."""
-        packed, blocks = self._packed, len(self._edges) - 1
+        packed, blocks = self.pack(), len(self._edges) - 1
         high = -(-len(rows) // ROWS)  # tiles of ROWS rows, so that a row's bits never depend on its batch
         left = np.zeros((high * ROWS, self._d + 2), dtype=np.float32)
         left[: len(rows), :-2] = -rows

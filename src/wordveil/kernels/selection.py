@@ -215,6 +215,7 @@ class SelectionRows(WeightRows):
         if ceilings is not None:
             below = np.where(blocks > 0, ceilings[rows, blocks - 1], np.uint64(0))
             ranges = (ceilings[rows, blocks] - below) * self._scales[blocks]
+        self.lay_out(np.unique(blocks))
         left, twins = self._left(inputs, len(inputs)), self._twins(inputs)
         if self._compiled is not None:
             starts = np.append(first, len(order))

@@ -66,7 +66,8 @@ class WeightRows:
         self._edges = np.linspace(0, len(outputs), self.blocks + 1).round().astype(np.int64)
         # BLAS answers are the same in every row of a tile only where its width fills whole registers.
         self.width = -(-int(np.diff(self._edges).max()) // REGISTER) * REGISTER
-        self._right, self._largest_norm = self._pack(vectors, outputs)
+        d = metric.coordinates(vectors[:1]).shape[1]
+        self._right, self._laid = np.zeros((self.blocks, d + 2, self.width)), np.zeros(self.blocks, dtype=bool)
         self._base = None if base is None else self._pack_base(base)
         self._weight_type = np.float32 if metric.is_norm else np.float64
         fits = metric.is_norm and self._right.shape[1] <= MOST_K and self.width <= MOST_COLUMNS
@@ -82,20 +83,21 @@ class WeightRows:
     def _base_total(self) -> float:
         return float(len(self.outputs)) if self._base is None else float(self._base.sum())
 
-    def _pack(self, vectors: FloatArray, outputs: IdArray) -> tuple[Float64Array, float]:
-        """Lay the outputs out as (blocks, d + 2, width): [y; 1; |y|^2], so that one product gives squared distances."""
-        d = self.metric.coordinates(vectors[:1]).shape[1]
-        packed = np.zeros((self.blocks, d + 2, self.width))
-        packed[:, d, :] = 1.0
-        largest = 0.0
-        for block in range(self.blocks):
+    def lay_out(self, blocks: NDArray[np.int64] | None = None) -> Float64Array:
+        """Return the outputs as (blocks, d + 2, width): [y; 1; |y|^2], so that one product gives squared distances.
+
+        Only the blocks asked for, None for all, are sure to be there: a few draws need few. Threads that lay out the
+        same block write the same numbers.
+        """
+        asked = np.arange(self.blocks) if blocks is None else blocks
+        for block in asked[~self._laid[asked]].tolist():
             low, high = self._edges[block], self._edges[block + 1]
-            rows = self.metric.coordinates(vectors[outputs[low:high]])
-            norms = np.einsum("ij,ij->i", rows, rows)
-            packed[block, :d, : high - low] = rows.T
-            packed[block, d + 1, : high - low] = norms
-            largest = max(largest, float(norms.max()))
-        return packed, math.sqrt(largest)
+            rows = self.metric.coordinates(self._vectors[self.outputs[low:high]])
+            packed = self._right[block]
+            packed[:-2, : high - low], packed[-2] = rows.T, 1.0
+            packed[-1, : high - low] = np.einsum("ij,ij->i", rows, rows)
+            self._laid[block] = True
+        return self._right
 
     def _pack_base(self, base: Float64Array) -> Float64Array:
         packed = np.zeros((self.blocks, self.width))
@@ -162,6 +164,7 @@ class WeightRows:
 
     def masses(self, ids: IdArray) -> Float32Array:
         """Return the mass of every output block for each canonical input, shape (n, blocks)."""
+        self.lay_out()
         if self._compiled is not None:
             return self._compiled.masses(self._left(ids, len(ids)), self._twins(ids))
         answer = np.empty((len(ids), self.blocks), dtype=np.float32)
@@ -176,6 +179,7 @@ class WeightRows:
 
     def weights(self, ids: IdArray) -> Float64Array:
         """Return whole weight rows, shape (n, len(outputs)): for small vocabularies and checks."""
+        self.lay_out()
         ids = self.canonical[ids]
         out = np.empty((len(ids), len(self.outputs)))
         tiles = self._tiles(ROWS)
@@ -245,7 +249,7 @@ class WeightRows:
 
     def _norm_bound(self) -> float:
         if not hasattr(self, "_all_norms"):
-            largest = self._largest_norm
+            largest = 0.0
             for start in range(0, len(self._vectors), 1 << 10):
                 rows = self.metric.coordinates(self._vectors[start : start + (1 << 10)])
                 largest = max(largest, float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max())))

@@ -53,9 +53,9 @@ class CompiledCeilings:
         return k if self._pair == 1 else -(-k // SIDE) * SIDE
 
     def room(self, blocks: int, columns: int) -> NDArray[Any]:
-        """Return zeros for the words of all blocks, `columns` of each, a multiple of 32."""
+        """Return room for the words of all blocks, `columns` of each, a multiple of 32."""
         shape = (blocks, columns // LANES, self.k // self._pair, LANES, self._pair)
-        return np.zeros(shape, dtype=np.float32 if self._pair == 1 else np.uint16)
+        return np.empty(shape, dtype=np.float32 if self._pair == 1 else np.uint16)
 
     def lay_words(self, vectors: Float32Array, shrinking: Shrinking, out: NDArray[Any]) -> None:
         """Lay one block's words, shape (n, d), into its part of `room`."""
@@ -83,7 +83,7 @@ class CompiledCeilings:
         """
         (n, blocks), columns = (len(inputs), len(factor)), factor.shape[1] * LANES
         height = -(-n // SIDE) * SIDE
-        left = np.zeros((height, self.k), dtype=factor.dtype)
+        left = np.empty((height, self.k), dtype=factor.dtype)
         self._lay(inputs, n, shrinking, False, left)
         out = np.empty((height, blocks), dtype=np.float32)
         log2e = math.log2(math.e)

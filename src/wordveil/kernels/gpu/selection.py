@@ -74,9 +74,10 @@ class GpuSelection:
         self.rate, self.cap = rows.rate, rows.cap
         self._scale = -rows.rate * math.log2(math.e)
         self._floor = -math.inf if math.isinf(rows.cap) else self._scale * rows.cap
-        self._k: int = -(-rows._right.shape[1] // DEPTH) * DEPTH
+        packed = rows.lay_out()
+        self._k: int = -(-packed.shape[1] // DEPTH) * DEPTH
         right = torch.zeros((self.blocks, self._k, self.width), dtype=torch.float64, device=self.device)
-        right[:, : rows._right.shape[1]] = torch.from_numpy(rows._right)
+        right[:, : packed.shape[1]] = torch.from_numpy(packed)
         self._right = right
         names, shares = self._lay_out(rows)
         self._names, self._shares = torch.from_numpy(names).to(self.device), torch.from_numpy(shares).to(self.device)
