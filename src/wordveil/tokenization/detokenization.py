@@ -27,7 +27,7 @@ _SENTENCE = rf"(?<=[.!?…])[{_CLOSING}]*(?:[ \t\r\n\xa0]|<[A-Za-z/][^<>]{{0,30}
 # One character set in front lets `re` skip to the few places where something can happen.
 _STARTS = re.compile(rf"([.!?…]{_SENTENCE})")
 _STARTS_AND_I = re.compile(rf"([.!?…i](?:{_SENTENCE}|(?<=i)(?<![\w'’\-]i)(?![\w\-]|\.\w)))")
-_FIRST = re.compile(rf"(?:[^\w<]|<[A-Za-z/][^<>]{{0,30}}>)*+{_LETTER}")
+_FIRST = re.compile(rf"(?:[^\w<]|<[A-Za-z/][^<>]{{0,30}}+>)*{_LETTER}")
 
 _TAIL = 1 << 12
 # No match of these crosses such a place, none looks past it: a tag holds up to 33 characters.

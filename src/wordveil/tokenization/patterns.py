@@ -99,7 +99,8 @@ def _number() -> str:
 def _plain_word() -> str:
     """A word in the common alphabets, if nothing after it could make it part of something longer."""
     longer = rf"{_T}|[@+._\-‐‑/\\$]{_T}|:(?:{_T}|[/\\:])"
-    return rf"{_PLAIN_LETTER}++(?:[{_JOIN}]{_PLAIN_LETTER}++)*+(?!{longer})"
+    # Not a possessive group, which Python before 3.11.5 gets wrong: the first look-ahead keeps it from giving up parts.
+    return rf"{_PLAIN_LETTER}++(?:[{_JOIN}]{_PLAIN_LETTER}++)*(?![{_JOIN}]{_PLAIN_LETTER})(?!{longer})"
 
 
 def _any_word() -> str:
