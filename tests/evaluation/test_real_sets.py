@@ -78,9 +78,10 @@ def test_every_task_reads_its_real_data_and_keeps_its_scores_in_range(glove, nam
 def test_context_helps_on_real_sentences_where_noise_is_high(glove):
     """One fixed seed on fixed data: a regression check of the gain seen there, not a test with a stated level."""
     few = first_words(glove, 5000)
-    task = MaskedInversion(limit=120, public_limit=400, epochs=2, candidates=200)
+    task = MaskedInversion(limit=480, public_limit=400, epochs=2, candidates=200)
     prepared = task.prepare(few)
-    for randomizer in (SanText(epsilon=3.0).fit(few), Decoded(mechanism=MultivariateLaplace(epsilon=6.0)).fit(few)):
-        found = task.run(prepared, subject_of(randomizer), RandomSource.seeded_for_tests(0))
+    # Over five seeds the gain was .003 to .009 with SanText and .027 to .036 with decoded noise.
+    for mechanism, gain in ((SanText(epsilon=3.0), 0.0), (Decoded(mechanism=MultivariateLaplace(epsilon=6.0)), 0.02)):
+        found = task.run(prepared, subject_of(mechanism.fit(few)), RandomSource.seeded_for_tests(0))
         assert found["alone"] < 0.8
-        assert found["success"] > found["alone"] + 0.01
+        assert found["success"] > found["alone"] + gain
