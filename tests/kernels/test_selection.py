@@ -189,8 +189,14 @@ def ideal_law(mpmath, rows, word, rate, cap, base):
 
 @pytest.mark.parametrize(("rate", "cap"), [(2.0, 3.0), (9.0, 3.0), (12.0, 3.0), (1.0, 0.5)])
 @pytest.mark.parametrize("based", [False, True])
-@pytest.mark.parametrize("hair", [False, True])
-@pytest.mark.parametrize("attempt", [False, True])
+@pytest.mark.parametrize(
+    ("hair", "attempt"),
+    [
+        (True, True),
+        (False, False),
+        *(pytest.param(*some, marks=pytest.mark.slow) for some in ((False, True), (True, False))),
+    ],
+)
 def test_the_slack_covers_the_realised_law(monkeypatch, rate, cap, based, hair, attempt):
     mpmath = pytest.importorskip("mpmath")
     monkeypatch.setattr(weight_rows, "COLUMNS", 4)
