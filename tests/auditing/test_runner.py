@@ -206,6 +206,7 @@ def test_a_text_mechanism_of_another_package_is_checked_for_leaks_too():
     assert report.exit_code == 1
 
 
+@pytest.mark.slow
 def test_a_sanitizer_is_audited_as_it_is():
     words = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me") for b in ("ra", "sto", "ti", "vel")]
     vocabulary = Embeddings.from_arrays(words, np.random.default_rng(0).normal(size=(20, 3)), candidate_rule="all")

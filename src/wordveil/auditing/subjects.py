@@ -139,9 +139,9 @@ class WordSubject(Subject):
         self._source, self._calls = source, 0
 
     def sample(self, private: Any, n: int) -> Outputs:
-        ids = np.full(n, int(private), dtype=np.int32)
+        ids, job = np.full(n, int(private), dtype=np.int32), self.randomizer.for_batch_job()
         self._calls += 1
-        return self.randomizer.randomize(ids, self.randomizer.sample(_stream(self._source, self._calls), n))
+        return job.randomize(ids, job.sample(_stream(self._source, self._calls), n))
 
 
 class VectorFunctionSubject(Subject):
