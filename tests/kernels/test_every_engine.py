@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.kernels.vocabularies import VOCABULARIES, oracle, rng, rows_of, slow_draw, spread
+from tests.kernels.vocabularies import VOCABULARIES, oracle, rng, rows_of, same_in_any_batch, slow_draw, spread
 
 from wordveil.kernels import selection
 from wordveil.kernels.compiled import available_engines, library
@@ -118,12 +118,8 @@ def test_selection_follows_the_formula_and_the_slow_draw(monkeypatch, engine, ma
 def test_coordinates_do_not_depend_on_their_batch():
     metric = Mahalanobis(whitening=rng(0).standard_normal((37, 37)))
     vectors = rng(1).standard_normal((500, 37)).astype(np.float32)
-    whole = metric.coordinates(vectors)
+    whole = same_in_any_batch(metric.coordinates, vectors, (1, 2, 7, 59, 64, 100))
     np.testing.assert_allclose(whole, vectors.astype(np.float64) @ metric.whitening, rtol=0, atol=1e-12)
-    for size in (1, 2, 7, 64, 100):
-        for low in range(0, 300, 59):
-            some = metric.coordinates(vectors[low : low + size])
-            assert some.tobytes() == whole[low : low + size].tobytes()
 
 
 @pytest.mark.parametrize("engine", WEIGHING)
@@ -132,11 +128,7 @@ def test_selection_gives_the_same_bytes_for_any_batch_thread_and_block(monkeypat
     monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     kernel = kernel_of(make(4, 1300, 37))
     ids = np.unique(kernel.canonical)
-    whole = kernel.masses(ids)
-    for size in (1, 2, 3, 5, 12, 13):
-        parts = [kernel.masses(ids[low : low + size]) for low in range(0, min(40, len(ids)), size)]
-        some = np.concatenate(parts)
-        assert some.tobytes() == whole[: len(some)].tobytes()
+    same_in_any_batch(kernel.masses, ids, (1, 2, 3, 5, 12, 13))
     tokens = rng(1).integers(0, 1300, 2000).astype(np.int32)
     words = rng(2).integers(0, 2**64, (2000, kernel.draw_width), dtype=np.uint64)
     drawn = kernel.draw(tokens, words, threads=1)

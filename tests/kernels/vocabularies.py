@@ -97,6 +97,15 @@ def slow_draw(kernel, word, words):
     raise AssertionError("the last attempt rejects nothing")
 
 
+def same_in_any_batch(work, rows, sizes):
+    """Assert that each of the first rows gives the same bytes in batches of any of these sizes; return all answers."""
+    whole = work(rows)
+    for size in sizes:
+        for low in range(0, min(max(40, 12 * size), len(rows)), size):
+            assert work(rows[low : low + size]).tobytes() == whole[low : low + size].tobytes()
+    return whole
+
+
 def rows_of(vectors, *, metric=None, outputs=None, base=None, rate=2.0, cap=3.0):
     _, inverse = np.unique(vectors, axis=0, return_inverse=True)
     first = np.full(inverse.max() + 1, len(vectors), dtype=np.int64)

@@ -47,7 +47,7 @@ class _Chunk(NamedTuple):
 class SelectionRows(WeightRows):
     """Rows that draw; arguments and attributes are those of `WeightRows`.
 
-    How often a draw is rejected depends on the input (mostly 1 time in 60 on GloVe with bfloat16, hardly ever with
+    How often a draw is rejected depends on the input (mostly 1 time in 60 on GloVe with bfloat16, 1 in 1 000 with
     float32). A batch job makes only rejected draws again; rows without a cache, as a service has them, make every
     attempt for every word, and its exact row, so that their time does not tell which words were rejected.
     """

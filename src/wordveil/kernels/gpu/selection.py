@@ -1,4 +1,4 @@
-"""Selection on a graphics card: the rows, the law and the draws of `kernels.selection`, computed on the card.
+"""Selection on a graphics card: the rows and the law of `kernels.selection`, drawn as its `by_masses` does.
 
 One pass over the vocabulary gives the mass of each block of outputs; a draw picks a block by those masses, then a word
 inside it, from 128 random bits, by sums of integers: the same two steps, integer units and slack as on the processor.
