@@ -9,7 +9,7 @@
 Three promises, never mixed up: composing, converting or comparing across them works only through a theorem named
 here and raises `GuaranteeError` otherwise. `slack` (nats) covers what arithmetic or a finite solve adds; it is zero
 only where that is proved, and None where the proof speaks of ideal real numbers and no bound on rounding is known.
-Numbers are rounded *up* whenever they are printed.
+Numbers that are promised are rounded *up* whenever they are printed, numbers that are assumed *down*.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -34,6 +34,7 @@ __all__ = [
     "Standing",
     "compose_releases",
     "compose_tokens",
+    "round_down",
     "round_up",
     "to_local",
     "weakest",
@@ -63,11 +64,20 @@ class PrivacyUnit(StrEnum):
 
 def round_up(value: float, digits: int = 4) -> str:
     """Return `value` printed with `digits` significant digits, never below it (beyond 1e-12 of it)."""
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def round_down(value: float, digits: int = 4) -> str:
+    """Return `value` printed with `digits` significant digits, never above it (beyond 1e-12 of it)."""
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def _rounded(value: float, digits: int, towards: str) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     exact = Decimal(value)
-    up = Context(prec=digits, rounding=ROUND_CEILING).plus(exact - abs(exact) * _TOLERATED)
-    return f"{float(up):.{digits}g}"
+    tolerated = abs(exact) * _TOLERATED * (-1 if towards == ROUND_CEILING else 1)
+    return f"{float(Context(prec=digits, rounding=towards).plus(exact + tolerated)):.{digits}g}"
 
 
 class Guarantee(ABC):
