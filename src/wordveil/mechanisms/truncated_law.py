@@ -55,7 +55,7 @@ def certified_half_width(dimensions: int, epsilon: float, delta: float) -> float
     if share < LARGE:
         inner = root * math.expm1(share) / 2
         log = math.log1p(inner / delta) if delta > SMALL else math.log(inner + delta) - math.log(delta)
-    else:  # 1 + r (e^x - 1) <= r e^x for r = sqrt(d)/(2 delta) above 1, which cannot overflow and is next to nothing more
+    else:  # 1 + r (e^x - 1) <= r e^x for r = sqrt(d)/(2 delta) > 1: no overflow, and next to nothing more
         log = share + math.log(root / 2) - math.log(delta)
     # Share, exponential and logarithm round by a few units each, the first of which the exponential magnifies.
     return log * 2 * root / epsilon * (1 + (32 + 4 * min(share, LARGE)) * UNIT)
