@@ -111,7 +111,7 @@ def test_unknown_tokens_become_uniform_public_words_afresh():
 def test_ids_outside_the_vocabulary_raise_without_being_shown():
     layer = PrivateEmbedding(TABLE, GAUSSIAN)
     for bad in (len(TABLE), UNKNOWN - 1):
-        with pytest.raises(ParameterError, match=r"ids='<hidden>' must be in \[0, 14\)"):
+        with pytest.raises(ParameterError, match=r"ids='<hidden>' must be integers in \[0, 14\)"):
             layer(torch.tensor([0, bad]))
 
 

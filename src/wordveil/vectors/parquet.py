@@ -94,7 +94,7 @@ class _ParquetReader(VectorReader):
         pa, _ = _pyarrow()
         row = start
         for batch in self._batches(start, size, [self.name]):
-            column = batch.column(self.name)  # by name: asked for "a", pyarrow gives "a.b" too
+            column = batch.column(self.name)  # by name: asked for "a.b", pyarrow gives the member b of "a" too
             if column.null_count:
                 first = int(np.flatnonzero(np.asarray(column.is_null()))[0])
                 raise DataFormatError(self.path, f"row {row + first} is null.", remedy="Remove such rows.")
