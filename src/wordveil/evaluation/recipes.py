@@ -170,7 +170,7 @@ def _laplace_local(plan: RowPlan) -> Contender:
     words = Decoded(mechanism=MultivariateLaplace(epsilon=low / reach)).fit(plan.embeddings)
     own = words.randomizer.guarantee()
     assert isinstance(own, MetricDP)
-    local = laplace_to_local(own, dimensions=d, diameter=reach, delta=delta)
+    local = laplace_to_local(words.randomizer, diameter=reach, delta=delta)
     note = f"exact privacy profile at the vocabulary's diameter {reach:.4g}; {own.epsilon:.4g} metric DP"
     return Contender(words=words, guarantee=local, note=note)
 
