@@ -37,6 +37,7 @@ __all__ = [
     "read_spans",
     "scored_pairs",
     "thinned",
+    "train_and_test",
 ]
 
 DATA_VARIABLE = "WORDVEIL_DATA"
@@ -190,6 +191,25 @@ def read_labelled(
         for row in rows
     ]
     return thinned(texts, limit)
+
+
+def train_and_test(
+    train: str, test: str | None, *, text: str = "text", label: str = "label", limits: tuple[int | None, int | None]
+) -> tuple[list[LabelledText], list[LabelledText]]:
+    """Return training and test texts: of two files, or of one whose texts are split, a fixed fifth for the test.
+
+    Args:
+        train: Training file.
+        test: Test file, or None.
+        text: Column of the text.
+        label: Column of the class.
+        limits: Training and test texts at most; of one file the first counts for both together.
+    """
+    own = read_labelled(train, text=text, label=label, limit=limits[0])
+    if test is not None:
+        return own, read_labelled(test, text=text, label=label, limit=limits[1])
+    mixed = [own[i] for i in mixed_order(len(own))]
+    return mixed[len(mixed) // 5 :], mixed[: len(mixed) // 5]
 
 
 def mixed_order(n: int) -> list[int]:

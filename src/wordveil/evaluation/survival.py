@@ -41,6 +41,7 @@ class PersonalDataSurvival(Task):
     """
 
     name: ClassVar[str] = "pii-survival"
+    reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="tokens", meaning="share of personal-data tokens released unchanged", better="lower"),
@@ -87,6 +88,7 @@ class RareWordSurvival(Task):
     """
 
     name: ClassVar[str] = "rare-word-survival"
+    reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="tokens", meaning="share of rare tokens released unchanged", better="lower"),
