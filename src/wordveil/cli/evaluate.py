@@ -79,7 +79,8 @@ def evaluate(
     for name, reason in left_out.items():
         say(f"left out: {name}: {reason}")
     if not tasks:
-        raise ParameterError("--task", len(left_out), f"tasks, none of which can run here; is {DATA_VARIABLE} set?")
+        needed = f"need files or packages that are not here, see above: set {DATA_VARIABLE} or give --data."
+        raise ParameterError("--task", ",".join(left_out), needed)
     plan = Plan(
         targets=targets,
         tasks=tasks,

@@ -88,7 +88,7 @@ _MINIATURE: dict[str, dict[str, Any]] = {
     "inversion-reviews": {"limit": 5, "public_limit": 20, "model_limit": 20, "epochs": 1, "candidates": 10},
     "inversion-sentences": {"limit": 5, "public_limit": 20, "model_limit": 20, "epochs": 1, "candidates": 10},
     "pii-survival": {"limit": 20},
-    "rare-word-survival": {"limit": 5, "common": 10},
+    "rare-word-survival": {"limit": 5},
     "attribute-inference": {"folds": 2},
     "authorship": {"authors": 5, "words": 12},
     "membership": {"limit": 40, "epochs": 2, "width": 4},

@@ -35,6 +35,7 @@ __all__ = [
     "read_pairs",
     "read_rows",
     "read_spans",
+    "read_texts",
     "scored_pairs",
     "thinned",
     "train_and_test",
@@ -191,6 +192,11 @@ def read_labelled(
         for row in rows
     ]
     return thinned(texts, limit)
+
+
+def read_texts(name: str | os.PathLike[str], *, column: str = "text", limit: int | None = None) -> list[str]:
+    """Return the texts of a column; a limit takes every k-th row."""
+    return thinned([str(row[column]) for row in read_rows(name, (column,))], limit)
 
 
 def train_and_test(

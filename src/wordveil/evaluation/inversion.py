@@ -25,7 +25,7 @@ from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Score, Task, TaskKind
 from wordveil.evaluation.corpora import Corpus, encode, place_unknown
-from wordveil.evaluation.data import LabelledText, read_labelled
+from wordveil.evaluation.data import read_texts
 from wordveil.evaluation.evidence import observe
 from wordveil.evaluation.likelihoods import law_known
 from wordveil.evaluation.masked import Candidates, guess_in_context
@@ -64,11 +64,9 @@ class _Inversion(Task):
 
     Attributes:
         path: File whose texts are attacked.
-        text: Column of the texts.
-        label: Another column that the file has.
-        public: File of public text for the attackers' models.
+        text: Its column.
+        public: File of public text for the attackers' models; texts that are attacked are left out of it.
         public_text: Its column.
-        public_label: Another column of it.
         limit: Texts attacked.
         public_limit: Public texts for the pair model.
         model_limit: Public texts for the model of words in context.
@@ -90,10 +88,8 @@ class _Inversion(Task):
     )
     path: str = "sentences/sst2.dev.tsv"
     text: str = "text"
-    label: str = "label"
     public: str = "documents/imdb.train.jsonl.gz"
     public_text: str = "text"
-    public_label: str = "label"
     limit: int = 200
     public_limit: int = 10_000
     model_limit: int = 2000
@@ -104,13 +100,14 @@ class _Inversion(Task):
     def prepare(self, embeddings: Embeddings) -> Attack:
         if min(self.candidates, self.passes, self.epochs) < 1:
             raise ParameterError("candidates", self.candidates, "must be at least 1, like passes and epochs.")
-        items = read_labelled(self.path, text=self.text, label=self.label, limit=self.limit)
-        corpus = encode(embeddings, [item.text for item in items])
+        texts = read_texts(self.path, column=self.text, limit=self.limit)
+        corpus = encode(embeddings, texts)
         known = corpus.tokens >= 0
         if not known.any():
             raise ParameterError("path", self.path, "must hold at least one word of the vocabulary.")
+        attacked = set(texts)
         public = [
-            encode(embeddings, [item.text for item in self._public(limit)])
+            encode(embeddings, [text for text in self._public(limit) if text not in attacked])
             for limit in (self.public_limit, self.model_limit)
         ]
         return Attack(
@@ -121,8 +118,8 @@ class _Inversion(Task):
             WordPredictor.of(public[1], embeddings, epochs=self.epochs),
         )
 
-    def _public(self, limit: int) -> list[LabelledText]:
-        return read_labelled(self.public, text=self.public_text, label=self.public_label, limit=limit)
+    def _public(self, limit: int) -> list[str]:
+        return read_texts(self.public, column=self.public_text, limit=limit)
 
     def applies(self, subject: Subject) -> bool:
         return subject.vectors is None or law_known(subject.vectors)
@@ -140,7 +137,8 @@ class _Inversion(Task):
             }
             found |= {"best" + part: max(shares.values()), **shares}
         commonest = prepared.pairs.unigram[:-1].argmax()
-        return {**found, "guessing": float((corpus.tokens[prepared.known] == commonest).mean())}
+        found["guessing"] = float((corpus.tokens[prepared.known] == commonest).mean())
+        return {score.name: found[score.name] for score in self.scores}
 
 
 def _guesses(attack: Attack, subject: Subject, source: RandomSource, task: _Inversion) -> dict[str, IdArray]:
@@ -193,7 +191,5 @@ class SentenceInversion(_Inversion):
     name: ClassVar[str] = "inversion-sentences"
     path: str = "sentences/stsb.dev.tsv"
     text: str = "sentence1"
-    label: str = "score"
     public: str = "sentences/stsb.train.tsv"
     public_text: str = "sentence1"
-    public_label: str = "score"

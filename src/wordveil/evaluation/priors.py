@@ -9,7 +9,7 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.embeddings.frequencies import word_frequencies
 from wordveil.embeddings.table import Embeddings
 from wordveil.evaluation.corpora import encode
-from wordveil.evaluation.data import read_labelled
+from wordveil.evaluation.data import read_texts
 from wordveil.randomness import RandomSource
 
 __all__ = ["COMMON", "PUBLIC_LIST", "content_words", "draw_words", "word_prior"]
@@ -35,7 +35,7 @@ def word_prior(embeddings: Embeddings, frequencies: str = PUBLIC_LIST, *, limit:
     if frequencies == PUBLIC_LIST:
         weights = word_frequencies(embeddings, smoothing=SMOOTHING)
     else:
-        tokens = encode(embeddings, [item.text for item in read_labelled(frequencies, limit=limit)]).tokens
+        tokens = encode(embeddings, read_texts(frequencies, limit=limit)).tokens
         weights = np.asarray(np.bincount(tokens[tokens >= 0], minlength=len(embeddings)) + SMOOTHING, dtype=np.float64)
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
