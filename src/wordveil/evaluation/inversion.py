@@ -7,7 +7,7 @@
 
 Every attacker is scored token by token on the same tokens, those of the vocabulary. The best one is chosen by its
 score: whoever attacks in earnest knows as well which of them works. Words that carry content are counted apart, as
-function words are guessed whatever the noise.
+function words are guessed whatever the noise; there, `alone` and `pairs` are after such words and name no other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from wordveil.evaluation.data import read_texts
 from wordveil.evaluation.evidence import observe
 from wordveil.evaluation.likelihoods import law_known
 from wordveil.evaluation.masked import Candidates, guess_in_context
-from wordveil.evaluation.pair_model import PairModel, posterior_guesses
+from wordveil.evaluation.pair_model import PairModel, posteriors
 from wordveil.evaluation.priors import content_words, word_prior
 from wordveil.evaluation.subjects import Subject
 from wordveil.evaluation.word_predictor import WordPredictor
@@ -53,7 +53,7 @@ class Attack:
 
     corpus: Corpus = field(repr=False)
     known: NDArray[np.bool_] = field(repr=False)
-    content: NDArray[np.bool_] = field(repr=False)
+    content_words: IdArray = field(repr=False)
     pairs: PairModel = field(repr=False)
     words: WordPredictor = field(repr=False)
 
@@ -113,7 +113,7 @@ class _Inversion(Task):
         return Attack(
             corpus,
             known,
-            known & content_words(embeddings)[corpus.tokens],
+            np.flatnonzero(content_words(embeddings)).astype(np.int32),
             PairModel.of(public[0], word_prior(embeddings)),
             WordPredictor.of(public[1], embeddings, epochs=self.epochs),
         )
@@ -126,38 +126,52 @@ class _Inversion(Task):
 
     def run(self, prepared: Attack, subject: Subject, source: RandomSource) -> Mapping[str, float]:
         corpus = prepared.corpus
-        guesses = dict.fromkeys(ATTACKERS, corpus.tokens)
+        guesses = dict.fromkeys(ATTACKERS, (corpus.tokens, corpus.tokens))
         if not subject.is_baseline:
             guesses = _guesses(prepared, subject, source, self)
-        right = {name: guess == corpus.tokens for name, guess in guesses.items()}
         found: dict[str, float] = {}
-        for part, counted in (("", prepared.known), ("-content", prepared.content)):
-            shares = {
-                name + part: float(hits[counted].mean()) if counted.any() else 0.0 for name, hits in right.items()
-            }
+        content = np.isin(corpus.tokens, prepared.content_words)
+        for i, (part, counted) in enumerate((("", prepared.known), ("-content", content))):
+            right = {name: (guess[i] == corpus.tokens)[counted] for name, guess in guesses.items()}
+            shares = {name + part: float(hits.mean()) if hits.size else 0.0 for name, hits in right.items()}
             found |= {"best" + part: max(shares.values()), **shares}
         commonest = prepared.pairs.unigram[:-1].argmax()
         found["guessing"] = float((corpus.tokens[prepared.known] == commonest).mean())
         return {score.name: found[score.name] for score in self.scores}
 
 
-def _guesses(attack: Attack, subject: Subject, source: RandomSource, task: _Inversion) -> dict[str, IdArray]:
-    """Return what each attacker takes every token for, each of shape (t,)."""
+_Guesses = tuple[IdArray, IdArray]
+"""What an attacker takes every token for, whatever word it is, and if it is a content word; each of shape (t,)."""
+
+
+def _guesses(attack: Attack, subject: Subject, source: RandomSource, task: _Inversion) -> dict[str, _Guesses]:
     corpus, model = attack.corpus, attack.pairs
     frequencies = model.unigram[:-1]
     inputs = place_unknown(corpus.tokens, subject.embeddings, source, task.name)
     seen = observe(subject, inputs, frequencies, source, task.name)
-    alone, pairs, parts = np.empty_like(inputs), np.empty_like(inputs), []
+    alone, pairs, parts = [], [], []
     for texts in _groups(corpus, len(frequencies)):
         span = slice(texts[0][0], texts[-1][1])
         logs = seen.logs(span)
-        alone[span] = (logs + np.log(frequencies)).argmax(axis=1)
+        alone.append(_likeliest(logs + np.log(frequencies), attack))
         whole = np.column_stack((logs, _of_unknown(logs, subject.embeddings.candidates)))
         for start, stop in texts:
-            pairs[start:stop] = posterior_guesses(whole[start - span.start : stop - span.start], model)
+            found = posteriors(whole[start - span.start : stop - span.start], model)
+            pairs.append(_likeliest(found[:, :-1], attack))
         parts.append(Candidates.of(logs, attack.words, task.candidates))
     masked = guess_in_context(Candidates.joined(parts), corpus, attack.words, passes=task.passes)
-    return {"naming": seen.named, "alone": alone, "pairs": pairs, "masked": masked}
+    joined = {name: _joined(guesses) for name, guesses in (("alone", alone), ("pairs", pairs))}
+    return {"naming": (seen.named, seen.named), **joined, "masked": (masked, masked)}
+
+
+def _likeliest(scores: Float64Array, attack: Attack) -> _Guesses:
+    among = attack.content_words
+    best = scores.argmax(axis=1).astype(np.int32)
+    return best, among[scores[:, among].argmax(axis=1)] if len(among) else best
+
+
+def _joined(parts: list[_Guesses]) -> _Guesses:
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
 def _of_unknown(logs: Float64Array, candidates: IdArray) -> Float64Array:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csr_array
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array
 from wordveil.evaluation.corpora import Corpus
 
-__all__ = ["PairModel", "posterior_guesses", "posteriors"]
+__all__ = ["PairModel", "posteriors"]
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,3 @@ def posteriors(logs: Float64Array, model: PairModel) -> Float64Array:
         found[i] *= after
         found[i] /= found[i].sum()
     return np.asarray(found)
-
-
-def posterior_guesses(logs: Float64Array, model: PairModel) -> IdArray:
-    """Return the likeliest word of every token's posterior, shape (t,); never the state of unknown tokens."""
-    return np.asarray(posteriors(logs, model)[:, :-1].argmax(axis=1), dtype=np.int32)
