@@ -43,11 +43,13 @@ class ParameterError(WordveilError, ValueError):
     Attributes:
         name: The parameter's name.
         value: The rejected value; parameters are public, so it may be shown.
+        requirement: What it must be, and the remedy.
     """
 
     def __init__(self, name: str, value: object, requirement: str) -> None:
         self.name = name
         self.value = value
+        self.requirement = requirement
         super().__init__(f"{name}={value!r} {requirement}")
 
 

@@ -22,6 +22,7 @@ from wordveil.arrays import IdArray, PrivateText
 from wordveil.calibration import public_sample
 from wordveil.certificates import Certificate
 from wordveil.embeddings.table import Embeddings
+from wordveil.explanations import Explanation, InWords, explain, in_words, metric_of
 from wordveil.fitting import fit_words, on_device
 from wordveil.kernels.compiled import engine_name
 from wordveil.kernels.integer_draws import multiply_high
@@ -122,6 +123,16 @@ class Sanitizer:
             engine=engine_name() if self.device == "cpu" else self.device,
             test_source=self.source.is_test_source,
         )
+
+    @property
+    def in_words(self) -> InWords:
+        """How strong the guarantee is, in one sentence worked out on two typical public words."""
+        return in_words(self.embeddings, self.guarantee, metric_of(self.mechanism, self._randomizer))
+
+    def explained(self, tokens: int = 50) -> Explanation:
+        """Work the guarantee out on public words, and on a text of so many tokens."""
+        metric = metric_of(self.mechanism, self._randomizer)
+        return explain(self.embeddings, self.guarantee, metric=metric, tokens=tokens, advice=self._randomizer.advice())
 
     @property
     def text_side(self) -> tuple[Encoder, Writer]:

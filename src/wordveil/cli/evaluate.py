@@ -21,29 +21,35 @@ def evaluate(
         str, typer.Option("--mechanisms", "-m", help="all, or names joined by commas; tem takes tem-certified too.")
     ] = "all",
     epsilon: Annotated[
-        list[float] | None, typer.Option("--epsilon", "-e", help="Per unit of distance; repeat for several.")
+        list[float] | None, typer.Option("--epsilon", "-e", help="Loss per unit of distance; repeat for several.")
     ] = None,
     local_epsilon: Annotated[
-        list[float] | None, typer.Option("--local-epsilon", help="Nats, for local and neighbour DP; repeat.")
+        list[float] | None,
+        typer.Option("--local-epsilon", help="Loss in nats, for local and neighbour DP; repeat for several."),
     ] = None,
     rank_epsilon: Annotated[
-        list[float] | None, typer.Option("--rank-epsilon", help="Per unit of neighbour-rank distance; repeat.")
+        list[float] | None,
+        typer.Option("--rank-epsilon", help="Loss per unit of neighbour-rank distance; repeat for several."),
     ] = None,
-    task: Annotated[list[str] | None, typer.Option("--task", "-t", help="A task; repeat. Default: all.")] = None,
-    size: Annotated[str, typer.Option("--size", help="full, reduced (minutes) or miniature (seconds).")] = "reduced",
+    task: Annotated[
+        list[str] | None, typer.Option("--task", "-t", help="A task; repeat for several. Default: all.")
+    ] = None,
+    size: Annotated[str, typer.Option("--size", help="full (hours), reduced or miniature (both minutes).")] = "reduced",
     vocabulary: VocabularyOption = None,
     words: Annotated[
-        int, typer.Option("--words", help="Use the first so many words that may be output; 0 takes all.")
+        int,
+        typer.Option("--words", help="Number of output words to use, from the start of the vocabulary; 0 means all."),
     ] = 10_000,
     data: Annotated[
-        list[str] | None, typer.Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat.")
+        list[str] | None,
+        typer.Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat for several."),
     ] = None,
-    delta: Annotated[float, typer.Option("--delta", help="Of the promises that have one.")] = 1e-5,
-    repeats: Annotated[int, typer.Option("--repeats", help="Runs of every cell that is not exact.")] = 3,
+    delta: Annotated[float, typer.Option("--delta", help="Delta of the promises that have one.")] = 1e-5,
+    repeats: Annotated[int, typer.Option("--repeats", help="Number of runs of each cell that is not exact.")] = 3,
     audit_samples: Annotated[
-        int, typer.Option("--audit-samples", help="Samples to audit every promise with; 0 audits none.")
+        int, typer.Option("--audit-samples", help="Number of samples to audit each promise with; 0 means no audit.")
     ] = 20_000,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed, other test noise.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the test noise.")] = 0,
     workers: Annotated[int | None, typer.Option("--workers", help="Processes; default: one per processor.")] = None,
     cache: Annotated[
         Path | None, typer.Option("--cache", help="Folder of finished cells; default: REPORT.cells.")
