@@ -8,6 +8,7 @@ on samples, which can refute it but not prove it. `squared_euclidean` is not her
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -108,11 +109,20 @@ class Mahalanobis(Metric):
 
     Attributes:
         whitening: S^(-1/2), shape (d, d).
+        label: Which matrix that is, in a few words; "" names it by its checksum.
     """
 
-    name: ClassVar[str] = "mahalanobis"
     is_norm: ClassVar[bool] = True
     whitening: Float64Array = field(repr=False)
+    label: str = ""
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Exact name, which tells two matrices apart."""
+        if self.label:
+            return f"mahalanobis ({self.label})"
+        shape, data = self.whitening.shape, np.ascontiguousarray(self.whitening, dtype=np.float64)
+        return f"mahalanobis (matrix {hashlib.sha256(repr(shape).encode() + data.tobytes()).hexdigest()[:12]})"
 
     def coordinates(self, vectors: FloatArray) -> Float64Array:
         # Products of one shape whose columns fill whole registers: a row's bits do not depend on its batch.

@@ -1,7 +1,7 @@
 """A run: a document set through a sanitizer, streamed, atomic, resumable, with a report.
 
-The noise of a text is placed by its document id (input name, record ordinal, position in the record) and its
-content, under one key a run. The key lies in a 0600 file beside the output until the run has succeeded, so that a
+The noise of a record is placed by its document id (input name, record ordinal) and all its texts, under one key a
+run. The key lies in a 0600 file beside the output until the run has succeeded, so that a
 resumed run draws the noise it would have drawn.
 """
 
@@ -33,7 +33,7 @@ from wordveil.errors import ParameterError
 from wordveil.guarantees import Guarantee
 from wordveil.overlapping import BLOCKS_IN_WORK, BlockCounts, BlockSanitizer, OverlappedSanitizer
 from wordveil.randomness import RandomSource
-from wordveil.release import Provenance, disclosures
+from wordveil.release import KEYED, Provenance
 from wordveil.sanitizer import Sanitizer
 from wordveil.workers import TextWorkers
 
@@ -212,7 +212,7 @@ def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
 
 
 def _run_disclosures(sanitizer: Sanitizer, copied_columns: list[str], *, tree: bool) -> tuple[str, ...]:
-    said = list(disclosures(sanitizer.options))
+    said = [*sanitizer.disclosed, KEYED]
     said.append("the number of documents, their order, and which of their texts are empty or null")
     if copied_columns:
         said.append("these columns, copied unchanged: " + ", ".join(copied_columns))

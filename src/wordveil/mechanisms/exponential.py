@@ -189,11 +189,13 @@ def fit_selection(
         raise ParameterError(
             "gamma", cap, "makes the farthest words' weights too small for 64-bit sampling at this epsilon; lower it."
         )
-    claim = _claim(mechanism, metric, cap=cap, slack=slack)
+    claim = _claim(mechanism, metric, embeddings, cap=cap, slack=slack)
     return FittedExponential(embeddings=embeddings, rows=rows, claim=claim, base=base)
 
 
-def _claim(mechanism: SelectionMechanism, metric: AnyMetric, *, cap: float, slack: float) -> MetricDP | LocalDP:
+def _claim(
+    mechanism: SelectionMechanism, metric: AnyMetric, embeddings: Embeddings, *, cap: float, slack: float
+) -> MetricDP | LocalDP:
     """Return what the mechanism promises, its certificate having been checked."""
     method, assumptions = mechanism.certificate_method, metric_assumptions(metric)
     if mechanism.needs_certificate:
@@ -204,6 +206,7 @@ def _claim(mechanism: SelectionMechanism, metric: AnyMetric, *, cap: float, slac
     return MetricDP(
         epsilon=mechanism.epsilon,
         metric=metric.name,
+        vocabulary=embeddings.header.checksum,
         slack=slack,
         largest_distance=cap,
         unit=PrivacyUnit.TOKEN,
