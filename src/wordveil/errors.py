@@ -30,7 +30,13 @@ __all__ = [
     "RefutedClaimError",
     "ResumeError",
     "WordveilError",
+    "printable",
 ]
+
+
+def printable(name: str) -> str:
+    """Return a file name on one line: what no screen shows, and bytes that are no UTF-8, as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
 
 
 class WordveilError(Exception):
@@ -68,7 +74,7 @@ class DataFormatError(WordveilError, ValueError):
         self.path = str(path)
         self.line = line
         self.offset = offset
-        place = self.path
+        place = printable(self.path)
         if line is not None:
             place += f", line {line}"
         if offset is not None:
