@@ -26,6 +26,7 @@ from wordveil.calibration import public_sample
 from wordveil.certificates import Certificate, identity
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError, ParameterError
+from wordveil.explanations import Explanation, InWords, explain, in_words, metric_of
 from wordveil.fitting import certificate_in_use, fit_words, on_device
 from wordveil.kernels.compiled import engine_name
 from wordveil.kernels.integer_draws import multiply_high
@@ -166,6 +167,16 @@ class Sanitizer:
     @cached_property
     def _disclosed(self) -> tuple[str, ...]:
         return disclosures(self.options, self._claim) + self._randomizer.disclosed()
+
+    @property
+    def in_words(self) -> InWords:
+        """How strong the guarantee is, in one sentence worked out on two typical public words."""
+        return in_words(self.embeddings, self.guarantee, metric_of(self.mechanism, self._randomizer))
+
+    def explained(self, tokens: int = 50) -> Explanation:
+        """Work the guarantee out on public words, and on a text of so many tokens."""
+        metric = metric_of(self.mechanism, self._randomizer)
+        return explain(self.embeddings, self.guarantee, metric=metric, tokens=tokens, advice=self._randomizer.advice())
 
     @property
     def text_side(self) -> tuple[Encoder, Writer]:

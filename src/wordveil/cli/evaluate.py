@@ -22,15 +22,19 @@ def evaluate(
     ] = "all",
     epsilon: Annotated[
         list[float] | None,
-        typer.Option("--epsilon", "-e", help="For metric DP, per unit of distance; repeat for several. See below."),
+        typer.Option("--epsilon", "-e", help="Loss per unit of distance; repeat for several. See below."),
     ] = None,
     local_epsilon: Annotated[
-        list[float] | None, typer.Option("--local-epsilon", help="Nats, for local and neighbour DP; repeat.")
+        list[float] | None,
+        typer.Option("--local-epsilon", help="Loss in nats, for local and neighbour DP; repeat for several."),
     ] = None,
     rank_epsilon: Annotated[
-        list[float] | None, typer.Option("--rank-epsilon", help="For metric DP in neighbour ranks; repeat.")
+        list[float] | None,
+        typer.Option("--rank-epsilon", help="Loss per unit of neighbour-rank distance; repeat for several."),
     ] = None,
-    task: Annotated[list[str] | None, typer.Option("--task", "-t", help="A task; repeat. Default: all.")] = None,
+    task: Annotated[
+        list[str] | None, typer.Option("--task", "-t", help="A task; repeat for several. Default: all.")
+    ] = None,
     size: Annotated[str, typer.Option("--size", help="full, reduced or miniature: see below.")] = "reduced",
     vocabulary: VocabularyOption = None,
     words: Annotated[
@@ -38,12 +42,13 @@ def evaluate(
         typer.Option("--words", help="Number of output words to use, from the start of the vocabulary; 0 means all."),
     ] = 10_000,
     data: Annotated[
-        list[str] | None, typer.Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat.")
+        list[str] | None,
+        typer.Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat for several."),
     ] = None,
-    delta: Annotated[float, typer.Option("--delta", help="Of the promises that have one.")] = 1e-5,
-    repeats: Annotated[int, typer.Option("--repeats", help="Runs of every cell that is not exact.")] = 3,
+    delta: Annotated[float, typer.Option("--delta", help="Delta of the promises that have one.")] = 1e-5,
+    repeats: Annotated[int, typer.Option("--repeats", help="Number of runs of each cell that is not exact.")] = 3,
     audit_samples: Annotated[
-        int, typer.Option("--audit-samples", help="Samples to audit every promise with; 0 audits none.")
+        int, typer.Option("--audit-samples", help="Number of samples to audit each promise with; 0 means no audit.")
     ] = 20_000,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the test noise.")] = 0,
     workers: Annotated[int | None, typer.Option("--workers", help="Processes; default: one per processor.")] = None,

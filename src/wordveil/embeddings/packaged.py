@@ -5,6 +5,7 @@
     default/vectors.npy   (v, d) int8
     default/scales.npy    (d,) float32
     default/counts.npy    how often the words occur; see `frequencies`
+    default/never_output.txt   slurs and obscene words, which may be input and not output
 
 The matrix used everywhere is codes * scales in float32. Nothing is downloaded.
 """
@@ -24,9 +25,10 @@ from wordveil.errors import EmbeddingFormatError
 from .header import VocabularyHeader
 from .wordlist import WordList
 
-__all__ = ["PACKAGED_FOLDER", "PackagedTable", "load_array", "read_packaged"]
+__all__ = ["PACKAGED_FOLDER", "PackagedTable", "load_array", "never_output", "read_packaged"]
 
 PACKAGED_FOLDER = Path(__file__).parent / "default"
+NEVER_OUTPUT = "never_output.txt"
 _REMEDY = "Reinstall wordveil."
 
 
@@ -63,6 +65,15 @@ def read_packaged(folder: Path = PACKAGED_FOLDER) -> PackagedTable:
         problem = f"has {len(words)} words, the header says {header.rows}."
         raise EmbeddingFormatError(folder / "words.txt", problem, remedy=_REMEDY)
     return PackagedTable(header=header, words=words, vectors=np.multiply(codes, scales, dtype=np.float32))
+
+
+def never_output(folder: Path = PACKAGED_FOLDER) -> list[str]:
+    """Return the public list of slurs and obscene words that the packaged vocabulary does not put into a release."""
+    try:
+        lines = (folder / NEVER_OUTPUT).read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise EmbeddingFormatError(folder / NEVER_OUTPUT, f"cannot be read ({error}).", remedy=_REMEDY) from None
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def load_array(path: Path, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
