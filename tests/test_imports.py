@@ -20,7 +20,7 @@ LAYERS = [
     {"mechanisms"},
     {"decoding"},
     {"certification", "calibration", "explanations", "fitting"},
-    {"sanitizer", "release", "runs", "vector_release", "overlapping", "workers"},
+    {"sanitizer", "release", "runs", "vector_release", "overlapping", "workers", "one_line"},
     {"auditing", "evaluation", "reproductions", "reporting", "benchmarking", "ledger", "neural"},
     {"cli", "service", "spark", "integrations"},
 ]

@@ -11,6 +11,7 @@ What a kernel may take for granted is asked of the code that runs, never of an a
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -119,13 +120,22 @@ class Mahalanobis(Metric):
 
     Attributes:
         whitening: S^(-1/2), shape (d, d) or (d, m); copied, and read-only from then on.
+        label: Which matrix that is, in a few words; "" names it by its checksum.
 
     Raises:
         ParameterError: If it is no finite matrix.
     """
 
-    name: ClassVar[str] = "mahalanobis"
     whitening: Float64Array = field(repr=False)
+    label: str = ""
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Exact name, which tells two matrices apart."""
+        if self.label:
+            return f"mahalanobis ({self.label})"
+        shape, data = self.whitening.shape, np.ascontiguousarray(self.whitening, dtype=np.float64)
+        return f"mahalanobis (matrix {hashlib.sha256(repr(shape).encode() + data.tobytes()).hexdigest()[:12]})"
 
     def __post_init__(self) -> None:
         own = np.array(as_floats("whitening", self.whitening), order="C")

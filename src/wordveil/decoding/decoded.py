@@ -11,7 +11,7 @@ from wordveil.arrays import IdArray
 from wordveil.decoding.base import Decoder, FittedDecoder
 from wordveil.decoding.nearest import Nearest
 from wordveil.embeddings.table import Embeddings
-from wordveil.guarantees import Guarantee, PrivacyUnit
+from wordveil.guarantees import Guarantee, MetricDP, PrivacyUnit
 from wordveil.mechanisms.base import (
     Progress,
     VectorMechanism,
@@ -74,8 +74,13 @@ class FittedDecoded(WordRandomizer):
 
     def guarantee(self) -> Guarantee:
         claim: Any = self.randomizer.guarantee()
-        released: Guarantee = replace(claim, unit=PrivacyUnit.TOKEN)
+        # Distances between words mean something only with the table that places them.
+        which = {"vocabulary": self.embeddings.header.checksum} if isinstance(claim, MetricDP) else {}
+        released: Guarantee = replace(claim, unit=PrivacyUnit.TOKEN, **which)
         return released
+
+    def disclosed(self) -> tuple[str, ...]:
+        return self.randomizer.disclosed()
 
     def advice(self) -> str:
         return self.randomizer.advice()

@@ -222,7 +222,13 @@ def fit_selection(
     claim: MetricDP | LocalDP = (
         LocalDP(epsilon=epsilon, **grounds)
         if local
-        else MetricDP(epsilon=epsilon, metric=metric.name, largest_distance=cap, **grounds)
+        else MetricDP(
+            epsilon=epsilon,
+            metric=metric.name,
+            vocabulary=embeddings.header.checksum,
+            largest_distance=cap,
+            **grounds,
+        )
     )
     return FittedExponential(embeddings=embeddings, rows=rows, claim=claim, base=base)
 

@@ -79,13 +79,14 @@ class Mahalanobis(VectorMechanism):
             raise ParameterError(
                 "lam", self.lam, "makes the covariance singular on this vocabulary (lambda_min <= 0); lower it."
             )
+        whitening = np.ascontiguousarray((axes / np.sqrt(values)) @ axes.T)
+        label = f"lam {self.lam!r}, covariance of table {embeddings.header.checksum[:12]}"
         return FittedMahalanobis(
             mechanism=self,
             dimensions=d,
             root=np.ascontiguousarray((axes * np.sqrt(values)) @ axes.T),
-            metric=MahalanobisMetric(whitening=np.ascontiguousarray((axes / np.sqrt(values)) @ axes.T)),
+            metric=MahalanobisMetric(whitening=whitening, label=label),
             smallest_eigenvalue=smallest,
-            table=embeddings.header.checksum[:12],
         )
 
 
@@ -99,7 +100,6 @@ class FittedMahalanobis(VectorRandomizer):
         root: S^(1/2), symmetric, shape (d, d).
         metric: The metric of the guarantee, which measures ||S^(-1/2)(x - x')||.
         smallest_eigenvalue: lambda_min(S), rounded down.
-        table: Start of the checksum of the table whose covariance was taken: it is part of the metric.
     """
 
     mechanism: Mahalanobis
@@ -107,7 +107,6 @@ class FittedMahalanobis(VectorRandomizer):
     root: Float64Array = field(repr=False, compare=False)
     metric: MahalanobisMetric = field(repr=False, compare=False)
     smallest_eigenvalue: float
-    table: str
 
     @property
     def euclidean_epsilon(self) -> float:
@@ -117,7 +116,7 @@ class FittedMahalanobis(VectorRandomizer):
     def guarantee(self) -> MetricDP:
         return MetricDP(
             epsilon=self.mechanism.epsilon,
-            metric=f"{self.metric.name} (lam {self.mechanism.lam:g}, covariance of table {self.table})",
+            metric=self.metric.name,
             slack=None,
             unit=PrivacyUnit.VECTOR,
             standing=Standing.PROVED,

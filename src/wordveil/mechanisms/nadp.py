@@ -136,10 +136,6 @@ class FittedNADP(VectorRandomizer):
 
     def guarantee(self) -> NeighbourDP:
         mechanism = self.mechanism
-        assumptions: tuple[str, ...] = ("the component of every released word is disclosed by the size of its noise",)
-        if self.noiseless_share > 0:
-            share = f"{round_up(100 * self.noiseless_share, 3)} % of the words have no neighbour and no noise"
-            assumptions = (*assumptions, share)
         return NeighbourDP(
             epsilon=mechanism.epsilon,
             delta=mechanism.delta,
@@ -150,8 +146,15 @@ class FittedNADP(VectorRandomizer):
             slack=None,
             unit=PrivacyUnit.VECTOR,
             standing=Standing.CERTIFIED,
-            assumptions=assumptions,
+            assumptions=self.disclosed(),
         )
+
+    def disclosed(self) -> tuple[str, ...]:
+        said: tuple[str, ...] = ("the component of every released word is disclosed by the size of its noise",)
+        if self.noiseless_share > 0:
+            share = f"{round_up(100 * self.noiseless_share, 3)} % of the words have no neighbour and no noise"
+            said = (*said, share)
+        return said
 
     def advice(self) -> str:
         v = len(self.embeddings)
