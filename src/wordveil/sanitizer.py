@@ -255,6 +255,8 @@ class Sanitizer:
         Raises:
             ParameterError: As for `release_batch`.
         """
+        if any(isinstance(document, str) for document in documents):
+            raise ParameterError("documents", f"<{len(documents)} entries>", "must be lists of str, one per document.")
         names = [os.urandom(16).hex() for _ in documents] if ids is None else _unique(ids, len(documents))
         texts = _strings("texts", list(chain.from_iterable(documents)))
         nonces = self.nonces(documents, names)
@@ -422,7 +424,7 @@ def _remade(embeddings: Embeddings, mechanism: WordMechanism | VectorMechanism, 
 
 def _check_kind(name: str, value: object, kind: type) -> None:
     if not isinstance(value, kind):
-        raise ParameterError(name, f"<{type(value).__name__}>", f"must be a {kind.__name__}.")
+        raise ParameterError(name, f"<{type(value).__name__}>", f"must be of type {kind.__name__}.")
 
 
 def _strings(name: str, values: Sequence[str]) -> list[Any]:
