@@ -114,7 +114,7 @@ class Mahalanobis(Metric):
 
     is_norm: ClassVar[bool] = True
     whitening: Float64Array = field(repr=False)
-    label: str = ""
+    label: str = field(default="", repr=False)
 
     @property
     def name(self) -> str:  # type: ignore[override]
