@@ -25,7 +25,9 @@ run_documents("-", "-", lambda block: [[text.upper() for text in record.texts] f
 """
 
 
-@pytest.mark.parametrize("encoding", ["windows-1252", "latin-1", "utf-16", "utf-16-le", "utf-32", "iso-8859-15", "UTF8"])
+@pytest.mark.parametrize(
+    "encoding", ["windows-1252", "latin-1", "utf-16", "utf-16-le", "utf-32", "iso-8859-15", "UTF8"]
+)
 @pytest.mark.parametrize("name", ["in.txt", "in.jsonl", "in.json", "in.csv", "in.tsv", "in.txt.gz"])
 def test_the_output_is_that_of_the_same_file_in_utf_8(tmp_path, shout, name, encoding):
     text = {
@@ -132,7 +134,9 @@ def test_a_pipe_in_another_encoding_answers_each_line_at_once():
 @pytest.mark.slow
 def test_closed_standard_streams_are_told(tmp_path):
     (tmp_path / "in.txt").write_bytes(b"a\n")
-    code = "import sys; from wordveil.documents import run_documents; run_documents(sys.argv[1], '-', lambda block: block)"
+    code = (
+        "import sys; from wordveil.documents import run_documents; run_documents(sys.argv[1], '-', lambda block: block)"
+    )
     closed = {"-": ("0", "standard input is closed"), str(tmp_path / "in.txt"): ("1", "standard output is closed")}
     for source, (number, message) in closed.items():
         command = ["bash", "-c", f'"$0" -c "$1" "$2" {number}>&-', sys.executable, code, source]

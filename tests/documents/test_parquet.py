@@ -155,17 +155,18 @@ def test_dictionaries_of_the_text_column_and_of_numbers_are_read(tmp_path, shout
 def test_a_damaged_file_is_told_in_one_line_that_names_it(tmp_path, identity):
     run(tmp_path, identity, columns=("text",))
     whole = (tmp_path / "in.parquet").read_bytes()
-    refused = 0
+    messages = []
     for at in range(4, len(whole), 23):
-        (tmp_path / "in.parquet").write_bytes(whole[:at] + bytes(byte ^ 0x5A for byte in whole[at : at + 4]) + whole[at + 4 :])
+        (tmp_path / "in.parquet").write_bytes(
+            whole[:at] + bytes(byte ^ 0x5A for byte in whole[at : at + 4]) + whole[at + 4 :]
+        )
         try:
             settings = DocumentSettings(columns=("text",))
             run_documents(tmp_path / "in.parquet", tmp_path / "again.parquet", identity, settings=settings)
         except (DocumentFormatError, ParameterError) as error:
-            refused += 1
-            assert "in.parquet" in str(error) or "columns" in str(error)
-            assert "\n" not in str(error)
-    assert refused > 20
+            messages.append(str(error))
+    assert len(messages) > 20
+    assert all("in.parquet" in message and "\n" not in message for message in messages)
 
 
 def test_bytes_do_not_depend_on_the_block_and_row_groups_have_fixed_rows(tmp_path, shout):
