@@ -21,6 +21,7 @@ LAYERS = [
         "parameters",
         "arrays",
         "arguments",
+        "arrow_schema",
         "randomness",
         "metrics",
         "kernels",

@@ -58,6 +58,16 @@ def test_a_rewriter_is_trained_and_rewrites_private_text(data, tmp_path, capsys)
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
+def test_what_a_guarantee_assumes_is_printed_where_it_is(data, tmp_path, capsys):
+    told = command(
+        capsys, "train", "rewrite", *data, "-m", "mahalanobis", "-e", "2", "--epochs", "1", "-o", tmp_path / "m"
+    )
+    assert "holds: It assumes: in Euclidean terms" in told.err
+    (tmp_path / "private.txt").write_text("the film was sad\n", encoding="utf-8")
+    told = command(capsys, "rewrite", tmp_path / "private.txt", "--model", tmp_path / "m", "-o", tmp_path / "out.txt")
+    assert "assumes: in Euclidean terms" in told.err
+
+
 def words_of(given, rewritten):
     return zip(given.split(), rewritten.lower().split(), strict=True)
 

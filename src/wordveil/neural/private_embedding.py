@@ -97,7 +97,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         self.text_is_public = text_is_public
         self._randomizer = None if mechanism is None else mechanism.fit(embeddings)
         self._source = RandomSource() if source is None else source
-        self._repeatable_passes = 0
+        self._pass = 0
         self.passes: Passes = PassCounter()
         self._check(decoder)
         self._device_noise = DeviceNoise(self._randomizer) if noise == "device" else None
@@ -239,11 +239,11 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
 
     def get_extra_state(self) -> dict[str, int]:
         """Return what a resumed run must go on from: passes drawn from a test source, and the largest count."""
-        return {"pass": self._repeatable_passes, "largest": self.passes.largest}
+        return {"pass": self._pass, "largest": self.passes.largest}
 
     def set_extra_state(self, state: Any) -> None:
         # Never backwards: going back to an earlier state must not draw a pass's noise again, nor forget a pass.
-        self._repeatable_passes = max(self._repeatable_passes, int(state["pass"]))
+        self._pass = max(self._pass, int(state["pass"]))
         if int(state["largest"]) > self.passes.largest:
             self.passes = PassCounter(int(state["largest"]))
 
@@ -259,8 +259,8 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         """
         place = os.urandom(16).hex()
         if self._source.is_test_source:
-            self._repeatable_passes += 1
-            place = str(self._repeatable_passes)
+            self._pass += 1
+            place = str(self._pass)
         stream = self._source.stream("private embedding", place)
         return lambda sample: sample(stream, n)
 
