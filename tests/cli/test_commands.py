@@ -153,7 +153,7 @@ def test_sanitize_says_epsilon_guarantee_and_what_is_disclosed(wordveil, vocabul
 
 def test_every_choice_reaches_the_library(wordveil, vocabulary, notes, tmp_path):
     public, barred = tmp_path / "public.txt", tmp_path / "barred.txt"
-    public.write_text("# allowed to pass\nzzyzx\n\n")
+    public.write_text("# allowed to pass\nZzyzx\n\n")
     entries = list(wv.load_embeddings(vocabulary).words)
     barred.write_text("\n".join(entries[2:]))
     answer = wordveil(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -53,7 +52,8 @@ def told(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> 
     if isinstance(error, ParameterError):
         message = _of_parameter(error, options, given)
     elif isinstance(error, OSError) and error.strerror is not None:
-        message = _of_system(error)
+        place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        message = f"{place}{error.strerror}."  # without its number
     else:
         message = str(error)
     for python, words in _PHRASES:
@@ -68,11 +68,3 @@ def _of_parameter(error: ParameterError, options: Mapping[str, str], given: Sequ
         name = f"--set {error.name}"
     shown = "" if error.value is None or isinstance(error.value, bool) or error.value == () else f"={error.value!r}"
     return f"{name}{shown} {error.requirement}"
-
-
-def _of_system(error: OSError) -> str:
-    """Return what the system says, without its number; of a full disk, how to go on."""
-    place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    remedy = " Make room and add --resume where the output is a file." if full else ""
-    return f"{place}{error.strerror}.{remedy}"
