@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sanitize"]
 
+WARNING = "warning: a weak promise: an observer may become 99 % sure of a word, or more; a smaller --epsilon is stronger"
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
 CHARACTERS_PER_TOKEN = 6  # of English text with its spaces: turns --block-tokens into characters read at once
 
@@ -281,9 +282,7 @@ def _print_summary(report: RunReport, notes: Sequence[str], words: InWords, cert
     if largest := _largest_loss(report.guarantee, certificate):
         say(f"largest loss between any two words: {largest}")
     if words.weak:
-        say(
-            "warning: a weak promise: an observer may become more than 99 % sure of a word; a smaller --epsilon is stronger"
-        )
+        say(WARNING)
     for line in getattr(report.guarantee, "assumptions", ()):
         say(f"assumes: {line}")
     for line in report.disclosed:
