@@ -276,7 +276,7 @@ MISTAKES = {
         "Use --calibration analytic, or add --allow-refuted.",
     ),
     "no-format": (["sanitize", "strange.abc", "-c", "text"], "wordveil: --format must be one of"),
-    "several-columns": (["sanitize", "ROWS", "-c", "text,title"], "Repeat --column for each column."),
+    "several-columns": (["sanitize", "ROWS", "-c", "text,title"], "Give --column once for each column."),
     "textbook-certificate": (
         ["sanitize", "NOTES", "--calibration", "textbook", "--certificate", "c.json"],
         "--calibration='textbook' uses no certificate; leave out one of the two.",
@@ -290,7 +290,10 @@ MISTAKES = {
         ["calibrate", "--set", "calibration=certified"],
         "Calibrate without it, then certify the epsilon found",
     ),
-    "needed-setting": (["sanitize", "NOTES", "-m", "projection", "-e", "4"], "dimensions"),
+    "needed-setting": (
+        ["sanitize", "NOTES", "-m", "projection", "-e", "4"],
+        "wordveil: --set dimensions must be given",
+    ),
     "report-form": (["sanitize", "NOTES", "--report", "r.pdf"], "must end in .json or .html"),
 }
 

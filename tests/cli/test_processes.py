@@ -227,7 +227,8 @@ def test_an_interrupt_says_how_to_go_on(vocabulary, long_input, tmp_path):
         == b"wordveil: interrupted: where input and output are files, the same command with --resume continues.\n"
     )
     assert run_key_path(output).exists()
-    assert subprocess.run([*arguments, "--resume", "--block-tokens", "100000"], check=False).returncode == 0
+    larger_blocks = command(long_input, output, vocabulary, "--block-tokens", 100_000, "--resume")
+    assert subprocess.run(larger_blocks, check=False).returncode == 0
     assert output.read_text().count("\n") == 20_000
     assert os.listdir(tmp_path) == ["out.txt"]
 

@@ -313,6 +313,6 @@ def test_a_system_error_is_told_on_one_line_without_its_number():
     assert told(ParameterError("columns", (), "must name the text columns."), {"column": "--column"}, []) == (
         "--column must name the text columns."
     )
-    assert told(ParameterError("gamma", -1.0, "must be in (0, inf), or None to compute it."), {}, ["gamma=-1"]) == (
-        "--set gamma=-1.0 must be greater than 0; leave it out to compute it."
-    )
+    assert told(
+        ParameterError("gamma", -1.0, "must be in (0, inf), or None to compute it."), {"settings": "--set"}, []
+    ) == ("--set gamma=-1.0 must be greater than 0; leave it out to compute it.")

@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 
 __all__ = ["sanitize"]
 
-WARNING = "warning: a weak promise: an observer may become 99 % sure of a word, or more; a smaller --epsilon is stronger"
+WARNING = (
+    "warning: a weak promise: an observer may become 99 % sure of a word, or more; a smaller --epsilon is stronger"
+)
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
 CHARACTERS_PER_TOKEN = 6  # of English text with its spaces: turns --block-tokens into characters read at once
 
