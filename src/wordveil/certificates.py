@@ -171,9 +171,10 @@ def identity(value: Any) -> str:
         value: A frozen dataclass such as a metric or a mechanism.
 
     Raises:
-        CertificateError: If it, or a value in it, is no dataclass and shows nothing but its place in memory.
+        CertificateError: If it, or a value in it, holds more than its fields or shows nothing but its place in memory.
     """
-    if not is_dataclass(value) or isinstance(value, type):
+    named = {field.name for field in fields(value)} if is_dataclass(value) and not isinstance(value, type) else None
+    if named is None or not named.issuperset(getattr(value, "__dict__", ())):
         raise CertificateError(f"{type(value).__name__} cannot be named in a certificate; make it a frozen dataclass.")
     parts = (f"{field.name}={_shown(getattr(value, field.name))}" for field in fields(value) if field.init)
     return f"{type(value).__name__}({', '.join(parts)})"

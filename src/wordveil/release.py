@@ -76,11 +76,13 @@ class TextOptions:
         ):
             if getattr(self, name) not in get_args(choices):
                 raise ParameterError(name, getattr(self, name), f"must be one of {', '.join(get_args(choices))}.")
-        if isinstance(self.public_words, str) or not all(isinstance(word, str) for word in self.public_words):
-            raise ParameterError(
-                "public_words", f"<{type(self.public_words).__name__}>", "must be a collection of str."
-            )
-        object.__setattr__(self, "public_words", frozenset(self.public_words))
+        object.__setattr__(self, "public_words", _word_set(self.public_words))
+
+
+def _word_set(given: Any) -> frozenset[str]:
+    if isinstance(given, str) or not all(isinstance(word, str) for word in given):
+        raise ParameterError("public_words", f"<{type(given).__name__}>", "must be a collection of str.")
+    return frozenset(given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,8 +224,8 @@ def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tup
     """
     said = [
         "the number of tokens, their positions, punctuation and layout",
-        "words are cut at hyphens and apostrophes by a public rule, but stay whole where the vocabulary lists the longer "
-        "form: which it lists shows in the layout",
+        "words are cut at hyphens and apostrophes by a public rule, but stay whole where the vocabulary lists the "
+        "longer form: which it lists shows in the layout",
     ]
     if options.unknown == "random":
         said.append(

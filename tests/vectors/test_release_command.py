@@ -38,7 +38,8 @@ def test_the_command_of_the_issue(tmp_path, rows):
     for said in (
         "projection of any vectors: directions=orthonormal, sensitivity=spectral, dimensions=4",
         "guarantee: metric DP (proved)",
-        "grid: released values are multiples of 2^-",
+        "mitigation, measured: released values are multiples of 2^-",
+        "this is no guarantee",
         "disclosed: the number of rows",
         "recall@10 of private against original neighbours: 0.",
         "publishing it is a disclosure",

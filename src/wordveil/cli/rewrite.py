@@ -69,6 +69,8 @@ def rewrite(
 def _print_summary(report: RewriteReport) -> None:
     say(f"{report.summary.documents:,} documents, {report.tokens:,} tokens")
     say(f"guarantee: {report.guarantee.sentence()}")
+    for assumption in getattr(report.guarantee, "assumptions", ()):
+        say(f"assumes: {assumption}")
     if report.passes > 1 and report.composed is not None:
         say(f"passes: some text went through the noise {report.passes} times; together: {report.composed.sentence()}")
     for line in report.disclosed:

@@ -19,6 +19,7 @@ from wordveil.mechanisms.base import (
     WordMechanism,
     WordRandomizer,
 )
+from wordveil.mechanisms.rows import checked_ids
 from wordveil.randomness import Draws, Stream
 
 __all__ = ["Decoded", "FittedDecoded"]
@@ -91,5 +92,6 @@ class FittedDecoded(WordRandomizer):
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
         kept = len(draws) - self.decoder.draw_arrays
+        ids = checked_ids(ids, len(self.embeddings))
         noisy = self.randomizer.randomize(np.asarray(self.embeddings.vectors[ids]), draws[:kept])
         return self.decoder.decode(noisy, draws[kept:], threads=threads, progress=progress)

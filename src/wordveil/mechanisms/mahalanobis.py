@@ -14,8 +14,9 @@ from wordveil.errors import ParameterError
 from wordveil.guarantees import MetricDP, PrivacyUnit, Standing, round_up
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.multivariate_laplace import laplace_noise
-from wordveil.mechanisms.rows import check_positive, checked_rows, multiply_rows
+from wordveil.mechanisms.rows import check_draws, checked_rows, multiply_rows
 from wordveil.metrics import Mahalanobis as MahalanobisMetric
+from wordveil.parameters import check_positive, check_within
 from wordveil.randomness import Draws, Stream
 
 __all__ = ["FittedMahalanobis", "Mahalanobis", "scaled_covariance"]
@@ -64,8 +65,7 @@ class Mahalanobis(VectorMechanism):
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
-        if not 0 <= self.lam <= 1:
-            raise ParameterError("lam", self.lam, "must be in [0, 1].")
+        check_within("lam", self.lam, 1)
 
     def fit(self, embeddings: Embeddings) -> FittedMahalanobis:
         d = embeddings.dimensions
@@ -139,8 +139,10 @@ class FittedMahalanobis(VectorRandomizer):
         return laplace_noise(stream, n, self.dimensions)
 
     def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+        scale = math.sqrt(self.smallest_eigenvalue) / self.mechanism.epsilon  # of its shortest axis
+        rows = checked_rows(vectors, self.dimensions, scale=scale)
+        check_draws(draws, rows.shape, rows.shape[:1])
         directions, radii = draws
-        rows = checked_rows(vectors, self.dimensions)
         stretched = multiply_rows(directions, self.root)
         return np.asarray(rows + stretched * (radii / self.mechanism.epsilon)[:, None])
 
