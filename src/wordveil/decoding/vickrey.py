@@ -44,8 +44,7 @@ class Vickrey(Decoder):
     Example:
         >>> import numpy as np
         >>> from wordveil.embeddings.table import Embeddings
-        >>> from wordveil.parameters import check_within
-    from wordveil.randomness import RandomSource
+        >>> from wordveil.randomness import RandomSource
         >>> words = ["red", "green", "blue", "cat", "dog"]
         >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
         >>> colours = Embeddings.from_arrays(words, table)

@@ -39,9 +39,7 @@ class MultivariateLaplace(VectorMechanism):
 
     Example:
         >>> import numpy as np
-        >>> from wordveil.mechanisms.rows import check_draws, checked_rows
-    from wordveil.parameters import check_positive, check_whole
-    from wordveil.randomness import RandomSource
+        >>> from wordveil.randomness import RandomSource
         >>> randomizer = MultivariateLaplace(epsilon=5.0).for_dimensions(50)
         >>> randomizer.release(np.zeros((3, 50)), RandomSource.seeded_for_tests(1)).shape
         (3, 50)
