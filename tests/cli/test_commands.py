@@ -153,7 +153,7 @@ def test_sanitize_says_epsilon_guarantee_and_what_is_disclosed(wordveil, vocabul
 
 def test_every_choice_reaches_the_library(wordveil, vocabulary, notes, tmp_path):
     public, barred = tmp_path / "public.txt", tmp_path / "barred.txt"
-    public.write_text("# allowed to pass\nzzyzx\n\n")
+    public.write_text("# allowed to pass\nZzyzx\n\n")
     entries = list(wv.load_embeddings(vocabulary).words)
     barred.write_text("\n".join(entries[2:]))
     answer = wordveil(
@@ -276,7 +276,7 @@ MISTAKES = {
         "Use --calibration analytic, or add --allow-refuted.",
     ),
     "no-format": (["sanitize", "strange.abc", "-c", "text"], "wordveil: --format must be one of"),
-    "several-columns": (["sanitize", "ROWS", "-c", "text,title"], "Repeat --column for each column."),
+    "several-columns": (["sanitize", "ROWS", "-c", "text,title"], "Give --column once for each column."),
     "textbook-certificate": (
         ["sanitize", "NOTES", "--calibration", "textbook", "--certificate", "c.json"],
         "--calibration='textbook' uses no certificate; leave out one of the two.",
@@ -290,7 +290,10 @@ MISTAKES = {
         ["calibrate", "--set", "calibration=certified"],
         "Calibrate without it, then certify the epsilon found",
     ),
-    "needed-setting": (["sanitize", "NOTES", "-m", "projection", "-e", "4"], "dimensions"),
+    "needed-setting": (
+        ["sanitize", "NOTES", "-m", "projection", "-e", "4"],
+        "wordveil: --set dimensions must be given",
+    ),
     "report-form": (["sanitize", "NOTES", "--report", "r.pdf"], "must end in .json or .html"),
 }
 
