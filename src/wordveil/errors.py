@@ -30,7 +30,13 @@ __all__ = [
     "RefutedClaimError",
     "ResumeError",
     "WordveilError",
+    "printable",
 ]
+
+
+def printable(name: str) -> str:
+    """Return a file name on one line: what no screen shows, and bytes that are no UTF-8, as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
 
 
 class WordveilError(Exception):
@@ -43,11 +49,13 @@ class ParameterError(WordveilError, ValueError):
     Attributes:
         name: The parameter's name.
         value: The rejected value; parameters are public, so it may be shown.
+        requirement: What it must be, and the remedy.
     """
 
     def __init__(self, name: str, value: object, requirement: str) -> None:
         self.name = name
         self.value = value
+        self.requirement = requirement
         super().__init__(f"{name}={value!r} {requirement}")
 
 
@@ -66,7 +74,7 @@ class DataFormatError(WordveilError, ValueError):
         self.path = str(path)
         self.line = line
         self.offset = offset
-        place = self.path
+        place = printable(self.path)
         if line is not None:
             place += f", line {line}"
         if offset is not None:

@@ -20,18 +20,23 @@ from wordveil.errors import DocumentFormatError, ParameterError, WordveilError
 SECRET = "zebrafish"
 
 CASES = [
-    ("in.txt", b"fine\nzebrafish \xff\n", {}, r"in\.txt, line 2, byte 15: not valid UTF-8\. .*iconv"),
+    ("in.txt", b"fine\nzebrafish \xff\n", {}, r"in\.txt, line 2, byte 15: not valid UTF-8\. .*--encoding windows-1252"),
     ("in.jsonl", b'{"t": "a"}\n{"t": "zebrafish"\n', {"columns": ["t"]}, "line 2: not valid JSON"),
     ("in.jsonl", b'{"t": "zebrafish\xff"}\n', {"columns": ["t"]}, "line 1, byte 16: not valid UTF-8"),
     ("in.jsonl", b'{"t": "a"} zebrafish\n', {"columns": ["t"]}, "line 1: more than one JSON value"),
-    ("in.jsonl", b'{"t": "a"}\n{"u": "zebrafish", "v": 1}\n', {"columns": ["t"]}, r"line 2: no column 't'; .*u, v"),
+    (
+        "in.jsonl",
+        b'{"t": "a"}\n{"u": "zebrafish", "v": 1}\n',
+        {"columns": ["t"]},
+        r"line 2: no column 't' among its 2\. .*--missing keep",
+    ),
     ("in.jsonl", b'{"t": 5, "u": "zebrafish"}\n', {"columns": ["t"]}, "line 1: column 't' holds a number, not text"),
     ("in.jsonl", b'{"t": {"zebrafish_": 1}}\n', {"columns": ["t"]}, "column 't' holds an object"),
     ("in.jsonl", b'{"t": ["zebrafish", true]}\n', {"columns": ["t"]}, "column 't' holds true or false"),
     ("in.jsonl", b'{"m": [{"t": "zebrafish"}, {"u": ""}]}\n', {"columns": ["m.t"]}, r"no column 'm\.t'"),
     ("in.jsonl", b'{"m": "zebrafish"}\n', {"columns": ["m.t"]}, r"no column 'm\.t'"),
     ("in.jsonl", b'{"t": "a", "m": "zebrafish"}\n', {"columns": ["t"], "keep": ["m.x"]}, "column 'm' holds no members"),
-    ("in.jsonl", b'{"t": "a", "u": "zebrafish"}\n', {}, "no column was chosen; the columns here are: t, u"),
+    ("in.jsonl", b'{"t": "a", "u": "zebrafish"}\n', {}, "no column was chosen among its 2"),
     ("in.jsonl", b"[" * 100_000, {}, "nested too deeply"),
     ("in.jsonl", b'{"t": "zebrafish\\q"}', {"columns": ["t"]}, "line 1: not valid JSON"),
     ("in.json", b'[\n"a",\n"zebrafish" "b"]', {}, "line 3: not valid JSON"),
@@ -41,7 +46,7 @@ CASES = [
     ("in.json", b"", {}, "not valid JSON"),
     ("in.json", b'["zebrafish\xff"]', {}, "byte 11: not valid UTF-8"),
     ("in.txt", "zebrafish\n".encode("utf-16-le"), {}, "line 1, byte 0: .* NUL: this looks like UTF-16"),
-    ("in.txt", "zebrafish\n".encode("utf-16"), {}, "looks like UTF-16.*iconv -f UTF-16"),
+    ("in.txt", "zebrafish\n".encode("utf-16"), {}, "looks like UTF-16.*--encoding utf-16"),
     ("in.csv", b"", {"columns": ["t"]}, "no header line"),
     ("in.csv", b"a,t\n1,x\n1,zebrafish,z\n", {"columns": ["t"]}, "line 3: 3 fields, but the header has 2"),
     ("in.csv", b'a,t\n1,"zebrafish\n', {"columns": ["t"]}, "line 2: a quoted field is not closed"),
@@ -53,7 +58,8 @@ CASES = [
     ("in.csv", b"a,t\n1,zebrafish\n", {"columns": ["t"], "keep": ["b"]}, "line 1: no column 'b'"),
     ("in.tsv", b"a\tt\n1\tzebra\tfish\n", {"columns": ["t"]}, "line 2: 3 fields, but the header has 2"),
     ("in.txt.gz", gzip.compress(b"zebrafish\n" * 1000, mtime=0)[:-9], {}, "truncated or damaged"),
-    ("in.txt.gz", b"zebrafish", {}, "truncated or damaged"),
+    ("in.txt.gz", b"zebrafish", {}, r"not \.gz data, as its name says"),
+    ("in.txt.zst", b"zebrafish", {}, r"not \.zst data, as its name says"),
     ("in.parquet", b"zebrafish" * 10, {"columns": ["t"]}, "not a readable Parquet file"),
 ]
 
@@ -129,7 +135,7 @@ def test_truncated_and_damaged_zst(tmp_path):
     import zstandard
 
     packed = zstandard.ZstdCompressor(write_checksum=True).compress(b"zebrafish %d\n" * 5000)
-    for content in (packed[:-7], b"zebrafish" + packed):
+    for content in (packed[:-7], packed[:60] + b"zebrafish" + packed[69:]):
         path = tmp_path / "in.txt.zst"
         path.write_bytes(content)
         with pytest.raises(DocumentFormatError, match="damaged"), open_documents(path) as reader:

@@ -46,7 +46,7 @@ def run(tmp_path, process, *, rows=10, block=24_000_000, source=None, **settings
 def test_identity_keeps_table_schema_and_codec(tmp_path, identity):
     summary, written = run(tmp_path, identity, columns=("text", "tags", "chat.text", "kind"))
     read = pq.read_table(tmp_path / "in.parquet")
-    assert written.schema.equals(read.schema, check_metadata=True)
+    assert written.schema.equals(read.schema)
     assert written.to_pylist() == read.to_pylist()
     assert (summary.documents, summary.copied_columns) == (25, ["id", "when", "raw", "chat (other members)"])
     metadata = pq.ParquetFile(tmp_path / "out.parquet").metadata
@@ -63,7 +63,8 @@ def test_selected_texts_are_replaced_and_nulls_stay(tmp_path, shout):
     assert rows[1]["text"] == "NAÏVE 1#in.parquet:1:0"
     assert rows[1]["chat"] == [{"role": "user", "text": "HI 1#in.parquet:1:1"}, {"role": None, "text": None}]
     untouched = ["id", "kind", "when", "raw"]
-    assert written.select(untouched).equals(table().select(untouched))
+    assert written.select(untouched).schema.equals(table().select(untouched).schema)
+    assert written.select(untouched).to_pylist() == table().select(untouched).to_pylist()
 
 
 def test_private_values_are_nowhere_in_the_file(tmp_path):
@@ -100,7 +101,7 @@ def test_empty_tables_stay_empty(tmp_path, identity):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"columns": ("nope",)}, DocumentFormatError, "no column 'nope'; the columns are: id, text, tags"),
+        ({"columns": ("nope",)}, DocumentFormatError, "no column 'nope' among its 7"),
         ({"columns": ("chat.nope",)}, DocumentFormatError, r"no column 'chat\.nope'"),
         ({"columns": ("id",)}, DocumentFormatError, "row 1: column 'id' holds int values, not text"),
         ({"columns": ("chat",)}, DocumentFormatError, "row 1: column 'chat' holds dict values, not text"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import select
+import shutil
 import stat
 import subprocess
 import sys
@@ -15,7 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.arrays import ReleasedText
-from wordveil.documents import DocumentSettings, FormatDetails, OutputWriter, Record, run_documents, tree_files
+from wordveil.documents import (
+    Callbacks,
+    DocumentSettings,
+    FormatDetails,
+    OutputWriter,
+    Record,
+    TreeFiles,
+    run_documents,
+    tree_files,
+)
 from wordveil.documents.running import blocks
 from wordveil.errors import DocumentFormatError, ParameterError
 
@@ -183,9 +193,10 @@ def test_progress_reaches_the_size_of_the_file(tmp_path, identity):
         tmp_path / "out.jsonl",
         identity,
         settings=settings,
-        progress=lambda *a: seen.append(a),
+        callbacks=Callbacks(progress=lambda *a: seen.append(a)),
     )
     assert seen == sorted(seen)
+    assert seen[0][2] == 0
     assert seen[-1] == (len(packed), len(packed), 200)
     assert len(seen) > 3
 
@@ -213,12 +224,15 @@ def test_tree_keeps_paths_and_names_documents_by_them(tmp_path, shout):
     (root / "sub" / "image.png").write_bytes(b"\x00")
     (root / "sub" / ".git" / "c.txt").write_bytes(b"hidden")
     settings = DocumentSettings(columns=("t",))
-    assert tree_files(root, settings) == (["b.txt", "sub/a.jsonl"], ["sub/image.png"])
+    (root / ".hidden.txt").write_bytes(b"hidden")
+    assert tree_files(root, settings) == TreeFiles(
+        taken=["b.txt", "sub/a.jsonl"], other=["sub/image.png"], hidden=[".hidden.txt", "sub/.git/"]
+    )
     summary = run_documents(root, tmp_path / "out", shout, settings=settings)
     assert (tmp_path / "out" / "b.txt").read_bytes() == b"X#b.txt:0:0\n"
     assert (tmp_path / "out" / "sub" / "a.jsonl").read_bytes() == b'{"t": "Y#sub/a.jsonl:0:0", "n": 1}\n'
     assert (summary.documents, summary.files, summary.copied_columns) == (2, 2, ["n"])
-    assert summary.skipped_files == ["sub/image.png"]
+    assert summary.skipped_files == ["sub/image.png", ".hidden.txt", "sub/.git/"]
     assert names(tmp_path) == ["in", "out"]
     only = DocumentSettings(pattern="*.txt")
     assert run_documents(root, tmp_path / "texts", shout, settings=only).files == 1
@@ -228,10 +242,19 @@ def test_tree_is_published_whole_or_not_at_all(tmp_path, shout):
     root = tmp_path / "in"
     root.mkdir()
     (root / "a.txt").write_bytes(b"x\n")
-    (root / "b.txt").write_bytes(b"\xff\n")
-    with pytest.raises(DocumentFormatError, match=r"b\.txt, line 1"):
-        run_documents(root, tmp_path / "out", shout)
-    assert names(tmp_path) == ["in"]
+    (root / "b.txt").write_bytes(b"y\n")
+
+    def fail(block):
+        if block[0].source == "b.txt":
+            raise RuntimeError("no")
+        return shout(block)
+
+    with pytest.raises(RuntimeError, match="no"):
+        run_documents(root, tmp_path / "out", fail)
+    assert not (tmp_path / "out").exists()
+    assert run_documents(root, tmp_path / "out", shout, resume=True).resumed_documents == 1
+    assert names(tmp_path) == ["in", "out"]
+    shutil.rmtree(tmp_path / "out")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "old").write_bytes(b"")
     for target, message in (

@@ -59,11 +59,12 @@ def world_data(world, tmp_path_factory) -> Path:
         kin = "|".join(spelled(4 * (i + j) + i % 4) for j in range(4))
         lines.append(f"s\tc\t{spelled(4 * i + (i + 1) % 4)}\t{kin}")
     _write(folder / "wordsim/odd-man-out.tsv", "\n".join(lines) + "\n")
-    lines = ["score\tsentence1\tsentence2"]
-    for i in range(30):
-        other = i % TOPICS if i % 2 else (i + 1) % TOPICS
-        lines.append(f"{5.0 if i % 2 else 1.0}\t{text_of(i % 4, 5, generator)}\t{text_of(other, 5, generator)}")
-    _write(folder / "sentences/stsb.dev.tsv", "\n".join(lines) + "\n")
+    for name in ("dev", "train"):
+        lines = ["score\tsentence1\tsentence2"]
+        for i in range(30):
+            other = i % TOPICS if i % 2 else (i + 1) % TOPICS
+            lines.append(f"{5.0 if i % 2 else 1.0}\t{text_of(i % 4, 5, generator)}\t{text_of(other, 5, generator)}")
+        _write(folder / f"sentences/stsb.{name}.tsv", "\n".join(lines) + "\n")
     for name, count in (("sst2.train", 60), ("sst2.dev", 30), ("trec6.train", 60), ("trec6.test", 30)):
         lines = ["label\ttext"] + [f"{i % 2}\t{text_of(i % 2, 6, generator)} zzz" for i in range(count)]
         _write(folder / f"sentences/{name}.tsv", "\n".join(lines) + "\n")

@@ -8,9 +8,10 @@ see `output`. How a released text is written (quotes, escapes) never depends on 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO, ClassVar, Literal, get_args
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import DocumentFormatError, ParameterError
@@ -19,8 +20,10 @@ __all__ = [
     "MAX_RECORD_BYTES",
     "DocumentFormat",
     "FormatDetails",
+    "Missing",
     "Record",
     "Selection",
+    "absent_column",
     "decode_utf8",
     "read_line",
 ]
@@ -29,6 +32,10 @@ MAX_RECORD_BYTES = 100_000_000
 """A longer record is refused: all of it is held, up to ten times over, and memory is to stay within 1 GB."""
 
 BOM = b"\xef\xbb\xbf"
+
+
+Missing = Literal["refuse", "keep", "skip"]
+"""What happens to a record that lacks a text column, or holds something else than text in it."""
 
 
 @dataclass(slots=True)
@@ -43,6 +50,7 @@ class Record:
         size: Bytes the record takes in the (decompressed) input; decides where blocks and sections end.
         structural: True for what is no document and is copied: header line, brackets, blank lines.
         closes_section: True where a section of the input ends (see `DocumentReader`).
+        line: Line of the file where the record begins, or its row in a Parquet file; for messages.
     """
 
     ordinal: int
@@ -52,6 +60,7 @@ class Record:
     size: int = 0
     structural: bool = False
     closes_section: bool = False
+    line: int = 0
 
     @property
     def key(self) -> str:
@@ -71,13 +80,18 @@ class Selection:
         columns: Names of the text columns; `a.b` goes into nested values.
         keep: Names of the other columns to copy; None copies all.
         drop_others: Copy no other column.
+        missing: JSON: what happens to a record without a text column, or with something else than text in it. It is
+            refused; or kept, with null in the place of what is no text; or left out as a whole. A null is always kept.
     """
 
     columns: tuple[str, ...] = ()
     keep: tuple[str, ...] | None = None
     drop_others: bool = False
+    missing: Missing = "refuse"
 
     def __post_init__(self) -> None:
+        if self.missing not in get_args(Missing):
+            raise ParameterError("missing", self.missing, f"must be one of {', '.join(get_args(Missing))}.")
         if self.keep is not None and self.drop_others:
             raise ParameterError("keep", self.keep, "cannot be combined with drop_others; give one of them.")
         for column in self.columns:
@@ -143,6 +157,8 @@ class DocumentFormat(ABC):
         name: The name given to `format=`.
         has_columns: Whether texts are chosen by column.
         copied_columns: Names of the columns copied unchanged so far.
+        gaps: How often so far a record lacked a text column ("missing"), held something else than text there, which was
+            made null ("not_text"), or was left out for one or the other ("skipped").
     """
 
     name: ClassVar[str]
@@ -158,6 +174,7 @@ class DocumentFormat(ABC):
         self.selection = selection
         self.details = details
         self.copied_columns: dict[str, None] = {}
+        self.gaps: Counter[str] = Counter()
 
     @abstractmethod
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
@@ -196,15 +213,29 @@ def read_line(stream: BinaryIO, path: str, line: int) -> bytes:
     return raw
 
 
+def absent_column(name: str, present: Collection[str]) -> tuple[str, str]:
+    """Problem and remedy where a chosen column is absent.
+
+    The names that are there are counted, not printed: the first line of a table without a header is somebody's text,
+    and the members of a JSON object can be names of persons.
+    """
+    problem = f"no column {name!r} among its {len(present)}."
+    if name.casefold() in {other.casefold() for other in present}:
+        problem += " One differs from it only in upper and lower case."
+    if "," in name:
+        return problem, "Give --column once for each column."
+    return problem, "Choose with --column."
+
+
 def decode_utf8(raw: bytes, path: str, *, line: int | None = None, offset: int = 0) -> str:
     """Decode strictly; the error names the position and holds no content.
 
     UTF-16 without a byte order mark is valid UTF-8 where the text is ASCII, one NUL beside every letter: read so,
     its words would be randomized letter by letter. It is refused; a few NULs in a text are characters like others.
     """
-    problem, encoding = "not valid UTF-8.", "LATIN1"
+    problem, encoding = "not valid UTF-8.", "windows-1252"
     if len(raw) >= 4 and raw.count(0) * 3 >= len(raw):
-        problem, encoding = "a third of the bytes or more are NUL: this looks like UTF-16.", "UTF-16"
+        problem, encoding = "a third of the bytes or more are NUL: this looks like UTF-16.", "utf-16"
     else:
         try:
             return raw.decode("utf-8")
@@ -212,11 +243,7 @@ def decode_utf8(raw: bytes, path: str, *, line: int | None = None, offset: int =
             offset += error.start
     # Raised outside the handler: the original exception carries the bytes and must not be chained.
     raise DocumentFormatError(
-        path,
-        problem,
-        line=line,
-        offset=offset,
-        remedy=f"Convert the file, for example with: iconv -f {encoding} -t UTF-8.",
+        path, problem, line=line, offset=offset, remedy=f"Name its encoding, for example --encoding {encoding}."
     )
 
 

@@ -1,8 +1,10 @@
 """What an interrupted run leaves to be continued: a journal, and the run key where the caller saves one.
 
-The journal `.<name>.journal` says how far the temporary output goes and for which settings; it is replaced
-atomically after the output bytes it speaks of are on the disk. Both files have mode 0600 and are removed on success.
-The journal holds no text; it does hold a digest of the input, so it is as confidential as the key beside it.
+The journal `.<name>.journal` says how far the temporary output goes and for which settings; it is there from the start,
+and is replaced atomically after the output bytes it speaks of are on the disk. Both files have mode 0600. The key goes
+before the output is published, the journal after it. What a killed run left is continued by `--resume` and replaced by
+any other run with this output; the owner may delete it. The journal holds no text; it does hold a digest of the whole
+input, so it is as confidential as the key beside it.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,8 +21,10 @@ from wordveil.documents.output import is_regular_target, open_private, sync_dire
 from wordveil.errors import ResumeError
 
 __all__ = [
+    "RUN_KEY",
     "Journal",
     "file_identity",
+    "is_complete",
     "is_resumable",
     "load_run_key",
     "remove_run_key",
@@ -28,8 +32,10 @@ __all__ = [
     "save_run_key",
 ]
 
-_VERSION = 1
-_EDGE = 1 << 20
+_VERSION = 2
+
+RUN_KEY = "run key"
+"""The name of the run key's digest in a fingerprint; a run whose output is complete needs its key no more."""
 
 
 def _sibling(destination: str | Path, ending: str) -> Path:
@@ -52,6 +58,14 @@ def is_resumable(destination: str | Path) -> bool:
     return is_regular_or_tree(str(destination)) and journal_path(destination).exists()
 
 
+def is_complete(destination: str | Path) -> bool:
+    """Whether an interrupted run with this output had written all of it."""
+    try:
+        return bool(json.loads(journal_path(destination).read_bytes())["complete"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
 def is_regular_or_tree(destination: str) -> bool:
     """Whether the destination can be renamed into place: a file or a directory, existing or not."""
     return is_regular_target(destination) or (destination != "-" and Path(destination).is_dir())
@@ -59,11 +73,15 @@ def is_regular_or_tree(destination: str) -> bool:
 
 def _write_private(path: Path, data: bytes) -> None:
     fresh = path.with_name(path.name + ".new")
-    with open_private(fresh) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    try:
+        with open_private(fresh) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
     sync_directory(path.parent)
 
 
@@ -96,13 +114,10 @@ def remove_run_key(path: Path) -> None:
 
 
 def file_identity(path: Path, name: str | None = None) -> dict[str, Any]:
-    """Name (it is part of document ids), size and SHA-256 of the first and the last megabyte."""
-    size = path.stat().st_size
+    """Name (it is part of document ids), size and SHA-256 of the whole file: an edit anywhere in it is noticed."""
     with path.open("rb") as file:
-        digest = hashlib.sha256(file.read(_EDGE))
-        file.seek(max(0, size - _EDGE))
-        digest.update(file.read(_EDGE))
-    return {"name": name or path.name, "size": size, "edges": digest.hexdigest()}
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"name": name or path.name, "size": os.fstat(file.fileno()).st_size, "sha256": digest}
 
 
 @dataclass(slots=True)
@@ -117,6 +132,8 @@ class Journal:
         position: Where the temporary output continues: bytes, Parquet row groups or files of a tree.
         tally: The caller's own counts at this point.
         copied_columns: Columns copied so far.
+        gaps: See `DocumentFormat`.
+        bad_files: What was wrong with the files of a tree that were left out.
         complete: All bytes are written; only the renaming may be missing.
     """
 
@@ -127,6 +144,8 @@ class Journal:
     position: int = 0
     tally: Mapping[str, Any] = field(default_factory=dict)
     copied_columns: list[str] = field(default_factory=list)
+    gaps: dict[str, int] = field(default_factory=dict)
+    bad_files: list[str] = field(default_factory=list)
     complete: bool = False
 
     def save(self) -> None:
@@ -151,7 +170,9 @@ class Journal:
         if earlier is None or content.get("version") != _VERSION:
             raise ResumeError(f"{self.path} is damaged or of another version. Start without --resume.")
         now = json.loads(json.dumps(dict(self.fingerprint)))
-        differing = sorted(name for name in now.keys() | earlier.keys() if now.get(name) != earlier.get(name))
+        if progress["complete"]:
+            now[RUN_KEY] = earlier.get(RUN_KEY)
+        differing = sorted(set(_differences(now, earlier)))
         if differing:
             raise ResumeError(
                 f"The interrupted run differs in: {', '.join(differing)}. "
@@ -166,4 +187,14 @@ class Journal:
         self.path.unlink(missing_ok=True)
 
 
-_PROGRESS = ("records", "documents", "position", "tally", "copied_columns", "complete")
+_PROGRESS = ("records", "documents", "position", "tally", "copied_columns", "gaps", "bad_files", "complete")
+
+
+def _differences(now: Mapping[str, Any], earlier: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names whose values differ, those inside a mapping as `outer.inner`."""
+    for name in now.keys() | earlier.keys():
+        one, other = now.get(name), earlier.get(name)
+        if isinstance(one, dict) and isinstance(other, dict):
+            yield from (f"{name}.{inner}" for inner in _differences(one, other))
+        elif one != other:
+            yield name

@@ -19,6 +19,7 @@ from wordveil.documents.base import (
     MAX_RECORD_BYTES,
     DocumentFormat,
     Record,
+    absent_column,
     decode_utf8,
     join_pieces,
     read_line,
@@ -169,22 +170,24 @@ class _Delimited(DocumentFormat):
         remedy = "If the file does not use quotes, choose quoting 'none'." if self._quoted else ""
         return DocumentFormatError(self._path, problem, line=line, remedy=remedy)
 
+    def _wrong_width(self, row: _Row, width: int) -> DocumentFormatError:
+        problem = f"{row.width} fields, but the header has {width}."
+        if row.width < width and _QUOTE not in row.body:
+            return DocumentFormatError(self._path, problem, line=row.line, remedy="Complete the row, or remove it.")
+        return self._error(problem, row.line)
+
     def _layout(self, row: _Row) -> _Layout:
         if self.details.header:
             names = [self._decode(row, index) for index in range(row.width)]
         else:
             names = [str(index + 1) for index in range(row.width)]
-        # The names are not printed: where a file has no header, its first line is somebody's text.
         if not self.selection.columns:
             raise ParameterError("columns", (), f"must name the text columns among the {len(names)} of {self._path}.")
         missing = [name for name in self.selection.named if name not in names]
         if missing:
-            raise DocumentFormatError(
-                self._path,
-                f"no column {missing[0]!r} among its {len(names)}.",
-                line=row.line,
-                remedy="Choose with --column; --delimiter sets the separator, --no-header names columns 1, 2, ...",
-            )
+            problem, remedy = absent_column(missing[0], names)
+            remedy += " --delimiter sets the separator, --no-header names columns 1, 2, ..."
+            raise DocumentFormatError(self._path, problem, line=row.line, remedy=remedy)
         selected = [index for index, name in enumerate(names) if name in self.selection.columns]
         copied = [i for i, name in enumerate(names) if i not in selected and self.selection.copies(name)]
         self.copied_columns.update(dict.fromkeys(names[i] for i in copied))
@@ -207,10 +210,10 @@ class _Delimited(DocumentFormat):
 
     def _record(self, row: _Row, layout: _Layout, ordinal: int) -> Record:
         if row.width != layout.width:
-            raise self._error(f"{row.width} fields, but the header has {layout.width}.", row.line)
+            raise self._wrong_width(row, layout.width)
         texts = [PrivateText(self._decode(row, index)) for index in layout.selected]
         template = (self._pieces(row, layout), row.line)
-        return Record(ordinal, list(texts), template, size=len(row.body) + len(row.end))
+        return Record(ordinal, list(texts), template, size=len(row.body) + len(row.end), line=row.line)
 
     def _pieces(self, row: _Row, layout: _Layout) -> list[bytes]:
         pieces, starts, body = [], row.starts, row.body

@@ -7,13 +7,13 @@ indentation are copied as written. JSON lines are another format: see `jsonl`.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import BinaryIO, cast
 
-from wordveil.arrays import PrivateText, ReleasedText
-from wordveil.documents.base import MAX_RECORD_BYTES, DocumentFormat, FormatDetails, Record, Selection
-from wordveil.documents.json_walker import JsonWalker, WalkError, selection_tree
-from wordveil.documents.jsonl import render_json
+from wordveil.arrays import PrivateText
+from wordveil.documents.base import MAX_RECORD_BYTES, Record
+from wordveil.documents.json_walker import WalkError
+from wordveil.documents.jsonl import JsonFormat
 from wordveil.errors import DocumentFormatError
 
 __all__ = ["JsonDocument"]
@@ -22,16 +22,10 @@ _SPACE = " \t\r\n"
 _CHUNK = 1 << 20
 
 
-class JsonDocument(DocumentFormat):
+class JsonDocument(JsonFormat):
     """One JSON value per file; see the module."""
 
     name = "json"
-    has_columns = True
-
-    def __init__(self, selection: Selection, details: FormatDetails) -> None:
-        super().__init__(selection, details)
-        self._walker = JsonWalker(selection_tree(selection))
-        self.copied_columns = self._walker.copied
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
         """Yield one record an array element, or one for the file; see `DocumentFormat.read`."""
@@ -42,7 +36,10 @@ class JsonDocument(DocumentFormat):
             yield window.structural(0)
             yield from self._elements(window)
         else:
-            yield self._record(window, 0)
+            record = self._record(window, 0)
+            if record.structural:
+                raise window.error("the only record would be left out.", remedy="Choose --missing keep.")
+            yield record
         window.skip_space()
         if not window.at_end():
             raise window.error(
@@ -50,24 +47,23 @@ class JsonDocument(DocumentFormat):
             )
         yield window.structural(1)
 
-    def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
-        """Bytes of the element with the separator before it; see `DocumentFormat.render`."""
-        return render_json(record.template, released, ascii_only=self.details.ascii_json)
-
     def _elements(self, window: _Window) -> Iterator[Record]:
         ordinal = 0
         window.skip_space()
         if window.accept("]"):
             return
         while True:
-            yield self._record(window, ordinal)
-            ordinal += 1
+            record = self._record(window, ordinal)
+            yield record
+            ordinal += not record.structural
             window.skip_space()
             if window.accept("]"):
                 return
             if not window.accept(","):
                 raise window.error("not valid JSON.")
             window.skip_space()
+            if not ordinal:
+                window.forget()  # nothing stands before the comma
 
     def _record(self, window: _Window, ordinal: int) -> Record:
         walker = self._walker
@@ -86,10 +82,12 @@ class JsonDocument(DocumentFormat):
             if not failure.incomplete or not window.extend():
                 window.at = window.begin + into_record
                 raise window.error(failure.problem, remedy=failure.remedy)
+        line = window.line
         window.at = window.begin + size
-        record = Record(ordinal, cast(list[PrivateText | None], walker.texts), walker.pieces, size=size)
         window.forget()
-        return record
+        if self._leaves_out():
+            return Record(ordinal, [], ("",), size=size, structural=True)
+        return Record(ordinal, cast(list[PrivateText | None], walker.texts), walker.pieces, size=size, line=line)
 
 
 class _Window:
@@ -125,7 +123,8 @@ class _Window:
             self.at -= self.begin
             self.begin = 0
             return bool(more) or not self._ended
-        raise DocumentFormatError(self._path, "not valid UTF-8.", offset=offset, remedy="Convert it to UTF-8.")
+        remedy = "Name its encoding, for example --encoding windows-1252."
+        raise DocumentFormatError(self._path, "not valid UTF-8.", offset=offset, remedy=remedy)
 
     def skip_space(self) -> None:
         while True:
@@ -154,5 +153,9 @@ class _Window:
         self.begin = self.at
 
     def error(self, problem: str, *, remedy: str = "") -> DocumentFormatError:
-        line = self._lines + self.text.count("\n", self.begin, self.at)
-        return DocumentFormatError(self._path, problem, line=line, remedy=remedy)
+        return DocumentFormatError(self._path, problem, line=self.line, remedy=remedy)
+
+    @property
+    def line(self) -> int:
+        """Line of the reader."""
+        return self._lines + self.text.count("\n", self.begin, self.at)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from json.decoder import JSONDecodeError, JSONDecoder, scanstring  # type: ignore[attr-defined]
 from typing import Any
 
-from wordveil.documents.base import Selection
+from wordveil.documents.base import Missing, Selection, absent_column
 
 __all__ = ["JsonWalker", "SelectionNode", "WalkError", "selection_tree"]
 
@@ -21,6 +21,7 @@ _skip_space: Callable[[str, int], Any] = re.compile(r"[ \t\n\r]*").match
 # Numbers are only skipped: `str` spares their conversion and the digit limit of `int`.
 _scan_once: Callable[[str, int], tuple[Any, int]] = JSONDecoder(parse_int=str, parse_float=str).scan_once  # type: ignore[attr-defined]
 _MAX_NAMES = 1000
+_FURTHER = f"further members (only the first {_MAX_NAMES:,} names are listed)"
 _SLACK = 16  # longest token that a truncated text can cut (escape pairs, -Infinity)
 _KINDS = {"{": "an object", "t": "true or false", "f": "true or false"}
 
@@ -97,20 +98,30 @@ class JsonWalker:
     """Walks values with one selection.
 
     Attributes:
-        copied: Names of the members copied so far (at most 1000 are gathered).
+        copied: Names of the members copied so far; of more than 1000 the rest is named as such.
         pieces: Raw text before, between and after the texts of the last value.
         texts: The selected strings of the last value; None for null.
+        lacking: How many selected columns the last value does not have.
+        not_text: How many selected columns of the last value held something else than text; null stands there now.
     """
 
-    def __init__(self, root: SelectionNode) -> None:
+    def __init__(self, root: SelectionNode, missing: Missing = "refuse") -> None:
         self.root = root
+        self.missing = missing
         self.copied: dict[str, None] = {}
         self.pieces: list[str] = []
         self.texts: list[str | None] = []
+        self.lacking = self.not_text = 0
+        self._copied_before = 0
         self._pending = ""
         self._cursor = 0
         self._found: set[str] = set()
         self._path: list[str] = []
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the last value is to be left out."""
+        return self.missing == "skip" and self.lacking + self.not_text > 0
 
     def walk(self, text: str, begin: int, start: int) -> int:
         """Walk the value at `start`; the first piece begins at `begin`. Leaves the result in the attributes.
@@ -122,11 +133,14 @@ class JsonWalker:
             WalkError: If the value is malformed, or a selected column is missing or not text.
         """
         self.pieces, self.texts, self._pending, self._cursor = [], [], "", begin
+        self.lacking = self.not_text = 0
+        self._copied_before = len(self.copied)
         self._found.clear()
         self._path.clear()
         failure: WalkError
         try:
             end = self._value(text, start, self.root)
+            self._check_found(text, start, self.root)
         except WalkError as error:
             raise self._judged(error, text) from None
         except JSONDecodeError as error:
@@ -136,22 +150,32 @@ class JsonWalker:
         except RecursionError:
             failure = WalkError("nested too deeply.", start)
         else:
-            self._check_found(text, start)
             self.pieces.append(self._pending + text[self._cursor : end])
+            if self.skipped:
+                self._forget_copied()
             return end
         raise self._judged(failure, text)
 
+    def _forget_copied(self) -> None:
+        while len(self.copied) > self._copied_before:
+            self.copied.popitem()
+
     def _judged(self, error: WalkError, text: str) -> WalkError:
+        self._forget_copied()
         if "JSON" in error.problem and error.position >= len(text) - _SLACK:
             error.incomplete = True
         return error
 
-    def _check_found(self, text: str, start: int) -> None:
-        missing = self.root.below - self._found
-        if missing:
-            names = ", ".join(repr(name) for name in sorted(missing))
-            present = ", ".join(sorted(member_names(text, start))) or "none"
-            raise WalkError(f"no column {names}; the columns here are: {present}.", start, remedy=_CHOOSE)
+    def _check_found(self, text: str, at: int, node: SelectionNode) -> None:
+        """Count the columns at or under a node that were not found; refuse if so chosen."""
+        missing = node.below - self._found
+        if missing and self.missing == "refuse":
+            self._refuse_absent(text, at, missing)
+        self.lacking += len(missing)
+
+    def _refuse_absent(self, text: str, at: int, missing: set[str]) -> None:
+        problem, remedy = absent_column(min(missing), member_names(text, at))
+        raise WalkError(problem, at, remedy=f"{remedy} {_GO_ON}")
 
     def _value(self, text: str, at: int, node: SelectionNode) -> int:
         first = text[at : at + 1]
@@ -170,8 +194,8 @@ class JsonWalker:
             self._found |= node.below
             if node.column is not None:
                 self._cut(text, at, None)
-        elif node.column is not None:
-            self._refuse(node, first, at, text)
+        elif node.column is not None or node.below:
+            self._not_text(text, at, end, node)
         elif not node.copies_rest:
             raise WalkError(f"column {'.'.join(self._path)!r} holds no members, so it cannot be copied in part.", at)
         elif self._path:
@@ -183,13 +207,22 @@ class JsonWalker:
         self.texts.append(value)
         self._pending, self._cursor = "", at
 
-    def _refuse(self, node: SelectionNode, first: str, at: int, text: str) -> None:
-        kind = _KINDS.get(first, "a number")
-        if node.column:
-            raise WalkError(f"column {node.column!r} holds {kind}, not text.", at, remedy=_CHOOSE)
-        present = ", ".join(sorted(member_names(text, at))) if first == "{" else ""
-        listing = f" and no column was chosen; the columns here are: {present}." if present else ", not text."
-        raise WalkError(f"the value is {kind}{listing}", at, remedy=_CHOOSE)
+    def _not_text(self, text: str, at: int, end: int, node: SelectionNode) -> None:
+        """Put null in the place of a value that is no text, or refuse it: it must never be copied."""
+        first = text[at : at + 1]
+        if not node.column and first == "{":
+            present = len(member_names(text, at))
+            raise WalkError(f"the value is an object and no column was chosen among its {present}.", at, remedy=_CHOOSE)
+        if self.missing == "refuse":
+            if node.column is None:
+                self._refuse_absent(text, at, node.below)
+            kind = _KINDS.get(first, "a number")
+            holder = f"column {node.column!r} holds" if node.column else "the value is"
+            raise WalkError(f"{holder} {kind}, not text.", at, remedy=f"{_CHOOSE} {_GO_ON}")
+        self._jump(text, at, end)
+        self._pending += "null"
+        self._found |= node.below
+        self.not_text += 1
 
     def _array(self, text: str, at: int, node: SelectionNode) -> int:
         self._found |= node.below
@@ -202,7 +235,7 @@ class JsonWalker:
             self._found -= node.below
             end = self._value(text, at, node)
             if node.below - self._found:
-                self._check_found(text, at)
+                self._check_found(text, at, node)
             at = _skip_space(text, end).end()
             mark = text[at : at + 1]
             if mark == "]":
@@ -260,8 +293,10 @@ class JsonWalker:
         return end
 
     def _note_copied(self, *name: str) -> None:
-        if len(self.copied) < _MAX_NAMES:
-            self.copied[".".join((*self._path, *name))] = None
+        full = len(self.copied) >= _MAX_NAMES
+        whole = ".".join((*self._path, *name))
+        if not full or whole not in self.copied:
+            self.copied[_FURTHER if full else whole] = None
 
     def _jump(self, text: str, upto: int, onward: int) -> None:
         """Leave out text[upto:onward] from the pieces."""
@@ -270,14 +305,15 @@ class JsonWalker:
 
 
 _CHOOSE = "Choose with --column."
+_GO_ON = "With --missing keep the record goes on without it, with --missing skip it is left out."
 
 
 def member_names(text: str, at: int) -> list[str]:
-    """Names of the members of the object at `at`; column names are public. Empty for any other value."""
+    """Names of the members of the object at `at`, or of the first one in an array; empty for any other value."""
     try:
         value, _ = _scan_once(text, at)
     except (StopIteration, ValueError):
         return []
     if isinstance(value, list):
         value = next((element for element in value if isinstance(element, dict)), None)
-    return list(value)[:100] if isinstance(value, dict) else []
+    return list(value) if isinstance(value, dict) else []

@@ -25,7 +25,7 @@ from wordveil.documents.base import (
 from wordveil.documents.json_walker import JsonWalker, WalkError, selection_tree
 from wordveil.errors import DocumentFormatError
 
-__all__ = ["JsonLines", "render_json"]
+__all__ = ["JsonFormat", "JsonLines"]
 
 _SPACE = " \t\r\n"
 _lone_surrogate = re.compile("[\ud800-\udfff]")
@@ -47,16 +47,34 @@ def render_json(pieces: Sequence[str], released: Sequence[ReleasedText | None], 
         return _lone_surrogate.sub(lambda half: f"\\u{ord(half[0]):04x}", line).encode("utf-8")
 
 
-class JsonLines(DocumentFormat):
-    """JSON lines; see the module."""
+class JsonFormat(DocumentFormat):
+    """Shared by JSON lines and JSON files: how a value is walked and rendered."""
 
-    name = "jsonl"
     has_columns = True
 
     def __init__(self, selection: Selection, details: FormatDetails) -> None:
         super().__init__(selection, details)
-        self._walker = JsonWalker(selection_tree(selection))
+        self._walker = JsonWalker(selection_tree(selection), selection.missing)
         self.copied_columns = self._walker.copied
+
+    def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
+        """Bytes of the value and of what stands around it; see `DocumentFormat.render`."""
+        return render_json(record.template, released, ascii_only=self.details.ascii_json)
+
+    def _leaves_out(self) -> bool:
+        """Whether the value that was walked last is left out; counts it, or what it lacks."""
+        walker = self._walker
+        if walker.skipped:
+            self.gaps["skipped"] += 1
+        elif walker.lacking or walker.not_text:
+            self.gaps.update(missing=walker.lacking, not_text=walker.not_text)
+        return walker.skipped
+
+
+class JsonLines(JsonFormat):
+    """JSON lines; see the module."""
+
+    name = "jsonl"
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
         """Yield one record a line; see `DocumentFormat.read`."""
@@ -85,7 +103,9 @@ class JsonLines(DocumentFormat):
         except WalkError as error:
             problem, remedy = error.problem, error.remedy
         else:
-            return Record(ordinal, texts, pieces, size=size)
+            if self._leaves_out():
+                return Record(ordinal, [], ("",), size=size, structural=True)
+            return Record(ordinal, texts, pieces, size=size, line=number)
         raise DocumentFormatError(path, problem, line=number, remedy=remedy)
 
     def _walked(self, line: str, start: int) -> tuple[list[PrivateText | None], list[str]]:
@@ -96,10 +116,6 @@ class JsonLines(DocumentFormat):
         walker.pieces[-1] += line[end:]
         texts, walker.texts = walker.texts, []  # which would hold a long text until the next line
         return cast(list[PrivateText | None], texts), walker.pieces
-
-    def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
-        """Bytes of the line; see `DocumentFormat.render`."""
-        return render_json(record.template, released, ascii_only=self.details.ascii_json)
 
 
 def _value_start(line: str, number: int) -> int:

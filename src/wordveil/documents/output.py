@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from wordveil.documents.streams import MemberCompressor, compression_of
-from wordveil.errors import ParameterError
+from wordveil.documents.streams import MemberCompressor, compression_of, standard_output
+from wordveil.errors import ParameterError, ResumeError
 
 if sys.platform != "win32":  # elsewhere two runs with one output are not noticed
     import fcntl
@@ -148,12 +148,16 @@ class OutputWriter:
             except ParameterError:
                 self._file.close()
                 raise
+            if self._file.seek(0, os.SEEK_END) < (resume_at or 0):
+                self.abort(keep=True)
+                raise ResumeError("The unfinished output of the interrupted run is cut off. Start without --resume.")
             self._file.truncate(resume_at or 0)
             self._file.seek(resume_at or 0)
             self._empty = not resume_at
         else:
-            self._file = sys.stdout.buffer if destination == "-" else open(destination, "wb")  # noqa: SIM115
+            self._file = standard_output() if destination == "-" else open(destination, "wb")  # noqa: SIM115
             self._empty = True
+        self._closes = destination != "-"
 
     @property
     def compressed(self) -> bool:
@@ -190,7 +194,7 @@ class OutputWriter:
         if self._atomic:
             os.fsync(self._file.fileno())
             self._file.close()
-        elif self._file is not sys.stdout.buffer:
+        elif self._closes:
             self._file.close()
 
     def commit(self) -> None:
@@ -202,13 +206,15 @@ class OutputWriter:
 
     def abort(self, *, keep: bool = False) -> None:
         """Close; the temporary file is removed, or kept for a later resume."""
-        if self._atomic:
+        if not self._atomic:
+            if self._closes:
+                self._file.close()
+            return
+        with suppress(OSError):  # a full disk refuses what is still in the buffer once more
             self._file.close()
-            if not keep:
-                self.partial.unlink(missing_ok=True)
-            self._claim.release()
-        elif self._file is not sys.stdout.buffer:
-            self._file.close()
+        if not keep:
+            self.partial.unlink(missing_ok=True)
+        self._claim.release()
 
     def _put(self, data: bytes) -> None:
         if data:

@@ -1,13 +1,12 @@
-"""Parquet: selected string columns are rewritten, schema, other columns and codec are kept.
+"""Parquet: selected string columns are rewritten; names, types and values of the others and the codec are kept.
 
-The output has row groups of a fixed number of rows. Nested columns are reached by name (`a.b`, lists included) and
-rebuilt from Python values; a plain column is copied as it stands. Needs pyarrow (the extra `parquet`).
+Nothing else of the file is: see `arrow_types`. The output has row groups of a fixed number of rows. Nested columns are
+reached by name (`a.b`, lists included) and rebuilt from Python values. Needs pyarrow (the extra `parquet`).
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +14,11 @@ from types import ModuleType
 from typing import Any, BinaryIO, cast
 
 from wordveil.arrays import PrivateText, ReleasedText
-from wordveil.documents.base import DocumentFormat, Record
+from wordveil.documents.arrow_types import bare_schema, bare_table
+from wordveil.documents.base import DocumentFormat, Record, absent_column
 from wordveil.documents.json_walker import SelectionNode, selection_tree
 from wordveil.documents.output import Claim, discard_partial, is_regular_target, partial_path, publish, remove_partial
+from wordveil.documents.streams import standard_output
 from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterError
 
 __all__ = ["Parquet", "ParquetSink"]
@@ -69,12 +70,14 @@ class Parquet(DocumentFormat):
         problem = ""
         try:
             yield from self._rows(pq.ParquetFile(stream), path)
-        except pa.ArrowException:
-            problem = "not a readable Parquet file."
         except UnicodeDecodeError:
             problem = "a selected column holds invalid UTF-8."
+        except (pa.ArrowException, OSError) as error:
+            if getattr(error, "errno", None):
+                raise  # the system's own: the disk, not the file
+            problem = "not a readable Parquet file: it is damaged, truncated or of another format."
         if problem:
-            raise DocumentFormatError(path, problem)
+            raise DocumentFormatError(path, problem, remedy="Fetch it again, or write it anew.")
 
     def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
         """Not available: rows have no bytes of their own; see `ParquetSink`."""
@@ -84,7 +87,7 @@ class Parquet(DocumentFormat):
         self._settle(file, path)
         ordinal, total = 0, max(1, file.metadata.num_rows)
         for arrow_batch in file.iter_batches(self.details.row_group_rows, columns=list(self._written)):
-            table = arrow_batch.select(self._written)
+            table = bare_table(arrow_batch, self.schema)
             batch = _Batch(table, {name: table.column(name).to_pylist() for name in self._columns})
             size = max(1, table.nbytes // max(1, table.num_rows))
             for row in range(table.num_rows):
@@ -98,23 +101,21 @@ class Parquet(DocumentFormat):
                 if problem:
                     raise DocumentFormatError(path, f"row {ordinal + 1}: {problem}", remedy="Choose with --column.")
                 last = row == table.num_rows - 1
-                yield Record(ordinal, texts, batch, size=size, closes_section=last)
+                yield Record(ordinal, texts, batch, size=size, closes_section=last, line=ordinal + 1)
                 ordinal += 1
             self.share_done = ordinal / total
 
     def _settle(self, file: Any, path: str) -> None:
         """Decide from the schema which top-level columns are rewritten and written."""
         schema = file.schema_arrow
-        present = ", ".join(schema.names)
         if not self.selection.columns:
-            raise ParameterError("columns", (), f"must name the text columns; {path} has: {present}.")
+            raise ParameterError("columns", (), f"must name the text columns among the {len(schema.names)} of {path}.")
         tree = selection_tree(self.selection)
         self._tree = tree
         for name in self.selection.named:
             if not _reaches(schema, name):
-                raise DocumentFormatError(
-                    path, f"no column {name!r}; the columns are: {present}.", remedy="Choose with --column."
-                )
+                problem, remedy = absent_column(name, schema.names)
+                raise DocumentFormatError(path, problem, remedy=remedy)
         self._columns = [n for n in schema.names if n in tree.children and tree.children[n].below]
         partial = [n for n in self._columns if tree.children[n].column is None]
         if partial and not self.selection.copies_all:
@@ -126,10 +127,7 @@ class Parquet(DocumentFormat):
         copied = [n for n in schema.names if n not in self._columns and self.selection.copies(n)]
         self.copied_columns.update(dict.fromkeys(copied + [f"{n} (other members)" for n in partial]))
         self._written = [n for n in schema.names if n in self._columns or n in copied]
-        _pa, _ = _pyarrow()
-        # The file's own metadata may name or describe columns that are left out.
-        kept = schema.metadata if len(self._written) == len(schema.names) else None
-        self.schema = _pa.schema([schema.field(n) for n in self._written], metadata=kept)
+        self.schema = bare_schema(schema, self._written)
         metadata = file.metadata
         has_chunk = metadata.num_row_groups and metadata.num_columns
         codec = metadata.row_group(0).column(0).compression if has_chunk else "SNAPPY"
@@ -204,7 +202,7 @@ class ParquetSink:
         self._parts = resume_at or 0
         self._writer: Any = None
         if not self._atomic:
-            self._out = sys.stdout.buffer if destination == "-" else open(destination, "wb")  # noqa: SIM115
+            self._out = standard_output() if destination == "-" else open(destination, "wb")  # noqa: SIM115
             return
         self.target = Path(destination).resolve()
         self.partial = partial_path(self.target)

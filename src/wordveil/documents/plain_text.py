@@ -1,7 +1,7 @@
 """Plain text: one record a line, or the whole file as one record.
 
 Line ends are kept exactly as they are (LF, CRLF, none at the end of the file), and so is a byte order mark. Only
-a line feed ends a line: a lone CR, U+0085 and U+2028 are characters of the text. No other encoding than UTF-8.
+a line feed ends a line: a lone CR, U+0085 and U+2028 are characters of the text.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PlainText(DocumentFormat):
         end = b"\r\n" if raw.endswith(b"\r\n") else b"\n" if raw.endswith(b"\n") else b""
         size, raw = len(raw), raw[len(mark) : len(raw) - len(end)]
         text = decode_utf8(raw, path, line=number + 1, offset=offset + len(mark))
-        return Record(number, [PrivateText(text)], (mark, end), size=size)
+        return Record(number, [PrivateText(text)], (mark, end), size=size, line=number + 1)
 
     def _whole(self, stream: BinaryIO, path: str) -> Iterator[Record]:
         raw = stream.read(MAX_RECORD_BYTES + 1)
@@ -63,4 +63,4 @@ class PlainText(DocumentFormat):
             )
         mark = BOM if raw.startswith(BOM) else b""
         text = decode_utf8(raw[len(mark) :], path, offset=len(mark))
-        yield Record(0, [PrivateText(text)], (mark, b""), size=len(raw))
+        yield Record(0, [PrivateText(text)], (mark, b""), size=len(raw), line=1)

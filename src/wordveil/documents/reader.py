@@ -13,13 +13,13 @@ from types import TracebackType
 from typing import Self
 
 from wordveil.arrays import ReleasedText
-from wordveil.documents.base import DocumentFormat, FormatDetails, Record, Selection
+from wordveil.documents.base import DocumentFormat, FormatDetails, Missing, Record, Selection
 from wordveil.documents.delimited import Csv, Tsv
 from wordveil.documents.json_document import JsonDocument
 from wordveil.documents.jsonl import JsonLines
 from wordveil.documents.parquet import Parquet
 from wordveil.documents.plain_text import PlainText
-from wordveil.documents.streams import DAMAGED, InputStream, compression_of
+from wordveil.documents.streams import DAMAGED, InputStream, checked_encoding, compression_of
 from wordveil.errors import DocumentFormatError, ParameterError
 
 __all__ = ["FORMATS", "DocumentReader", "guess_format", "open_documents"]
@@ -57,6 +57,8 @@ def open_documents(
     columns: Sequence[str] = (),
     drop_others: bool = False,
     keep: Sequence[str] | None = None,
+    missing: Missing = "refuse",
+    encoding: str | None = None,
     details: FormatDetails | None = None,
 ) -> DocumentReader:
     """Open a document file.
@@ -67,6 +69,8 @@ def open_documents(
         columns: The columns that hold text; `a.b` goes into nested values.
         drop_others: Leave the other columns out.
         keep: The other columns to copy; None copies all.
+        missing: JSON: what happens to a record without a text column; see `Selection`.
+        encoding: Encoding of the input; None for UTF-8, with or without a byte order mark. The output is UTF-8.
         details: Details of single formats.
 
     Returns:
@@ -88,8 +92,12 @@ def open_documents(
         )
     if isinstance(columns, str):
         raise ParameterError("columns", columns, "must be a sequence of names.")
-    selection = Selection(columns=tuple(columns), keep=None if keep is None else tuple(keep), drop_others=drop_others)
-    return DocumentReader(name, FORMATS[chosen](selection, details or FormatDetails()))
+    selection = Selection(
+        columns=tuple(columns), keep=None if keep is None else tuple(keep), drop_others=drop_others, missing=missing
+    )
+    if encoding is not None and chosen == Parquet.name:
+        raise ParameterError("encoding", encoding, "cannot be chosen: Parquet text is UTF-8.")
+    return DocumentReader(name, FORMATS[chosen](selection, details or FormatDetails()), checked_encoding(encoding))
 
 
 class DocumentReader:
@@ -101,16 +109,21 @@ class DocumentReader:
         source: Input name used in document ids; the file name unless set otherwise.
     """
 
-    def __init__(self, path: str, form: DocumentFormat) -> None:
+    def __init__(self, path: str, form: DocumentFormat, encoding: str | None = None) -> None:
         self.path = path
         self.format = form
         self.source = path if path == "-" else Path(path).name
-        self._input = InputStream(path)
+        self._input = InputStream(path, encoding)
 
     @property
     def copied_columns(self) -> list[str]:
         """Names of the columns copied unchanged so far."""
         return list(self.format.copied_columns)
+
+    @property
+    def gaps(self) -> dict[str, int]:
+        """What the records read so far lacked; see `DocumentFormat`."""
+        return dict(self.format.gaps)
 
     @property
     def bytes_total(self) -> int | None:

@@ -9,142 +9,29 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from wordveil.arrays import ReleasedText
-from wordveil.documents.base import FormatDetails, Record
+from wordveil.documents.base import Record
 from wordveil.documents.checkpoints import Journal, file_identity, is_regular_or_tree, journal_path
-from wordveil.documents.output import OutputWriter, is_regular_target, partial_path, publish, remove_partial
+from wordveil.documents.jobs import Answers, DocumentSettings, DocumentSummary, Job, Pipeline
+from wordveil.documents.output import (
+    OutputWriter,
+    check_not_busy,
+    is_regular_target,
+    partial_path,
+    publish,
+    remove_partial,
+)
 from wordveil.documents.parquet import Parquet, ParquetSink
-from wordveil.documents.reader import DocumentReader, guess_format, open_documents
+from wordveil.documents.reader import DocumentReader, guess_format
 from wordveil.errors import DocumentFormatError, ParameterError, ResumeError, WordveilError
 
-__all__ = [
-    "Answers",
-    "DocumentSettings",
-    "DocumentSummary",
-    "Job",
-    "Pipeline",
-    "Process",
-    "Progress",
-    "Tally",
-    "blocks",
-    "run_file",
-]
+__all__ = ["blocks", "run_file", "take_up"]
 
-Answers = list[list[ReleasedText | None]]
-"""For each record of a block, one released text per text, None for None."""
-
-Process = Callable[[list[Record]], Answers]
-Progress = Callable[[int, int | None, int], None]
-"""Called with raw bytes read, raw bytes in total (None for standard input) and documents done."""
-
-
-@runtime_checkable
-class Pipeline(Protocol):
-    """A process that takes the next blocks while earlier ones are still in work."""
-
-    def run(self, blocks: Iterator[list[Record]]) -> Iterator[Answers]:
-        """Yield the answers of each block, in order; empty blocks occur."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentSettings:
-    """How a document set is read; see `open_documents`.
-
-    Attributes:
-        format: Format name, or None to go by the file name.
-        columns: The columns that hold text.
-        keep: The other columns to copy; None copies all.
-        drop_others: Copy no other column.
-        details: Details of single formats.
-        block_characters: About so much input is held and handed out at once (bytes of records); performance only.
-        line_buffered: Hand out every record as soon as it is read, write it at once.
-        pattern: In a directory tree, the file names taken.
-    """
-
-    format: str | None = None
-    columns: tuple[str, ...] = ()
-    keep: tuple[str, ...] | None = None
-    drop_others: bool = False
-    details: FormatDetails = field(default_factory=FormatDetails)
-    block_characters: int = 24_000_000
-    line_buffered: bool = False
-    pattern: str = "*"
-
-    def __post_init__(self) -> None:
-        if self.block_characters < 1:
-            raise ParameterError("block_characters", self.block_characters, "must be at least 1.")
-
-    def open(self, path: str) -> DocumentReader:
-        """Open one file with these settings."""
-        return open_documents(
-            path,
-            format=self.format,
-            columns=self.columns,
-            drop_others=self.drop_others,
-            keep=self.keep,
-            details=self.details,
-        )
-
-    def fingerprint(self) -> dict[str, Any]:
-        """The settings the output depends on, as JSON values."""
-        settings = asdict(self)
-        for name in ("block_characters", "line_buffered"):
-            del settings[name]
-        return {f"documents.{name}": value for name, value in settings.items()}
-
-
-@dataclass(slots=True)
-class DocumentSummary:
-    """What a run did.
-
-    Attributes:
-        documents: Documents processed, those of the interrupted run included.
-        files: Files written.
-        copied_columns: Names of the columns copied unchanged, over all files.
-        skipped_files: Files of a tree that were not taken, paths relative to it.
-        resumed_documents: Documents taken over from an interrupted run.
-    """
-
-    documents: int = 0
-    files: int = 0
-    copied_columns: list[str] = field(default_factory=list)
-    skipped_files: list[str] = field(default_factory=list)
-    resumed_documents: int = 0
-
-
-class Tally(Protocol):
-    """The caller's own counts, saved with every checkpoint so that a resumed run reports the whole."""
-
-    def save(self) -> Mapping[str, Any]:
-        """The counts as JSON values; nothing private."""
-
-    def restore(self, saved: Mapping[str, Any]) -> None:
-        """Take over the counts of an interrupted run; an empty mapping means none."""
-
-
-class _NoTally:
-    def save(self) -> Mapping[str, Any]:
-        return {}
-
-    def restore(self, saved: Mapping[str, Any]) -> None:
-        """Nothing to take over."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """What is the same for all files of a run; see `run_documents` for the meaning of each."""
-
-    process: Process | Pipeline
-    settings: DocumentSettings
-    fingerprint: Mapping[str, Any]
-    resume: bool = False
-    progress: Progress | None = None
-    tally: Tally = field(default_factory=_NoTally)
+_FIRST_BLOCK = 1 << 20  # each block is twice the one before: the time left is known from the first seconds on
 
 
 class _ByteSink:
@@ -168,9 +55,13 @@ _Sink = _ByteSink | ParquetSink
 
 
 def blocks(records: Iterator[Record], settings: DocumentSettings) -> Iterator[list[Record]]:
-    """Cut records into blocks that end at sections, or inside one where sections are larger than blocks."""
+    """Cut records into blocks that end at sections, or inside one where sections are larger than blocks.
+
+    The first blocks are smaller, so that progress is seen at once.
+    """
     block: list[Record] = []
     size = 0
+    budget = min(_FIRST_BLOCK, settings.block_characters)
     section = settings.details.section_bytes
     whole_sections = True  # the block began at a section
     for record in records:
@@ -179,17 +70,41 @@ def blocks(records: Iterator[Record], settings: DocumentSettings) -> Iterator[li
         if settings.line_buffered:
             full = True
         elif record.closes_section:
-            full = not whole_sections or size + section // 2 > settings.block_characters
+            full = not whole_sections or size + section // 2 > budget
         else:
-            full = settings.block_characters < section and size >= settings.block_characters
+            full = budget < section and size >= budget
         if full:
             yield block
             block, size, whole_sections = [], 0, record.closes_section
+            budget = min(2 * budget, settings.block_characters)
     if block:
         yield block
 
 
-def run_file(source: str, destination: str, job: Job, *, name: str | None = None) -> DocumentSummary:
+def take_up(journal: Journal, job: Job) -> bool:
+    """Go on with an interrupted run where it is asked for and there is one; else discard what it left.
+
+    Returns:
+        Whether the journal now says how far the interrupted run came.
+
+    Raises:
+        ResumeError: If that run had another input or other settings.
+    """
+    if job.resume and journal.load():
+        job.tally.restore(journal.tally)
+        job.calls.notice(f"going on with the interrupted run: {journal.documents:,} documents are taken over.")
+        return True
+    if job.resume:
+        job.calls.notice("there is no interrupted run to resume: this one starts from the beginning.")
+    elif journal.path.exists():
+        job.calls.notice("an interrupted run of this output was discarded; --resume would have gone on with it.")
+    journal.remove()
+    return False
+
+
+def run_file(
+    source: str, destination: str, job: Job, *, name: str | None = None, identity: Mapping[str, Any] | None = None
+) -> DocumentSummary:
     """Run one file.
 
     Args:
@@ -197,6 +112,7 @@ def run_file(source: str, destination: str, job: Job, *, name: str | None = None
         destination: A file, a device, or "-".
         job: What to do.
         name: Input name for document ids; the file name by default.
+        identity: The input's `file_identity` where it is known.
 
     Returns:
         What was done.
@@ -206,15 +122,13 @@ def run_file(source: str, destination: str, job: Job, *, name: str | None = None
     """
     check_destination(source, destination, resume=job.resume)
     journal = None
-    if is_regular_target(destination) and source != "-":
-        facts = job.settings.fingerprint() | {"input": file_identity(Path(source), name), **job.fingerprint}
+    if is_regular_target(destination) and Path(source).is_file():
+        check_not_busy(partial_path(Path(destination).resolve()))
+        read = identity or file_identity(Path(source), name)
+        facts = job.settings.fingerprint() | {"input": read, **job.fingerprint}
         journal = Journal(journal_path(destination), facts)
-        if not job.resume:
-            journal.remove()
-        elif journal.load():
-            job.tally.restore(journal.tally)
-            if journal.complete:
-                return _finish_complete(journal, destination)
+        if take_up(journal, job) and journal.complete:
+            return _finish_complete(journal, destination, job)
     with job.settings.open(source) as reader:
         reader.source = name or reader.source
         return _FileRun(reader, destination, job, journal).execute()
@@ -241,20 +155,43 @@ class _FileRun:
             self._sink = _ByteSink(reader, writer)
 
     def execute(self) -> DocumentSummary:
+        taken = deque[list[Record]]()
         try:
-            taken = deque[list[Record]]()
-            for answers in self._answers(self._documents_of(taken)):
-                self._block(taken.popleft(), answers)
-            self._seal()
-        except WordveilError:
+            self._run(taken)
+        except WordveilError as error:
             # Wrong input or settings: the same run would fail again, so nothing is kept.
-            self._sink.abort()
-            if self._journal is not None:
-                self._journal.remove()
+            self._drop()
+            unreadable = self._unreadable(error, taken)
+            if unreadable is None:
+                raise
+        except BaseException as error:
+            if self._records or not isinstance(error, Exception):
+                self._sink.abort(keep=self._journal is not None)
+            else:
+                self._drop()
             raise
-        except BaseException:
-            self._sink.abort(keep=self._journal is not None and self._journal.records > 0)
-            raise
+        else:
+            return self._publish()
+        raise unreadable
+
+    def _run(self, taken: deque[list[Record]]) -> None:
+        if self._journal is not None and not self._records:
+            self._save(0)
+        self._report()
+        for answers in self._answers(self._documents_of(taken)):
+            self._block(taken.popleft(), answers)
+        self._sink.seal()
+        if self._journal is not None:
+            self._save(self._journal.position, complete=True)
+            self._job.calls.sealed()
+
+    def _drop(self) -> None:
+        """Leave nothing behind."""
+        self._sink.abort()
+        if self._journal is not None:
+            self._journal.remove()
+
+    def _publish(self) -> DocumentSummary:
         self._sink.publish()
         if self._journal is not None:
             self._journal.remove()
@@ -262,8 +199,23 @@ class _FileRun:
             documents=self._documents,
             files=1,
             copied_columns=self._reader.copied_columns,
+            gaps=self._reader.gaps,
             resumed_documents=self._resumed,
         )
+
+    def _unreadable(self, error: WordveilError, taken: deque[list[Record]]) -> DocumentFormatError | None:
+        """The error with file and line where the function refused a text of the blocks in work, which names its length.
+
+        Other records of the same length cannot be told apart from it; the first one is named.
+        """
+        if not (isinstance(error, ParameterError) and error.name == "text"):
+            return None
+        for record in (record for block in taken for record in block):
+            for length in (len(text) for text in record.texts if text is not None):
+                if error.value == f"<{length} characters>":
+                    problem = f"the text of {length} characters {error.requirement}"
+                    return DocumentFormatError(self._reader.path, problem, line=record.line)
+        return None
 
     def _todo(self) -> Iterator[Record]:
         """Records after those done by the interrupted run."""
@@ -300,8 +252,11 @@ class _FileRun:
         anywhere = self._sink.resumable_anywhere and not self._job.settings.line_buffered
         if self._journal is not None and (block[-1].closes_section or anywhere):
             self._save(self._sink.checkpoint())
-        if self._job.progress is not None:
-            self._job.progress(self._reader.bytes_done, self._reader.bytes_total, self._documents)
+        self._report()
+
+    def _report(self) -> None:
+        if self._job.calls.progress is not None:
+            self._job.calls.progress(self._reader.bytes_done, self._reader.bytes_total, self._documents)
 
     def _save(self, position: int, *, complete: bool = False) -> None:
         assert self._journal is not None
@@ -310,13 +265,9 @@ class _FileRun:
         self._journal.position = position
         self._journal.tally = dict(self._job.tally.save())
         self._journal.copied_columns = self._reader.copied_columns
+        self._journal.gaps = self._reader.gaps
         self._journal.complete = complete
         self._journal.save()
-
-    def _seal(self) -> None:
-        self._sink.seal()
-        if self._journal is not None:
-            self._save(self._journal.position, complete=True)
 
 
 def _check_answers(documents: list[Record], answers: Answers) -> None:
@@ -328,8 +279,9 @@ def _check_answers(documents: list[Record], answers: Answers) -> None:
             raise ValueError("process must return one text for each text of a record, None for None")
 
 
-def _finish_complete(journal: Journal, destination: str) -> DocumentSummary:
+def _finish_complete(journal: Journal, destination: str, job: Job) -> DocumentSummary:
     """Publish an output that was complete when its run was cut off."""
+    job.calls.sealed()
     target = Path(destination).resolve()
     partial = partial_path(target)
     if (partial / "merged").is_file():
@@ -344,6 +296,7 @@ def _finish_complete(journal: Journal, destination: str) -> DocumentSummary:
         documents=journal.documents,
         files=1,
         copied_columns=list(journal.copied_columns),
+        gaps=dict(journal.gaps),
         resumed_documents=journal.documents,
     )
 

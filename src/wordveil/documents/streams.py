@@ -1,4 +1,4 @@
-"""Opens inputs (file, standard input, .gz, .zst) as one buffered byte stream, and compresses outputs.
+"""Opens inputs (file, standard input, .gz, .zst) as one buffered stream of UTF-8, and compresses outputs.
 
 Compressed output consists of complete members, one a section of the input, so that an interrupted file can be cut
 back to a member and continued. Nothing here knows records.
@@ -6,25 +6,30 @@ back to a member and continued. Nothing here knows records.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
+import re
 import sys
 import zlib
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
-from wordveil.errors import DocumentFormatError, MissingExtraError
+from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterError, WordveilError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["DAMAGED", "InputStream", "MemberCompressor", "compression_of"]
+__all__ = ["DAMAGED", "InputStream", "MemberCompressor", "checked_encoding", "compression_of", "standard_output"]
 
 _BUFFER = 1 << 20
 _GZIP_LEVEL = 4  # two to three times as fast as the usual 6, and a twentieth larger
 _ZSTD_LEVEL = 3
 _GZIP_WBITS = 31
+
+# The first bytes of a file; a Zstandard file may also begin with a skippable frame.
+_MAGIC = {"gz": re.compile(rb"\x1f\x8b"), "zst": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")}
 
 DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
 """What reading truncated or damaged compressed data raises."""
@@ -34,6 +39,32 @@ def compression_of(name: str) -> str | None:
     """The compression a file name asks for: "gz", "zst" or None."""
     lowered = name.lower()
     return "gz" if lowered.endswith(".gz") else "zst" if lowered.endswith(".zst") else None
+
+
+def checked_encoding(name: str | None) -> str | None:
+    """The encoding to translate from; None for UTF-8.
+
+    Raises:
+        ParameterError: If Python knows no encoding of text by this name.
+    """
+    try:
+        found = codecs.lookup(name or "utf-8")
+    except LookupError:
+        found = None
+    if found is None or not getattr(found, "_is_text_encoding", True):
+        raise ParameterError("encoding", name, "is not known; give for example windows-1252, latin-1 or utf-16.")
+    return None if found.name in ("utf-8", "utf-8-sig") else found.name
+
+
+def standard_output() -> BinaryIO:
+    """Standard output as bytes.
+
+    Raises:
+        ParameterError: If it is closed.
+    """
+    if sys.stdout is None:
+        raise ParameterError("destination", "-", "cannot be written: standard output is closed. Name a file.")
+    return sys.stdout.buffer
 
 
 def _zstandard() -> ModuleType:
@@ -50,31 +81,40 @@ def _zstandard() -> ModuleType:
 class InputStream:
     """A decompressed input with its progress in raw bytes.
 
+    Args:
+        path: A file, or "-" for standard input.
+        encoding: What the file is translated to UTF-8 from; None where it is UTF-8 already, or no text.
+
     Attributes:
         stream: The buffered stream of decompressed bytes.
         bytes_total: Size of the file, or None for standard input.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, encoding: str | None = None) -> None:
         self.path = path
         self.bytes_total: int | None = None
+        self._raw: BinaryIO | None = None
         if path == "-":
+            if sys.stdin is None:
+                raise DocumentFormatError(path, "standard input is closed.", remedy="Name a file, or feed the command.")
             self.stream: BinaryIO = sys.stdin.buffer
-            self._raw: BinaryIO | None = None
-            return
+        else:
+            self.stream = self._open(path)
+        if encoding is not None:
+            self.stream = io.BufferedReader(_Utf8Raw(self.stream, path, encoding), _BUFFER)
+
+    def _open(self, path: str) -> BinaryIO:
         try:
             raw = open(path, "rb", buffering=_BUFFER)  # noqa: SIM115 (closed by close)
         except OSError as error:
             raise DocumentFormatError(path, f"cannot be opened: {error.strerror}.") from None
         self._raw = raw
         self.bytes_total = Path(path).stat().st_size
-        compression = compression_of(path)
-        if compression == "gz":
-            self.stream = cast(BinaryIO, io.BufferedReader(gzip.GzipFile(fileobj=raw), _BUFFER))
-        elif compression == "zst":
-            self.stream = io.BufferedReader(_ZstdRaw(raw, path), _BUFFER)
-        else:
-            self.stream = raw
+        try:
+            return _decompressed(raw, path)
+        except WordveilError:
+            raw.close()
+            raise
 
     @property
     def bytes_done(self) -> int:
@@ -86,6 +126,60 @@ class InputStream:
         if self._raw is not None:
             self.stream.close()
             self._raw.close()
+
+
+class _Utf8Raw(io.RawIOBase):
+    """A stream of another encoding as UTF-8; hands on what is there, so that a line need not wait for the next."""
+
+    def __init__(self, source: BinaryIO, path: str, encoding: str) -> None:
+        self._source = cast(io.BufferedReader, source)
+        self._path = path
+        self._encoding = encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)("strict")
+        self._offset = 0
+        self._ended = False
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        while not self._ready and not self._ended:
+            raw = self._source.read1(_BUFFER // 8)
+            self._ended = not raw
+            self._ready = self._translated(raw)
+        size = min(len(view), len(self._ready))
+        view[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+    def _translated(self, raw: bytes) -> bytes:
+        kept = len(self._decoder.getstate()[0])
+        try:
+            ready = self._decoder.decode(raw, final=self._ended).encode("utf-8")
+        except UnicodeError as error:
+            wrong = self._offset - kept + getattr(error, "start", 0)
+        else:
+            self._offset += len(raw)
+            return ready
+        # Raised outside the handler: the original exception carries the bytes and must not be chained.
+        raise DocumentFormatError(
+            self._path, f"not valid {self._encoding}.", offset=wrong, remedy="Name the encoding the file is in."
+        )
+
+
+def _decompressed(raw: BinaryIO, path: str) -> BinaryIO:
+    compression = compression_of(path)
+    if compression is None:
+        return raw
+    head = cast(io.BufferedReader, raw).peek(4)
+    if head and not _MAGIC[compression].match(head):
+        problem = f"not .{compression} data, as its name says."
+        raise DocumentFormatError(path, problem, remedy="Give it the name of what it is.")
+    if compression == "gz":
+        return cast(BinaryIO, io.BufferedReader(gzip.GzipFile(fileobj=raw), _BUFFER))
+    return io.BufferedReader(_ZstdRaw(raw, path), _BUFFER)
 
 
 class _ZstdRaw(io.RawIOBase):

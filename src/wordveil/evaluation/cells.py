@@ -23,7 +23,7 @@ from wordveil.randomness import RandomSource
 
 __all__ = ["Cell", "CellCache", "audit_key", "cell_key", "compute_cell", "promise_key"]
 
-CACHE_FORMAT = 2  # raised whenever a task's meaning changes under the same settings
+CACHE_FORMAT = 3  # raised whenever a task's meaning changes under the same settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,6 @@ class Cell:
         applies: Whether the task says anything about this row.
         scores: Score name -> summary over runs; empty where the task does not apply.
         seconds: Time it took.
-        note: Why there are no scores, where the machine lacks something; "" otherwise.
     """
 
     row: str
@@ -46,7 +45,6 @@ class Cell:
     applies: bool
     scores: Mapping[str, Summary] = field(default_factory=dict)
     seconds: float
-    note: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary."""
@@ -68,7 +66,7 @@ def cell_key(
         "version": __version__,
         "row": None if target is None else asdict(target),
         "promises": asdict(promises),
-        "task": [task.name, repr(task), task.lacking],
+        "task": [task.name, repr(task)],
         "data": data_digests(task),
         "vocabulary": [embeddings.header.checksum, embeddings.candidates_checksum],
         "repeats": repeats,
@@ -111,7 +109,7 @@ def compute_cell(label: str, key: str, task: Task, prepared: Any, subject: Subje
         raise ParameterError("repeats", repeats, "must be at least 2: one run shows no spread.")
     started = time.perf_counter()
     if not task.applies(subject):
-        return Cell(row=label, task=task.name, key=key, applies=False, seconds=0.0, note=task.lacking)
+        return Cell(row=label, task=task.name, key=key, applies=False, seconds=0.0)
     certain = subject.is_baseline or (task.exact and subject.selection is not None)
     values: dict[str, list[float]] = {score.name: [] for score in task.scores}
     for i in range(1 if certain else repeats):

@@ -8,7 +8,7 @@ the order, or on where an earlier run was interrupted.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -44,6 +44,7 @@ class Plan:
         tasks: The columns.
         promises: What the promises have besides epsilon.
         audit: How hard every row's promise is audited.
+        left_out: Name of each task that cannot run on this machine -> why.
         repeats: Runs of every cell that is not exact, at least 2.
         seed: Changes all noise; results are repeatable for one seed.
     """
@@ -52,6 +53,7 @@ class Plan:
     tasks: tuple[Task, ...]
     promises: PromiseSettings = field(default_factory=PromiseSettings)
     audit: AuditSettings = field(default_factory=AuditSettings)
+    left_out: Mapping[str, str] = field(default_factory=dict)
     repeats: int = 3
     seed: int = 0
 
@@ -119,7 +121,7 @@ def first_words(embeddings: Embeddings, count: int | None) -> Embeddings:
         ParameterError: If fewer than 2 are asked for.
     """
     if count is not None and count < 2:
-        raise ParameterError("words", count, "must be at least 2, or None for all.")
+        raise ParameterError("words", count, "must be at least 2; None (--words 0) takes all.")
     ids = embeddings.candidates[:count]
     if len(ids) == len(embeddings):
         return embeddings
@@ -261,7 +263,7 @@ def _row(job: _Job, embeddings: Embeddings, prepared: dict[str, Any]) -> LeagueR
     if promise is None:
         store.put_promise(key, promised, contender.note)
     audit = audit if audited else _audit(key, job.plan, contender, embeddings, store)
-    cells = _cells(job, subject_of(contender.words), store, prepared)
+    cells = _cells(job, subject_of(contender.words, decoded=contender.decoded), store, prepared)
     return LeagueRow(target=job.target, guarantee=promised, note=contender.note, cells=cells, audit=audit)
 
 
@@ -285,9 +287,9 @@ def _cell(job: _Job, i: int, subject: Subject, store: CellCache, prepared: dict[
     found = store.get(key)
     if found is not None:
         return found
-    if repr(task) not in prepared:
+    if task.applies(subject) and repr(task) not in prepared:
         prepared[repr(task)] = task.prepare(subject.embeddings)
     label = BASELINE if job.target is None else job.target.label
-    cell = compute_cell(label, key, task, prepared[repr(task)], subject, job.plan.repeats)
+    cell = compute_cell(label, key, task, prepared.get(repr(task)), subject, job.plan.repeats)
     store.put(cell)
     return cell

@@ -74,8 +74,10 @@ class Contender:
         words: The word mechanism.
         guarantee: What it promises in its group's terms.
         note: Where the promise comes from, when it is not the mechanism's own; "" otherwise.
+        decoded: Whether words are released that were decoded from noisy vectors, and not those vectors.
     """
 
     words: WordRandomizer = field(repr=False)
     guarantee: Guarantee
     note: str = ""
+    decoded: bool = True

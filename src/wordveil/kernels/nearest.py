@@ -81,11 +81,13 @@ class NearestWords:
             Ids, int32, and Euclidean distances, float64, both of shape (n, k).
 
         Raises:
-            ParameterError: If k is out of range or a query is not finite.
+            ParameterError: If k is out of range, or a query is not finite or has another number of dimensions.
         """
         if not 1 <= k <= len(self.outputs):
             raise ParameterError("k", k, f"must be in [1, {len(self.outputs)}], the number of words searched.")
         rows = np.asarray(queries, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self._vectors.shape[1]:
+            raise ParameterError("queries", f"shape {rows.shape}", f"must have shape (n, {self._vectors.shape[1]}).")
         if not np.all(np.isfinite(rows)):
             raise ParameterError("queries", "<hidden>", "must be finite.")
         ids = np.empty((len(rows), k), dtype=np.int32)

@@ -11,8 +11,6 @@ from wordveil.mechanisms.exponential import (
     Calibration,
     FittedExponential,
     SelectionMechanism,
-    check_calibration,
-    check_epsilon,
     fit_selection,
 )
 from wordveil.metrics import AnyMetric, Euclidean
@@ -72,10 +70,6 @@ class SanText(SelectionMechanism):
     epsilon: float
     metric: AnyMetric = field(default_factory=Euclidean)
     calibration: Calibration = "textbook"
-
-    def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_calibration(self.calibration)
 
     def cap(self, rate: float, outputs: int) -> float:
         return TAIL_NATS / rate

@@ -13,11 +13,10 @@ from wordveil.mechanisms.exponential import (
     Calibration,
     FittedExponential,
     SelectionMechanism,
-    check_calibration,
-    check_epsilon,
     fit_selection,
 )
 from wordveil.metrics import AnyMetric, Euclidean
+from wordveil.parameters import check_delta, check_positive
 
 __all__ = ["TEM", "truncation_distance"]
 
@@ -86,12 +85,10 @@ class TEM(SelectionMechanism):
     calibration: Calibration = "textbook"
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_calibration(self.calibration)
-        if not 0 < self.beta < 1:
-            raise ParameterError("beta", self.beta, "must be in (0, 1).")
-        if self.gamma is not None and not (math.isfinite(self.gamma) and self.gamma > 0):
-            raise ParameterError("gamma", self.gamma, "must be in (0, inf), or None to compute it.")
+        super().__post_init__()
+        check_delta(self.beta, name="beta")
+        if self.gamma is not None:
+            check_positive("gamma", self.gamma)
 
     def cap(self, rate: float, outputs: int) -> float:
         return truncation_distance(2 * rate, self.beta, outputs) if self.gamma is None else self.gamma

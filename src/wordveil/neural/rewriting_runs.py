@@ -16,7 +16,16 @@ from typing import Any
 
 from wordveil import __version__
 from wordveil.arrays import ReleasedText
-from wordveil.documents import DocumentSettings, DocumentSummary, Record, is_resumable, remove_run_key, run_documents
+from wordveil.documents import (
+    RUN_KEY,
+    Callbacks,
+    DocumentSettings,
+    DocumentSummary,
+    Record,
+    is_resumable,
+    remove_run_key,
+    run_documents,
+)
 from wordveil.guarantees import Guarantee
 from wordveil.neural.pass_records import PassRecord
 from wordveil.neural.passes import all_passes
@@ -114,8 +123,10 @@ def rewrite_documents(
             settings=settings or DocumentSettings(block_characters=BLOCK_CHARACTERS),
             fingerprint=_fingerprint(rewriter),
             resume=resume,
-            progress=None if progress is None else lambda done, total, n: progress(done, total, n, tokens.count),
             tally=tokens,
+            callbacks=Callbacks(
+                progress=None if progress is None else lambda done, total, n: progress(done, total, n, tokens.count)
+            ),
         )
         largest, composed = rewriter.passes.largest, all_passes(rewriter.passes, rewriter.guarantee)
     finally:
@@ -146,4 +157,4 @@ def _fingerprint(rewriter: TextRewriter) -> dict[str, Any]:
     # A digest of 128 random bits says nothing of them; it keeps a run from going on under another key.
     key = hashlib.blake2b(rewriter.source.export_key(), digest_size=16).hexdigest()
     test = rewriter.source.is_test_source
-    return {"run key": key, "model": rewriter.digest(), "version": __version__, "test source": test}
+    return {RUN_KEY: key, "model": rewriter.digest(), "version": __version__, "test source": test}

@@ -1,0 +1,78 @@
+"""Says what the library says of Python parameters in the words of the command line: one line, options by name."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+from wordveil.errors import ParameterError
+
+__all__ = ["told"]
+
+_OPTIONS = {
+    "destination": "--output",
+    "source": "IN",
+    "columns": "--column",
+    "candidate_rule": "--candidates",
+    "every_output": "--exclude-outputs",
+    "block_characters": "--block-tokens",
+    "labels": "--label",
+    "model_directory": "--model",
+}
+"""Parameter of the library -> option, where the name alone does not say it."""
+
+_PHRASES = (
+    (r"(?<!-)\bcalibration='([\w-]+)'", r"--calibration \1"),
+    (r"pass allow_refuted=True", "add --allow-refuted"),
+    (r"\ballow_refuted=True", "--allow-refuted"),
+    (r"pass gamma explicitly", "give it with --set gamma=VALUE"),
+    (r"; make one for these inputs with certify\(\)", ""),
+    (r"pass certify\(mechanism, embeddings\)", "make one with wordveil certify"),
+    (r"in \(0, inf\)", "greater than 0"),
+    (r"in \[0, inf\)", "0 or greater"),
+    (r"in \(0, 1\)", "greater than 0 and less than 1"),
+    (r"in \[0, 1\)", "0 or greater and less than 1"),
+    (r"or None for all\.", "or 0 for all."),
+    (r",? or None (for|to|where) ", r"; leave it out \1 "),
+    (r",? or None\b", ""),
+    (r"(no column '[^']*,[^']*'.*)$", r"\1 Repeat --column for each column."),
+)
+"""What stands for a Python expression in a message."""
+
+
+def told(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> str:
+    """Return what an expected error says, on one line, in the words of the command line.
+
+    Args:
+        error: The error.
+        options: Python name -> name on the command line, of the command that ran.
+        given: The command line.
+    """
+    if isinstance(error, ParameterError):
+        message = _of_parameter(error, options, given)
+    elif isinstance(error, OSError) and error.strerror is not None:
+        message = _of_system(error)
+    else:
+        message = str(error)
+    for python, words in _PHRASES:
+        message = re.sub(python, words, message)
+    # A file name may hold anything, and a message of another library several lines.
+    return " ".join(message.encode("utf-8", "backslashreplace").decode().split("\n"))
+
+
+def _of_parameter(error: ParameterError, options: Mapping[str, str], given: Sequence[str]) -> str:
+    name = options.get(error.name) or _OPTIONS.get(error.name, error.name)
+    if any(word.replace("-", "_").startswith(f"{error.name}=") for word in given):
+        name = f"--set {error.name}"
+    shown = "" if error.value is None or isinstance(error.value, bool) or error.value == () else f"={error.value!r}"
+    return f"{name}{shown} {error.requirement}"
+
+
+def _of_system(error: OSError) -> str:
+    """Return what the system says, without its number; of a full disk, how to go on."""
+    place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    remedy = " Make room and add --resume where the output is a file." if full else ""
+    return f"{place}{error.strerror}.{remedy}"

@@ -1,0 +1,77 @@
+"""What of an Arrow table is copied: names, types and values, and nothing that came with them.
+
+Metadata of a file or of a field (pandas attributes, examples, queries, dataset cards) and dictionary values that no row
+uses can hold anybody's text, and a release could not list them: none of them passes. An extension type is metadata too,
+so its values are written in their storage type; an ordered dictionary loses its order, which only unused values tell.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["bare_schema", "bare_table"]
+
+# Older versions of pyarrow have no views, so that they are told by name.
+_LISTS = {
+    "ListType": "list_",
+    "LargeListType": "large_list",
+    "ListViewType": "list_view",
+    "LargeListViewType": "large_list_view",
+}
+
+
+def bare_schema(schema: Any, names: list[str]) -> Any:
+    """Return the schema of the named columns without metadata at any depth."""
+    import pyarrow as pa
+
+    return pa.schema([_bare_field(schema.field(name)) for name in names])
+
+
+def bare_table(table: Any, schema: Any) -> Any:
+    """Return a table or record batch in the types of its bare schema, dictionaries reduced to what the rows use."""
+    import pyarrow as pa
+
+    columns = [_bare_values(table.column(field.name), field.type) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _bare_field(field: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.field(field.name, _bare_type(field.type), field.nullable)
+
+
+def _bare_type(kind: Any, *, decoded: bool = False) -> Any:
+    """Return a type without metadata and extensions; `decoded` puts plain values in the place of dictionaries."""
+    import pyarrow as pa
+
+    types = pa.types
+    if isinstance(kind, pa.BaseExtensionType):
+        return _bare_type(kind.storage_type, decoded=decoded)
+    if types.is_dictionary(kind):
+        values = _bare_type(kind.value_type, decoded=decoded)
+        return values if decoded else pa.dictionary(kind.index_type, values)
+
+    def part(field: Any) -> Any:
+        return pa.field(field.name, _bare_type(field.type, decoded=decoded), field.nullable)
+
+    if types.is_struct(kind):
+        return pa.struct([part(kind.field(i)) for i in range(kind.num_fields)])
+    if types.is_map(kind):
+        return pa.map_(part(kind.key_field), part(kind.item_field), keys_sorted=kind.keys_sorted)
+    if types.is_fixed_size_list(kind):
+        return pa.list_(part(kind.value_field), kind.list_size)
+    if type(kind).__name__ in _LISTS:
+        return getattr(pa, _LISTS[type(kind).__name__])(part(kind.value_field))
+    return kind
+
+
+def _bare_values(column: Any, kind: Any) -> Any:
+    import pyarrow as pa
+
+    plain = _bare_type(kind, decoded=True)
+    decoded = column if column.type == plain else column.cast(plain)
+    if not pa.types.is_dictionary(kind):
+        return decoded if plain == kind else decoded.cast(kind)
+    encoded = decoded.dictionary_encode()
+    return encoded if encoded.type == kind else encoded.cast(kind)
