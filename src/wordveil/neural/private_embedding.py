@@ -32,6 +32,11 @@ from wordveil.vector_release.grid import grid_mitigation
 
 __all__ = ["PADDING", "UNKNOWN", "PrivateEmbedding"]
 
+DISCLOSED = (
+    "the number of tokens of a text and their positions",
+    "an unknown token is replaced by a uniform public word and then randomized like any other",
+)
+
 PADDING = -1
 """Id of a position that holds no token."""
 UNKNOWN = -2
@@ -166,6 +171,10 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
     def composed_guarantee(self) -> Guarantee:
         """What all passes so far promise together for one token of the private sentence that passed most often."""
         return all_passes(self.passes, self.guarantee()) or self.guarantee()
+
+    def disclosed(self) -> tuple[str, ...]:
+        """What every pass shows whatever the noise, one sentence each."""
+        return (*DISCLOSED, *(() if self._randomizer is None else self._randomizer.disclosed()))
 
     def mitigations(self) -> tuple[str, ...]:
         """What was measured to help and is no part of any guarantee, one sentence each."""
