@@ -45,10 +45,11 @@ class TEM(SelectionMechanism):
         metric of a user's own, or a matrix of more than 3 000 words, whose axioms are checked on a sample, every
         promise is unverified.
 
-        At the textbook rate with gamma computed, the cap of the loss is epsilon * gamma = 2 ln((1 - beta)(v - 1)/beta), the
-        same at every epsilon: a larger epsilon cuts off nearer. It is what beta costs: so that the words beyond gamma
-        keep at most beta between them, each must be that much less likely than the word itself. Only beta, the number of
-        words that may be output, or a gamma of one's own moves it; epsilon says how fast the loss grows up to there.
+        At the textbook rate, with gamma computed, the loss is capped at epsilon * gamma = 2 ln((1 - beta)(v - 1)/beta),
+        the same at every epsilon: a larger epsilon cuts off nearer. It is what beta costs: so that the words beyond
+        gamma keep at most beta between them, each must be that much less likely than the word itself. Only beta, the
+        number of words that may be output, or a gamma of one's own moves it; epsilon says how fast the loss grows up to
+        there.
 
     Attributes:
         epsilon: Loss per unit of distance, unit 1/distance (with calibration="certified-local": loss between any two
