@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wordveil.cli.common import VocabularyOption, open_vocabulary, say
+
+if TYPE_CHECKING:
+    from wordveil.embeddings.table import Embeddings
 
 __all__ = ["app"]
 
@@ -46,12 +49,27 @@ def import_(
         progress=_show_rows if sys.stderr.isatty() else None,
     )
     if calibrate:
-        from wordveil.calibration import calibrate as find
-        from wordveil.cli.common import build_mechanism
-
-        found = {m: find(embeddings, build_mechanism(m, 1.0), sample=IMPORT_SAMPLE).epsilon for m in DEFAULTS}
-        embeddings = embeddings.record(default_epsilon={m: float(f"{epsilon:.3g}") for m, epsilon in found.items()})
+        embeddings = embeddings.record(default_epsilon=_default_epsilons(embeddings))
     _print_facts(embeddings)
+
+
+def _default_epsilons(embeddings: Embeddings) -> dict[str, float]:
+    """Calibrate what can be; a table without an answer is imported all the same, and says so."""
+    from wordveil.calibration import calibrate
+    from wordveil.cli.common import build_mechanism
+    from wordveil.errors import ParameterError
+
+    found = {}
+    for name in DEFAULTS:
+        try:
+            epsilon = calibrate(embeddings, build_mechanism(name, 1.0), sample=IMPORT_SAMPLE).epsilon
+        except ParameterError:
+            say(f"no default epsilon for {name}: none keeps half of the words here. Name one with --epsilon.")
+        else:
+            found[name] = float(f"{epsilon:.3g}")
+    if len(found) < len(DEFAULTS) and len(embeddings.candidates) < len(embeddings) // 2:
+        say(f"{len(embeddings.candidates):,} of {len(embeddings):,} entries may be output; see --candidates.")
+    return found
 
 
 def _show_rows(rows: int, share: float | None) -> None:
