@@ -14,6 +14,9 @@ from wordveil.cli.usage import Command
 if TYPE_CHECKING:
     from wordveil.embeddings.table import Embeddings
 
+if TYPE_CHECKING:
+    from wordveil.embeddings.table import Embeddings
+
 __all__ = ["app"]
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
@@ -77,6 +80,25 @@ def _default_epsilons(embeddings: Embeddings) -> dict[str, float]:
             say(f"no default epsilon for {mechanism}, give --epsilon: {error.name} {error.requirement}")
         else:
             found[mechanism] = float(f"{epsilon:.3g}")
+    return found
+
+
+def _default_epsilons(embeddings: Embeddings) -> dict[str, float]:
+    """Calibrate what can be; a table without an answer is imported all the same, and says so."""
+    from wordveil.calibration import calibrate
+    from wordveil.cli.common import build_mechanism
+    from wordveil.errors import ParameterError
+
+    found = {}
+    for name in DEFAULTS:
+        try:
+            epsilon = calibrate(embeddings, build_mechanism(name, 1.0), sample=IMPORT_SAMPLE).epsilon
+        except ParameterError:
+            say(f"no default epsilon for {name}: none keeps half of the words here. Name one with --epsilon.")
+        else:
+            found[name] = float(f"{epsilon:.3g}")
+    if len(found) < len(DEFAULTS) and len(embeddings.candidates) < len(embeddings) // 2:
+        say(f"{len(embeddings.candidates):,} of {len(embeddings):,} entries may be output; see --candidates.")
     return found
 
 
