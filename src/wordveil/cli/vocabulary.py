@@ -83,25 +83,6 @@ def _default_epsilons(embeddings: Embeddings) -> dict[str, float]:
     return found
 
 
-def _default_epsilons(embeddings: Embeddings) -> dict[str, float]:
-    """Calibrate what can be; a table without an answer is imported all the same, and says so."""
-    from wordveil.calibration import calibrate
-    from wordveil.cli.common import build_mechanism
-    from wordveil.errors import ParameterError
-
-    found = {}
-    for name in DEFAULTS:
-        try:
-            epsilon = calibrate(embeddings, build_mechanism(name, 1.0), sample=IMPORT_SAMPLE).epsilon
-        except ParameterError:
-            say(f"no default epsilon for {name}: none keeps half of the words here. Name one with --epsilon.")
-        else:
-            found[name] = float(f"{epsilon:.3g}")
-    if len(found) < len(DEFAULTS) and len(embeddings.candidates) < len(embeddings) // 2:
-        say(f"{len(embeddings.candidates):,} of {len(embeddings):,} entries may be output; see --candidates.")
-    return found
-
-
 def _show_rows(rows: int, share: float | None) -> None:
     end = "" if share is None else f" ({share:.0%})"
     typer.echo(f"\r{rows:,} rows{end}", nl=False, err=True)
