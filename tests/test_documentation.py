@@ -82,3 +82,33 @@ def test_every_command_is_in_the_overview_of_the_readme():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     missing = [name for name in COMMANDS if f"wordveil {name}" not in text]
     assert missing == []
+
+
+def data_table():
+    """File -> columns and tasks, as the table of data files lists them."""
+    text = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([^`]+)` \| (.*?) \| (.*?) \|", text, flags=re.MULTILINE)
+    return {
+        name: (re.findall(r"`([\w.]+)`", columns.partition(" (")[0]), re.findall(r"`([\w-]+)`", tasks))
+        for name, columns, tasks in rows
+    }
+
+
+def test_every_file_that_evaluate_reads_is_listed_with_its_tasks():
+    from wordveil.evaluation.catalogue import TASKS, data_files
+
+    read = {}
+    for name, task in TASKS.items():
+        for file in data_files(task()):
+            read.setdefault(file, set()).add(name)
+    assert {file: set(tasks) for file, (_, tasks) in data_table().items()} == read
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", data_table())
+def test_the_listed_columns_are_in_the_file(name):
+    from wordveil.evaluation.data import data_folder, read_rows
+
+    if data_folder() is None:
+        pytest.skip("the folder of data sets is not named by WORDVEIL_DATA")
+    assert next(read_rows(name, data_table()[name][0]))

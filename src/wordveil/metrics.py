@@ -126,7 +126,7 @@ class Mahalanobis(Metric):
     """
 
     whitening: Float64Array = field(repr=False)
-    label: str = ""
+    label: str = field(default="", repr=False)
 
     @property
     def name(self) -> str:  # type: ignore[override]

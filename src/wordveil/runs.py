@@ -43,7 +43,7 @@ from wordveil.release import KEYED, Provenance
 from wordveil.sanitizer import Sanitizer
 from wordveil.workers import TextWorkers
 
-__all__ = ["FileDigest", "RunReport", "keep_run_key", "run_source", "sanitize_documents"]
+__all__ = ["FileDigest", "RunReport", "file_digests", "keep_run_key", "run_source", "sanitize_documents"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ class RunReport:
 
     def with_inputs(self, source: str | os.PathLike[str], settings: DocumentSettings | None = None) -> Self:
         """Return the report with size and SHA-256 of the input as it is now; see `inputs`."""
-        return replace(self, inputs=_digests(Path(source), settings or DocumentSettings()))
+        return replace(self, inputs=file_digests(Path(source), settings or DocumentSettings()))
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary."""
@@ -234,7 +234,7 @@ def _files(source: str | os.PathLike[str], destination: str | os.PathLike[str]) 
     return {
         "source": printable(Path(source).name) or os.fspath(source),
         "destination": printable(Path(destination).name) or os.fspath(destination),
-        "outputs": _digests(Path(destination), None),
+        "outputs": file_digests(Path(destination)),
     }
 
 
@@ -252,7 +252,7 @@ def _counted(summary: DocumentSummary) -> dict[str, Any]:
     }
 
 
-def _digests(path: Path, settings: DocumentSettings | None) -> tuple[FileDigest, ...]:
+def file_digests(path: Path, settings: DocumentSettings | None = None) -> tuple[FileDigest, ...]:
     """Digests of a file, or of the files of a directory, all or those that are read; none of what is neither."""
     if path.is_file():
         names = [path.name]

@@ -32,7 +32,7 @@ def test_the_strength_is_said_in_words(wordveil, vocabulary, notes, epsilon, wea
     said = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", epsilon).err
     sentence = re.search(r"^in words: between two words at a typical distance \(.*\), an even guess (.*)$", said, re.M)
     assert ("all but certain" in sentence[1]) == weak
-    assert ("warning: this is a weak promise" in said) == weak
+    assert ("warning: a weak promise" in said) == weak
 
 
 def test_the_epsilon_said_is_the_epsilon_that_runs(wordveil, vocabulary, notes):
@@ -137,17 +137,16 @@ def sanitized(wordveil, vocabulary, notes, tmp_path, name):
 
 def test_a_report_is_evidence_of_one_file(wordveil, vocabulary, notes, tmp_path):
     report = json.loads(sanitized(wordveil, vocabulary, notes, tmp_path, "r.json").read_text())
-    evidence = report["evidence"]
     released = (tmp_path / "out.txt").read_bytes()
     digest = hashlib.sha256(released).hexdigest()
-    assert evidence["files"] == [{"name": "out.txt", "bytes": len(released), "sha256": digest}]
-    assert (evidence["input"], evidence["output"]) == (str(notes), str(tmp_path / "out.txt"))
-    assert evidence["options"]["unknown"] == "random"
-    assert evidence["options"]["columns"] == []
-    words = " ".join(evidence["in_words"])
+    assert report["outputs"] == [{"name": "out.txt", "size": len(released), "sha256": digest}]
+    assert (report["source"], report["destination"]) == ("notes.txt", "out.txt")
+    assert report["options"]["unknown"] == "random"
+    assert report["settings"]["columns"] == []
+    words = " ".join(report["in_words"])
     assert "an even guess" in words
     assert "two texts of 2 tokens that differ in every token" in words  # four tokens in two documents
-    assert any("not chosen by looking at these texts" in line for line in evidence["assumptions"])
+    assert any("not chosen by looking at these texts" in line for line in report["assumptions"])
     assert "zzyzx" not in json.dumps(report).lower()  # the only word that is not public
 
 
@@ -157,8 +156,7 @@ def test_a_page_says_what_the_json_says_on_any_screen(wordveil, vocabulary, note
     assert '<meta name="viewport" content="width=device-width' in page
     assert "prefers-color-scheme: dark" in page
     text = html.unescape(re.sub(r"<[^>]+>", "\n", page))
-    evidence = report["evidence"]
-    said = [*evidence["in_words"], *evidence["assumptions"], *report["disclosed"], report["guarantee"]["sentence"]]
+    said = [*report["in_words"], *report["assumptions"], *report["disclosed"], report["guarantee"]["sentence"]]
     assert [line for line in said if line not in text] == []
     assert "In plain words" in text
     for term in ("unit", "standing", "slack"):
@@ -183,7 +181,7 @@ def test_a_report_of_a_tree_names_every_file(wordveil, vocabulary, tmp_path):
         (tmp_path / "in" / name).write_text("babaq\n")
     report = tmp_path / "r.json"
     wordveil("sanitize", tmp_path / "in", "-o", tmp_path / "out", "--vocabulary", vocabulary, "--report", report)
-    assert [file["name"] for file in json.loads(report.read_text())["evidence"]["files"]] == ["a.txt", "deep/b.txt"]
+    assert [file["name"] for file in json.loads(report.read_text())["outputs"]] == ["a.txt", "deep/b.txt"]
     assert wordveil("report", "--verify", report, tmp_path / "out").status == 0
     (tmp_path / "out" / "a.txt").unlink()
     (tmp_path / "out" / "c.txt").write_text("new\n")
@@ -194,8 +192,8 @@ def test_a_report_of_a_tree_names_every_file(wordveil, vocabulary, tmp_path):
 
 def test_what_went_to_standard_output_has_no_digest(wordveil, vocabulary, notes, tmp_path):
     wordveil("sanitize", notes, "--vocabulary", vocabulary, "--report", tmp_path / "r.json", "--per", "document")
-    evidence = json.loads((tmp_path / "r.json").read_text())["evidence"]
-    assert (evidence["output"], evidence["files"]) == ("standard output", [])
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert (report["destination"], report["outputs"]) == ("-", [])
     assert "no file is named in" in wordveil("report", "--verify", tmp_path / "r.json", notes).err
 
 
@@ -225,3 +223,96 @@ def test_the_time_left_is_known_from_the_first_report_on():
     assert progress.time_left(10.0, 0.0, 100.0) is None
     assert progress.time_left(10.0, 5.0, None) is None
     assert progress.clock(3725.4) == "1:02:05"
+
+
+# What was left out, and what became of an interrupted run.
+
+
+def test_records_without_text_are_kept_or_skipped_and_counted(wordveil, vocabulary, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"text": "babaq"}\n{"id": 2}\n{"text": 5, "id": 3}\n')
+    arguments = ["sanitize", rows, "-c", "text", "--vocabulary", vocabulary, "-o", tmp_path / "out.jsonl"]
+    refused = wordveil(*arguments)
+    assert refused.status == 2
+    assert "line 2" in refused.err
+    assert "--missing" in refused.err
+    kept = wordveil(*arguments, "--missing", "keep", "--report", tmp_path / "r.json")
+    assert "left out or replaced: text columns that documents lacked: 1, values that were no text: 1" in kept.err
+    assert (tmp_path / "out.jsonl").read_text().count("\n") == 3
+    assert json.loads((tmp_path / "r.json").read_text())["settings"]["missing"] == "keep"
+    skipped = wordveil(*arguments, "--missing", "skip")
+    assert "documents without text: 2" in skipped.err
+    assert (tmp_path / "out.jsonl").read_text().count("\n") == 1
+    wrong = wordveil(*arguments, "--missing", "perhaps")
+    assert wrong.err == "wordveil: --missing='perhaps' must be one of refuse, keep, skip.\n"
+
+
+def test_another_encoding_is_read_when_it_is_named(wordveil, vocabulary, tmp_path):
+    note = tmp_path / "note.txt"
+    note.write_bytes("babaq \u201cdabaq\u201d\n".encode("windows-1252"))
+    arguments = ["sanitize", note, "--vocabulary", vocabulary]
+    assert "--encoding windows-1252" in wordveil(*arguments).err
+    answer = wordveil(*arguments, "--encoding", "windows-1252", "-q")
+    assert answer.status == 0
+    assert re.fullmatch(r"\w+ \u201c\w+\u201d\n", answer.out)
+
+
+def test_resuming_nothing_is_said(wordveil, vocabulary, notes, tmp_path):
+    arguments = ["sanitize", notes, "--vocabulary", vocabulary, "-o", tmp_path / "out.txt", "--resume"]
+    assert "there is no interrupted run to resume" in wordveil(*arguments).err
+    assert wordveil(*arguments, "-q").err == ""
+
+
+def test_a_report_holds_the_digest_of_the_private_input_only_when_asked(wordveil, vocabulary, notes, tmp_path):
+    arguments = ["sanitize", notes, "--vocabulary", vocabulary, "--report", tmp_path / "r.json"]
+    digest = hashlib.sha256(notes.read_bytes()).hexdigest()
+    wordveil(*arguments)
+    assert digest not in (tmp_path / "r.json").read_text()
+    wordveil(*arguments, "--input-digest")
+    assert json.loads((tmp_path / "r.json").read_text())["inputs"][0]["sha256"] == digest
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("sanitize", "interrupted: where input and output are files, the same command with --resume continues."),
+        ("certify", "interrupted: with --checkpoint FILE, the same command continues from what FILE holds."),
+        ("calibrate", "interrupted."),
+        ("vocabulary", "interrupted: no vocabulary was written."),
+    ],
+)
+def test_an_interruption_says_what_became_of_the_work(monkeypatch, wordveil, command, said):
+    from wordveil.cli import main as entry
+
+    def press_ctrl_c(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(entry, "_run", press_ctrl_c)
+    answer = wordveil(command)
+    assert (answer.status, answer.err) == (130, f"wordveil: {said}\n")
+
+
+def test_an_import_without_default_epsilons_is_a_vocabulary_all_the_same(wordveil, tmp_path):
+    source = tmp_path / "one.txt"
+    source.write_text("a 1 2\n1 3 4\n2 5 6\n")
+    answer = wordveil("vocabulary", "import", source, tmp_path / "made")
+    assert answer.status == 0
+    assert "no default epsilon for tem, give --epsilon" in answer.err
+    assert "--candidates all" in answer.err
+    assert re.search(r"words: +3, of which 1 may be output", answer.out)
+    assert wordveil("vocabulary", "info", "--vocabulary", tmp_path / "made", "--verify").status == 0
+
+
+def test_a_system_error_is_told_on_one_line_without_its_number():
+    from wordveil.cli.wording import told
+    from wordveil.errors import DataFormatError, ParameterError
+
+    full = OSError(28, "No space left on device", "out.csv")
+    assert told(full, {}, []) == "out.csv: No space left on device."
+    assert "\n" not in told(DataFormatError("x", "two\nlines."), {}, [])
+    assert told(ParameterError("columns", (), "must name the text columns."), {"column": "--column"}, []) == (
+        "--column must name the text columns."
+    )
+    assert told(
+        ParameterError("gamma", -1.0, "must be in (0, inf), or None to compute it."), {"settings": "--set"}, []
+    ) == ("--set gamma=-1.0 must be greater than 0; leave it out to compute it.")

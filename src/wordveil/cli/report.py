@@ -12,7 +12,7 @@ from wordveil.cli.common import counted
 from wordveil.errors import ChecksumError, DataFormatError
 
 if TYPE_CHECKING:
-    from wordveil.reporting.evidence import ReleasedFile
+    from wordveil.runs import FileDigest
 
 __all__ = ["report"]
 
@@ -25,12 +25,13 @@ def report(
 
     Whoever receives a release and its report can so tell that the one belongs to the other.
     """
-    from wordveil.reporting.evidence import differences, released_files
+    from wordveil.reporting.evidence import differences
+    from wordveil.runs import file_digests
 
     said = _files_of(verify)
     if not said:
         raise DataFormatError(verify, "no file is named in this report: the release went to standard output.")
-    found = released_files(released)
+    found = file_digests(released)
     if not found:
         raise DataFormatError(released, "no such file.", remedy="Check the path.")
     told = differences(said, found)
@@ -39,16 +40,16 @@ def report(
     typer.echo(f"{released}: is what {verify} speaks of ({counted(len(said), 'file')})")
 
 
-def _files_of(path: Path) -> list[ReleasedFile]:
+def _files_of(path: Path) -> list[FileDigest]:
     """Return the files that a report names.
 
     Raises:
         DataFormatError: If it is no report.
     """
-    from wordveil.reporting.evidence import ReleasedFile
+    from wordveil.runs import FileDigest
 
     try:
-        listed = json.loads(path.read_text(encoding="utf-8"))["evidence"]["files"]
-        return [ReleasedFile(**{name: file[name] for name in ("name", "bytes", "sha256")}) for file in listed]
+        listed = json.loads(path.read_text(encoding="utf-8"))["outputs"]
+        return [FileDigest(**file) for file in listed]
     except (ValueError, KeyError, TypeError):
         raise DataFormatError(path, "is no report of `wordveil sanitize` in JSON.") from None

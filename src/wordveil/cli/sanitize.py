@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -39,6 +39,7 @@ from wordveil.cli.progress import document_bar
 
 if TYPE_CHECKING:
     from wordveil.certificates import Certificate
+    from wordveil.documents.base import Missing
     from wordveil.embeddings.table import Embeddings
     from wordveil.explanations import InWords
     from wordveil.guarantees import Guarantee
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
 
 __all__ = ["sanitize"]
 
+WARNING = (
+    "warning: a weak promise: an observer may become 99 % sure of a word, or more; a smaller --epsilon is stronger"
+)
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
 CHARACTERS_PER_TOKEN = 6  # of English text with its spaces: turns --block-tokens into characters read at once
 
@@ -59,6 +63,16 @@ QuotingOption = Annotated[str, typer.Option("--quoting", help="CSV, TSV: auto, n
 NoHeaderOption = Annotated[
     bool, typer.Option("--no-header", help="CSV, TSV: the first line is data; columns are called 1, 2, ...")
 ]
+MissingOption = Annotated[
+    str,
+    typer.Option(
+        "--missing",
+        help="JSON records without the column, or with no text in it: refuse, keep (as null) or skip (leave out).",
+    ),
+]
+EncodingOption = Annotated[
+    str | None, typer.Option("--encoding", help="Encoding of the input, such as windows-1252. Default: UTF-8.")
+]
 WholeFileOption = Annotated[bool, typer.Option("--whole-file", help="A text file is one document, not one a line.")]
 
 # What happens around the mechanism.
@@ -67,7 +81,9 @@ PerOption = Annotated[str, typer.Option("--per", help="token: draw for each; doc
 CasingOption = Annotated[str, typer.Option("--casing", help="sentence, vocabulary or shape.")]
 NumbersOption = Annotated[str, typer.Option("--numbers", help="Tokens with digits: unknown or vocabulary.")]
 MarkupOption = Annotated[str, typer.Option("--markup", help="none, or html to keep plain tags.")]
-PublicWordsOption = Annotated[Path | None, typer.Option("--public-words", help="File of words that pass verbatim.")]
+PublicWordsOption = Annotated[
+    Path | None, typer.Option("--public-words", help="File of words that stay, written as listed.")
+]
 ExcludeOutputsOption = Annotated[
     str | None,
     typer.Option(
@@ -84,6 +100,13 @@ BlockTokensOption = Annotated[int, typer.Option("--block-tokens", help="About ho
 DeviceOption = Annotated[str, typer.Option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")]
 LineBufferedOption = Annotated[bool, typer.Option("--line-buffered", help="Write every line at once.")]
 ReportOption = Annotated[Path | None, typer.Option("--report", help="Write a report, .json or .html.")]
+InputDigestOption = Annotated[
+    bool,
+    typer.Option(
+        "--input-digest",
+        help="Put the input's size and SHA-256 into the report. Who reads them can test a guess of the whole file.",
+    ),
+]
 VerifyOption = Annotated[bool, typer.Option("--verify", help="Check the vocabulary's checksum first.")]
 
 
@@ -106,6 +129,8 @@ def sanitize(
     quoting: QuotingOption = "auto",
     no_header: NoHeaderOption = False,
     whole_file: WholeFileOption = False,
+    missing: MissingOption = "refuse",
+    encoding: EncodingOption = None,
     unknown: UnknownOption = "random",
     per: PerOption = "token",
     casing: CasingOption = "sentence",
@@ -120,6 +145,7 @@ def sanitize(
     line_buffered: LineBufferedOption = False,
     resume: ResumeOption = False,
     report: ReportOption = None,
+    input_digest: InputDigestOption = False,
     verify: VerifyOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -145,6 +171,8 @@ def sanitize(
         columns=tuple(column or ()),
         keep=tuple(keep) if keep else None,
         drop_others=drop_others,
+        missing=cast("Missing", missing),
+        encoding=encoding,
         details=FormatDetails(whole_file=whole_file, delimiter=delimiter, quoting=quoting, header=not no_header),
         block_characters=CHARACTERS_PER_TOKEN * block_tokens,
         line_buffered=line_buffered,
@@ -174,11 +202,20 @@ def sanitize(
     )
     with document_bar(quiet=quiet) as progress:
         result = sanitize_documents(
-            source, output, sanitizer, settings=documents, resume=resume, workers=workers, progress=progress
+            source,
+            output,
+            sanitizer,
+            settings=documents,
+            resume=resume,
+            workers=workers,
+            progress=progress,
+            notice=None if quiet else say,
         )
     if report is not None:
+        if input_digest:
+            result = result.with_inputs(source, documents)
         said = (*prepared.notes, *notes)
-        write_report(result, report, Evidence.of_run((source, output), documents, sanitizer, result, said))
+        write_report(result, report, Evidence.of_run(sanitizer, result, said))
     if not quiet:
         _print_summary(result, (*prepared.notes, *notes), sanitizer.in_words, prepared.certificate)
 
@@ -232,10 +269,16 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
 
 
 def _print_summary(report: RunReport, notes: Sequence[str], words: InWords, certificate: Certificate | None) -> None:
+    from wordveil.reporting.run_report import left_out
+
     said = [f"{counted(report.documents, 'document')}, {counted(report.tokens, 'token')}"]
     if report.seconds >= WORTH_A_RATE:
         said.append(f"{report.tokens_per_second:,.0f} tokens/s")
     say(", ".join(said))
+    if report.resumed_documents:
+        say(f"{counted(report.resumed_documents, 'document')} taken over from the interrupted run")
+    if missed := left_out(vars(report)):
+        say(f"left out or replaced: {missed}")
     for note in notes:
         say(note)
     say(f"guarantee: {report.guarantee.sentence()}")
@@ -243,7 +286,7 @@ def _print_summary(report: RunReport, notes: Sequence[str], words: InWords, cert
     if largest := _largest_loss(report.guarantee, certificate):
         say(f"largest loss between any two words: {largest}")
     if words.weak:
-        say("warning: this is a weak promise; a smaller --epsilon is a stronger one and keeps fewer words")
+        say(WARNING)
     for line in getattr(report.guarantee, "assumptions", ()):
         say(f"assumes: {line}")
     for line in report.disclosed:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import errno
+import importlib
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from itertools import pairwise
 
 from wordveil.errors import ParameterError
+from wordveil.names import DEFAULT_MECHANISM, EXPORTS, MECHANISMS
 
 __all__ = ["told"]
 
@@ -37,7 +40,6 @@ _PHRASES = (
     (r"or None for all\.", "or 0 for all."),
     (r",? or None (for|to|where) ", r"; leave it out \1 "),
     (r",? or None\b", ""),
-    (r"(no column '[^']*,[^']*'.*)$", r"\1 Repeat --column for each column."),
 )
 """What stands for a Python expression in a message."""
 
@@ -53,7 +55,8 @@ def told(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> 
     if isinstance(error, ParameterError):
         message = _of_parameter(error, options, given)
     elif isinstance(error, OSError) and error.strerror is not None:
-        message = _of_system(error)
+        place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        message = f"{place}{error.strerror}."  # without its number
     else:
         message = str(error)
     for python, words in _PHRASES:
@@ -62,17 +65,18 @@ def told(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> 
     return " ".join(message.encode("utf-8", "backslashreplace").decode().split("\n"))
 
 
+def _parameters(given: Sequence[str]) -> set[str]:
+    """Return the parameters of the mechanism that a command line names, or of the default one."""
+    after = [value for option, value in pairwise(given) if option in ("-m", "--mechanism")]
+    public = MECHANISMS.get(after[-1] if after else DEFAULT_MECHANISM)
+    if public is None:
+        return set()
+    return {field.name for field in fields(getattr(importlib.import_module(EXPORTS[public]), public))}
+
+
 def _of_parameter(error: ParameterError, options: Mapping[str, str], given: Sequence[str]) -> str:
     name = options.get(error.name) or _OPTIONS.get(error.name, error.name)
-    if any(word.replace("-", "_").startswith(f"{error.name}=") for word in given):
+    if name == error.name and "settings" in options and error.name in _parameters(given):
         name = f"--set {error.name}"
     shown = "" if error.value is None or isinstance(error.value, bool) or error.value == () else f"={error.value!r}"
     return f"{name}{shown} {error.requirement}"
-
-
-def _of_system(error: OSError) -> str:
-    """Return what the system says, without its number; of a full disk, how to go on."""
-    place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    remedy = " Make room and add --resume where the output is a file." if full else ""
-    return f"{place}{error.strerror}.{remedy}"

@@ -6,6 +6,7 @@ import html
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from wordveil.errors import ParameterError
 from wordveil.reporting.evidence import Evidence
 from wordveil.runs import RunReport
 
-__all__ = ["check_report_path", "write_report"]
+__all__ = ["check_report_path", "left_out", "write_report"]
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -29,7 +30,7 @@ body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem aut
 h1 {{ font-size: 1.4rem; }} h2 {{ font-size: 1.1rem; margin-top: 2rem; }}
 table {{ border-collapse: collapse; width: 100%; }}
 td {{ padding: .25rem .8rem .25rem 0; vertical-align: top; border-bottom: 1px solid var(--line); }}
-td:first-child {{ color: var(--faint); min-width: 9rem; }}
+td:first-child {{ color: var(--faint); width: 30%; }}
 .promise {{ border-left: 4px solid var(--rule); padding-left: 1rem; }}
 code {{ font-size: .9em; overflow-wrap: anywhere; }} dt {{ font-weight: 600; }} dd {{ margin: 0 0 .5rem; }}
 </style></head><body>
@@ -52,6 +53,10 @@ GLOSSARY = {
 """What a reader who knows no differential privacy needs to read a report."""
 
 
+_TECHNICAL = ("ascii_json", "section_bytes", "row_group_rows")
+"""Settings that say nothing of what was released."""
+
+
 def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evidence) -> None:
     """Write the report; the ending `.json` or `.html` chooses the form.
 
@@ -66,7 +71,7 @@ def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evid
     check_report_path(path)
     target = Path(path)
     form = _as_json if target.suffix == ".json" else _as_html
-    target.write_text(form({**report.as_dict(), "evidence": evidence.as_dict()}), encoding="utf-8")
+    target.write_text(form({**report.as_dict(), **asdict(evidence)}), encoding="utf-8")
 
 
 def check_report_path(path: str | os.PathLike[str], endings: Sequence[str] = (".json", ".html")) -> None:
@@ -83,14 +88,14 @@ def _as_json(facts: Mapping[str, Any]) -> str:
 
 
 def _as_html(facts: Mapping[str, Any]) -> str:
-    guarantee, evidence = facts["guarantee"], facts["evidence"]
+    guarantee = facts["guarantee"]
     sections = [
-        ("In plain words", _items(evidence["in_words"])),
-        ("Assumptions", _items([*(guarantee.get("assumptions") or ()), *evidence["assumptions"]])),
+        ("In plain words", _items(facts["in_words"])),
+        ("Assumptions", _items([*(guarantee.get("assumptions") or ()), *facts["assumptions"]])),
         ("Disclosed whatever the noise", _items(facts["disclosed"])),
         ("Measured, not promised", _items(facts.get("mitigations") or ())),
-        ("The files", _table(_files(evidence))),
-        ("The choices", _items(evidence["notes"]) + _table(evidence["options"])),
+        ("The files", _table(_files(facts))),
+        ("The choices", _items(facts["notes"]) + _table(_choices(facts))),
         ("The run", _table(_run(facts))),
     ]
     shown = "\n".join(f"<h2>{title}</h2>{body}" for title, body in sections if body)
@@ -98,9 +103,21 @@ def _as_html(facts: Mapping[str, Any]) -> str:
     return _PAGE.format(sentence=html.escape(guarantee["sentence"]), sections=shown, glossary=glossary)
 
 
-def _files(evidence: Mapping[str, Any]) -> dict[str, str]:
-    names = {"input": evidence["input"], "output": evidence["output"]}
-    return names | {file["name"]: f"{file['bytes']:,} bytes, SHA-256 {file['sha256']}" for file in evidence["files"]}
+def _files(facts: Mapping[str, Any]) -> dict[str, str]:
+    names = {"input": _stream(facts["source"], "input"), "output": _stream(facts["destination"], "output")}
+    listed = [*facts["outputs"], *facts["inputs"]]
+    return names | {file["name"]: f"{file['size']:,} bytes, SHA-256 {file['sha256']}" for file in listed}
+
+
+def _stream(name: str, which: str) -> str:
+    return f"standard {which}" if name == "-" else name
+
+
+def _choices(facts: Mapping[str, Any]) -> dict[str, Any]:
+    options, settings = dict(facts["options"]), dict(facts["settings"])
+    words = options.pop("public_words")
+    chosen = {**options, "public_words": f"{len(words):,}", **settings.pop("details", {}), **settings}
+    return {name.replace("_", " "): value for name, value in chosen.items() if name not in _TECHNICAL}
 
 
 def _run(facts: Mapping[str, Any]) -> dict[str, str]:
@@ -111,12 +128,25 @@ def _run(facts: Mapping[str, Any]) -> dict[str, str]:
         "documents": f"{facts['documents']:,}",
         "tokens randomized": f"{facts['tokens']:,}",
         "public words kept": f"{facts['exempt']:,}",
+        "left out or replaced": left_out(facts) or "nothing",
         "mechanism": provenance["mechanism"],
         "vocabulary": f"{provenance['vocabulary']}, checksum {provenance['checksum']}",
         "possible outputs": f"checksum {provenance['candidates_checksum']}",
         "wordveil": f"{provenance['version']}, engine {provenance['engine']}",
         "finished": f"{facts['finished']}, after {facts['seconds']:.1f} s",
     }
+
+
+def left_out(facts: Mapping[str, Any]) -> str:
+    """Return the counts of a run's report that tell what was not released, those that are not 0; "" if all are."""
+    counts = {
+        "text columns that documents lacked": facts["missing_texts"],
+        "values that were no text": facts["replaced_values"],
+        "documents without text": facts["skipped_documents"],
+        "files not read": facts["skipped_files"],
+        "malformed files": facts["bad_files"],
+    }
+    return ", ".join(f"{what}: {count:,}" for what, count in counts.items() if count)
 
 
 def _table(rows: Mapping[str, Any]) -> str:
