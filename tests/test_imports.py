@@ -15,7 +15,18 @@ from wordveil import names
 
 ROOT = Path(wordveil.__file__).parent
 LAYERS = [
-    {"names", "errors", "arrow_schema", "parameters", "arrays", "randomness", "metrics", "kernels", "guarantees", "certificates"},
+    {
+        "names",
+        "errors",
+        "arrow_schema",
+        "parameters",
+        "arrays",
+        "randomness",
+        "metrics",
+        "kernels",
+        "guarantees",
+        "certificates",
+    },
     {"tokenization", "documents", "embeddings", "neighbors", "graphs", "vectors"},
     {"mechanisms"},
     {"decoding"},
