@@ -18,9 +18,10 @@ LAYERS = [
     {
         "names",
         "errors",
-        "arrow_schema",
         "parameters",
         "arrays",
+        "arguments",
+        "arrow_schema",
         "randomness",
         "metrics",
         "kernels",
@@ -31,7 +32,7 @@ LAYERS = [
     {"mechanisms"},
     {"decoding"},
     {"certification", "calibration", "explanations", "fitting"},
-    {"sanitizer", "release", "runs", "vector_release", "overlapping", "workers", "one_line"},
+    {"sanitizer", "noise_domains", "release", "runs", "vector_release", "overlapping", "workers", "one_line"},
     {"auditing", "evaluation", "reproductions", "reporting", "benchmarking", "ledger", "neural"},
     {"cli", "service", "spark", "integrations"},
 ]

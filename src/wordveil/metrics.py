@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.distance_table import DistanceTable
-from wordveil.parameters import check_within
+from wordveil.parameters import as_floats, check_within
 
 __all__ = [
     "SAMPLE",
@@ -127,7 +127,7 @@ class Mahalanobis(Metric):
     """
 
     whitening: Float64Array = field(repr=False)
-    label: str = ""
+    label: str = field(default="", repr=False)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -138,7 +138,7 @@ class Mahalanobis(Metric):
         return f"mahalanobis (matrix {hashlib.sha256(repr(shape).encode() + data.tobytes()).hexdigest()[:12]})"
 
     def __post_init__(self) -> None:
-        own = np.array(self.whitening, dtype=np.float64, order="C")
+        own = np.array(as_floats("whitening", self.whitening), order="C")
         if own.ndim != 2 or 0 in own.shape or not np.all(np.isfinite(own)):
             raise ParameterError("whitening", f"shape {own.shape}", "must be a finite matrix of shape (d, m).")
         own.flags.writeable = False

@@ -1,4 +1,4 @@
-"""Checks of public parameters: numbers, not bools or strings, inside their domain; else `ParameterError`."""
+"""Checks of what callers pass: numbers, not bools or strings, inside their domain; else `ParameterError`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,27 @@ import math
 from collections.abc import Callable
 from numbers import Integral, Real
 
+import numpy as np
+
+from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError
 
-__all__ = ["check_delta", "check_number", "check_positive", "check_within", "check_whole"]
+__all__ = ["as_floats", "check_delta", "check_number", "check_positive", "check_within", "check_whole"]
+
+
+def as_floats(name: str, value: object) -> Float64Array:
+    """Return an array of real numbers as float64; it is never shown.
+
+    Raises:
+        ParameterError: If it is ragged, or holds anything but integers and floats.
+    """
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        given = np.array(None)
+    if given.dtype.kind not in "fiu":
+        raise ParameterError(name, f"{given.dtype} of shape {given.shape}", "must be an array of real numbers.")
+    return np.asarray(given, dtype=np.float64)
 
 
 def check_number(name: str, value: object, holds: Callable[[float], bool], domain: str) -> None:

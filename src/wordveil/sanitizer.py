@@ -7,12 +7,10 @@ Everything private happens between `encode` and the mechanism; everything after 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -21,17 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil import __version__
+from wordveil.arguments import check_kind, strings, unique_ids
 from wordveil.arrays import IdArray, PrivateText
 from wordveil.calibration import public_sample
-from wordveil.certificates import Certificate, identity
+from wordveil.certificates import Certificate
 from wordveil.embeddings.table import Embeddings
-from wordveil.errors import CertificateError, ParameterError
+from wordveil.errors import ParameterError
 from wordveil.explanations import Explanation, InWords, explain, in_words, metric_of
 from wordveil.fitting import certificate_in_use, fit_words, on_device
 from wordveil.kernels.compiled import engine_name
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism, WordRandomizer
-from wordveil.mechanisms.exponential import FittedExponential
+from wordveil.noise_domains import noise_domain, shown
 from wordveil.randomness import Draws, RandomSource, Stream, words
 from wordveil.release import (
     KEYED,
@@ -101,9 +100,9 @@ class Sanitizer:
     _domain: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check_kind("embeddings", self.embeddings, Embeddings)
-        _check_kind("options", self.options, TextOptions)
-        _check_kind("source", self.source, RandomSource)
+        check_kind("embeddings", self.embeddings, Embeddings)
+        check_kind("options", self.options, TextOptions)
+        check_kind("source", self.source, RandomSource)
         header = self.embeddings.header
         encoder = Encoder(
             lookup=self.embeddings.ids,
@@ -123,7 +122,7 @@ class Sanitizer:
         fitted = on_device(fit_words(self.mechanism, self.embeddings, certificate), self.device)
         origin = Provenance(
             version=__version__,
-            mechanism=_shown(self.mechanism),
+            mechanism=shown(self.mechanism),
             vocabulary=header.name,
             checksum=header.checksum,
             candidates_checksum=self.embeddings.candidates_checksum,
@@ -135,7 +134,7 @@ class Sanitizer:
         object.__setattr__(self, "_encoder", encoder)
         object.__setattr__(self, "_writer", writer)
         object.__setattr__(self, "_origin", origin)
-        object.__setattr__(self, "_domain", _domain(self.mechanism, fitted, self.options, origin))
+        object.__setattr__(self, "_domain", noise_domain(self.mechanism, fitted, self.options, origin))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -216,9 +215,9 @@ class Sanitizer:
         Raises:
             ParameterError: If text or id is no string.
         """
-        _check_kind("text", text, str)
+        check_kind("text", text, str)
         if document_id is not None:
-            _check_kind("document_id", document_id, str)
+            check_kind("document_id", document_id, str)
         batch = self.release_batch([PrivateText(text)], ids=None if document_id is None else [document_id])
         return Release(
             text=batch.texts[0],
@@ -244,7 +243,7 @@ class Sanitizer:
         Raises:
             ParameterError: If texts or ids are no lists of strings, or the ids are too few, too many or not unique.
         """
-        return self.release_documents([[text] for text in _strings("texts", texts)], ids=ids, progress=progress)
+        return self.release_documents([[text] for text in strings("texts", texts)], ids=ids, progress=progress)
 
     def release_documents(
         self,
@@ -266,8 +265,10 @@ class Sanitizer:
         Raises:
             ParameterError: As for `release_batch`.
         """
-        names = [os.urandom(16).hex() for _ in documents] if ids is None else _unique(ids, len(documents))
-        texts = _strings("texts", list(chain.from_iterable(documents)))
+        if any(isinstance(document, str) for document in documents):
+            raise ParameterError("documents", f"<{len(documents)} entries>", "must be lists of str, one per document.")
+        names = [os.urandom(16).hex() for _ in documents] if ids is None else unique_ids(ids, len(documents))
+        texts = strings("texts", list(chain.from_iterable(documents)))
         nonces = self.nonces(documents, names)
         parts, tokens = self._encoded(texts)
         counts = tokens_per_document(tokens_per_text(parts), documents)
@@ -391,72 +392,5 @@ def _once_per_document(
     return np.concatenate(firsts), np.array(numbers, np.int64), np.concatenate(spread)
 
 
-def _domain(mechanism: Any, randomizer: WordRandomizer, options: TextOptions, origin: Provenance) -> str:
-    """Return what sets the noise of this setting apart from that of any other under the same key.
-
-    Equal draws at two settings would tell more than their sum. It is made of what the setting *is*, in a fixed order,
-    so that a retry in another process finds the same noise.
-    """
-    parts = [getattr(mechanism, part.name) for part in fields(mechanism)] if is_dataclass(mechanism) else []
-    kinds = [type(part) for part in (mechanism, *parts) if is_dataclass(part)]
-    setting = {
-        "version": origin.version,
-        "mechanism": origin.mechanism,
-        "code": [f"{kind.__module__}.{kind.__qualname__}" for kind in kinds],
-        # What cannot be named draws afresh in every process.
-        "unnamed": "" if _is_named(mechanism) else os.urandom(16).hex(),
-        "certificate": origin.certificate,
-        "options": asdict(options) | {"public_words": sorted(options.public_words)},
-        "vocabulary": origin.checksum,
-        "candidates": origin.candidates_checksum,
-        # Decoded words are the same on every engine; selection's weights differ in the last bits.
-        "engine": origin.engine if isinstance(randomizer, FittedExponential) else "",
-    }
-    return hashlib.blake2b(json.dumps(setting, sort_keys=True).encode(), digest_size=16).hexdigest() + "|"
-
-
-def _is_named(mechanism: Any) -> bool:
-    try:
-        identity(mechanism)
-    except CertificateError:
-        return False
-    return True
-
-
-def _shown(mechanism: Any) -> str:
-    return identity(mechanism) if _is_named(mechanism) else repr(mechanism)
-
-
 def _remade(embeddings: Embeddings, mechanism: WordMechanism | VectorMechanism, chosen: Mapping[str, Any]) -> Sanitizer:
     return Sanitizer(embeddings, mechanism, **chosen)
-
-
-def _check_kind(name: str, value: object, kind: type) -> None:
-    if not isinstance(value, kind):
-        raise ParameterError(name, f"<{type(value).__name__}>", f"must be a {kind.__name__}.")
-
-
-def _strings(name: str, values: Sequence[str]) -> list[Any]:
-    """Return the values as a list; errors name a position and a type, never a value."""
-    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
-        raise ParameterError(name, f"<{type(values).__name__}>", "must be a list of str; put a single one in brackets.")
-    listed = list(values)
-    for place, value in enumerate(listed):
-        if not isinstance(value, str):
-            raise ParameterError(
-                name, f"<{len(listed)} entries>", f"must be str; position {place} holds {type(value).__name__}."
-            )
-    return listed
-
-
-def _unique(ids: Sequence[str], n: int) -> list[str]:
-    names = _strings("ids", ids)
-    if len(names) != n:
-        raise ParameterError("ids", f"<{len(names)} entries>", f"must hold one id for each of {n} documents.")
-    first: dict[str, int] = {}
-    for place, name in enumerate(names):
-        if first.setdefault(name, place) != place:
-            raise ParameterError(
-                "ids", f"<{n} entries>", f"must be unique in a run; positions {first[name]} and {place} hold one id."
-            )
-    return names

@@ -81,6 +81,18 @@ def test_a_vocabulary_is_imported_shown_and_searched(wordveil, tmp_path):
     assert distances == pytest.approx(np.linalg.norm(rows[order] - rows[0], axis=1), abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    "rows", [[("one", "1 2")], [(f"word{c}", "1 2") for c in "abc"], [("1", "1 0"), ("ok", "0 1")]]
+)
+def test_a_table_on_which_no_epsilon_can_be_found_is_imported_without_a_default(wordveil, tmp_path, rows):
+    (tmp_path / "small.txt").write_text("".join(f"{word} {values}\n" for word, values in rows))
+    answer = wordveil("vocabulary", "import", tmp_path / "small.txt", tmp_path / "made")
+    assert answer.status == 0
+    assert answer.err.count("no default epsilon for") == 3
+    assert "default epsilon: none" in answer.out
+    assert f"words:           {len(rows)}," in answer.out
+
+
 def test_an_import_never_overwrites(wordveil, vocabulary, tmp_path):
     source = tmp_path / "vectors.txt"
     source.write_text("a 1 2\nb 3 4\n")
@@ -163,8 +175,8 @@ def test_every_choice_reaches_the_library(wordveil, vocabulary, notes, tmp_path)
     )  # fmt: skip
     assert answer.status == 0
     released = answer.out.splitlines()
-    assert released[0].endswith(", Zzyzx.")
-    assert set(re.findall(r"[a-z]+", "".join(released).replace("Zzyzx", ""))) <= set(entries[:2])
+    assert released[0].endswith(", zzyzx."), "as it is listed"
+    assert set(re.findall(r"[a-z]+", "".join(released).replace("zzyzx", ""))) <= set(entries[:2])
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["provenance"]["mechanism"] == "SanText(epsilon=5.0, metric=Angular(), calibration='textbook')"
     assert report["guarantee"]["unit"].startswith("every occurrence of one word")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 import subprocess
 import sys
@@ -71,6 +72,101 @@ def test_private_values_are_nowhere_in_the_file(tmp_path):
     source = pa.table({"text": pa.array(["zebrafish"] * 20).dictionary_encode(), "n": list(range(20))})
     run(tmp_path, lambda block: [["word"] for _ in block], source=source, columns=("text",))
     assert b"zebra" not in (tmp_path / "out.parquet").read_bytes()
+
+
+def laden():
+    """A table with SECRET in every place that is neither a value nor the name of a column."""
+
+    def field(name, kind):
+        return pa.field(name, kind, metadata={"note": "SECRET", "ARROW:extension:name": "made.up"})
+
+    used = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), pa.array(["a", "b", "SECRET"]))
+    ordered = pa.DictionaryArray.from_arrays(used.indices, used.dictionary, ordered=True)
+    inner = pa.struct([field("kind", used.type), field("n", pa.int32())])
+    pairs = pa.StructArray.from_arrays([used, pa.array([1, 2, 3], pa.int32())], fields=list(inner))
+    ends = pa.array([0, 1, 2, 3], pa.int32())
+    kinds = pa.map_(pa.string(), field("value", used.type))
+    columns = {
+        "text": (pa.array(["x", "y", "z"]), pa.string()),
+        "used": (used, used.type),
+        "ordered": (ordered, ordered.type),
+        "pairs": (pairs, inner),
+        "lists": (pa.ListArray.from_arrays(ends, pairs), pa.list_(field("item", inner))),
+        "more": (pa.LargeListArray.from_arrays(ends.cast(pa.int64()), pairs), pa.large_list(field("item", inner))),
+        "fixed": (pa.array([["a", "b"]] * 3, pa.list_(pa.string(), 2)), pa.list_(field("item", pa.string()), 2)),
+        "map": (pa.array([[("k", "v")], [], None], pa.map_(pa.string(), pa.string())), kinds),
+        "own": (pa.array(["p", "q", "r"]), Own()),
+        "owns": (pa.array([["p"], [], None]), pa.list_(field("item", Own()))),
+        "when": (pa.array([1000, None, 3000], pa.timestamp("us", "UTC")), pa.timestamp("us", "UTC")),
+    }
+    arrays = [array if array.type == kind else array.cast(kind) for array, kind in columns.values()]
+    fields = [field(name, kind) for name, (_, kind) in columns.items()]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata={"pandas": "SECRET"}))
+
+
+class Own(pa.ExtensionType):
+    """A type of the user's own whose parameters are text."""
+
+    def __init__(self):
+        super().__init__(pa.string(), "made.own")
+
+    def __arrow_ext_serialize__(self):
+        return b"SECRET"
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage, serialized):
+        return cls()
+
+
+@pytest.mark.parametrize("registered", [True, False])
+@pytest.mark.parametrize("choice", [{}, {"drop_others": True}, {"keep": ("lists", "own", "used", "map")}])
+def test_no_metadata_and_no_unused_value_is_copied(tmp_path, identity, choice, registered):
+    if registered:
+        pa.register_extension_type(Own())
+    try:
+        _, written = run(tmp_path, identity, rows=2, source=laden(), columns=("text", "pairs.kind"), **choice)
+    except ParameterError:
+        assert choice, "a part of a nested column is written with the rest of it"
+        _, written = run(tmp_path, identity, rows=2, source=laden(), columns=("text",), **choice)
+    finally:
+        if registered:
+            pa.unregister_extension_type("made.own")
+    read = pq.read_table(tmp_path / "in.parquet")
+    assert b"SECRET" in (tmp_path / "in.parquet").read_bytes()
+    raw = (tmp_path / "out.parquet").read_bytes()
+    assert b"SECRET" not in raw
+    metadata = pq.ParquetFile(tmp_path / "out.parquet").metadata.metadata
+    assert set(metadata) <= {b"ARROW:schema"}
+    schema = base64.b64decode(metadata[b"ARROW:schema"])
+    assert b"SECRET" not in schema
+    assert b"made." not in schema
+    assert written.to_pylist() == read.select(written.column_names).to_pylist()
+    assert len(written.column_names) == {0: 11, 1: 1 if "drop_others" in choice else 5}[len(choice)]
+
+
+def test_dictionaries_of_the_text_column_and_of_numbers_are_read(tmp_path, shout):
+    source = pa.table({"text": laden().column("used"), "n": pa.array([7, 8, 7]).dictionary_encode()})
+    _, written = run(tmp_path, shout, source=source, columns=("text",))
+    assert written.column("n").to_pylist() == [7, 8, 7]
+    assert written.column("text").to_pylist() == ["A#in.parquet:0:0", "B#in.parquet:1:0", None]
+    assert b"SECRET" not in (tmp_path / "out.parquet").read_bytes()
+
+
+def test_a_damaged_file_is_told_in_one_line_that_names_it(tmp_path, identity):
+    run(tmp_path, identity, columns=("text",))
+    whole = (tmp_path / "in.parquet").read_bytes()
+    messages = []
+    for at in range(4, len(whole), 23):
+        (tmp_path / "in.parquet").write_bytes(
+            whole[:at] + bytes(byte ^ 0x5A for byte in whole[at : at + 4]) + whole[at + 4 :]
+        )
+        try:
+            settings = DocumentSettings(columns=("text",))
+            run_documents(tmp_path / "in.parquet", tmp_path / "again.parquet", identity, settings=settings)
+        except (DocumentFormatError, ParameterError) as error:
+            messages.append(str(error))
+    assert len(messages) > 20
+    assert all("in.parquet" in message and "\n" not in message for message in messages)
 
 
 def test_bytes_do_not_depend_on_the_block_and_row_groups_have_fixed_rows(tmp_path, shout):

@@ -5,14 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import (
+    Callbacks,
     DocumentSettings,
     FormatDetails,
     is_resumable,
@@ -131,6 +134,133 @@ def test_resume_refuses_another_fingerprint_settings_or_input(tmp_path, shout):
     assert run_documents(source, target, shout, settings=small(), fingerprint=facts, resume=True).documents == 40
 
 
+def large(kind: str) -> bytes:
+    """Some 3 MiB of records of equal length, so that a moved one changes no size."""
+    lines = [b'{"t": "line number %06d"}\n' % n for n in range(100_000)]
+    return b"[" + b",".join(lines) + b"]" if kind == "json" else b"".join(lines)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json", "txt"])
+@pytest.mark.parametrize("place", ["start", "middle", "end"])
+def test_resume_refuses_an_input_with_a_line_moved_anywhere(tmp_path, shout, kind, place):
+    source, target = tmp_path / f"in.{kind}", tmp_path / f"out.{kind}"
+    whole = large(kind)
+    source.write_bytes(whole)
+    settings = small(columns=() if kind == "txt" else ("t",), block_characters=1 << 18)
+    interrupted(source, target, 4, shout, settings=settings)
+    left = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name.startswith(".")}
+    lines = whole.splitlines(keepends=True)
+    at = {"start": 3, "middle": 50_000, "end": 99_990}[place]
+    moved = b"".join(lines[:at] + lines[at + 5 : at + 6] + lines[at : at + 5] + lines[at + 6 :])
+    assert len(moved) == len(whole)
+    source.write_bytes(moved)
+    with pytest.raises(ResumeError, match=r"differs in: input\.sha256\. "):
+        run_documents(source, target, shout, settings=settings, resume=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name.startswith(".")} == left
+    assert not target.exists()
+    source.write_bytes(whole)
+    run_documents(source, tmp_path / f"whole.{kind}", shout, settings=settings)
+    assert run_documents(source, target, shout, settings=settings, resume=True).resumed_documents > 0
+    assert target.read_bytes() == (tmp_path / f"whole.{kind}").read_bytes()
+
+
+@pytest.mark.parametrize("edited", ["a.txt", "b.txt", "c.txt"])
+def test_resume_refuses_a_tree_with_a_file_edited_whether_it_was_read_or_not(tmp_path, shout, edited):
+    root = tmp_path / "in"
+    root.mkdir()
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (root / name).write_bytes(large("txt"))
+    interrupted(root, tmp_path / "out", 20, shout, settings=small(columns=(), block_characters=1 << 18))
+    whole = (root / edited).read_bytes()
+    (root / edited).write_bytes(whole[:1_400_000] + b"X" + whole[1_400_001:])
+    with pytest.raises(ResumeError, match=r"differs in: input\.sha256\. "):
+        run_documents(root, tmp_path / "out", shout, settings=small(columns=()), resume=True)
+    assert is_resumable(tmp_path / "out")
+
+
+def test_resume_refuses_a_table_whose_copied_column_was_edited(tmp_path, shout):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"t": [f"row {n}" for n in range(50)], "n": list(range(50))})
+    parquet.write_table(table, tmp_path / "in.parquet", compression="NONE")
+    settings = small(details=FormatDetails(row_group_rows=7))
+    interrupted(tmp_path / "in.parquet", tmp_path / "out.parquet", 3, shout, settings=settings)
+    other = table.set_column(1, "n", pyarrow.array([*range(49), 7]))
+    parquet.write_table(other, tmp_path / "in.parquet", compression="NONE")
+    with pytest.raises(ResumeError, match=r"differs in: input\."):
+        run_documents(tmp_path / "in.parquet", tmp_path / "out.parquet", shout, settings=settings, resume=True)
+
+
+def test_resume_names_the_very_setting_that_differs(tmp_path, shout):
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_bytes(LINES)
+    facts = {"options": {"unknown": "random", "casing": "sentence"}}
+    interrupted(source, target, 3, shout, settings=small(), fingerprint=facts)
+    other = {"options": {"unknown": "mask", "casing": "sentence"}}
+    with pytest.raises(ResumeError, match=r"differs in: documents\.missing, options\.unknown\. "):
+        run_documents(source, target, shout, settings=small(missing="keep"), fingerprint=other, resume=True)
+
+
+def test_a_run_says_what_becomes_of_an_interrupted_one(tmp_path, shout):
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_bytes(LINES)
+    said: list[str] = []
+    told = {"settings": small(), "callbacks": Callbacks(notice=said.append)}
+    run_documents(source, target, shout, **told)
+    assert said == []
+    run_documents(source, target, shout, resume=True, **told)
+    assert said.pop() == "there is no interrupted run to resume: this one starts from the beginning."
+    interrupted(source, target, 3, shout, settings=small())
+    run_documents(source, target, shout, resume=True, **told)
+    assert re.fullmatch(r"going on with the interrupted run: [1-9]\d* documents are taken over\.", said.pop())
+    interrupted(source, target, 3, shout, settings=small())
+    run_documents(source, target, shout, **told)
+    assert said == ["an interrupted run of this output was discarded; --resume would have gone on with it."]
+
+
+@pytest.mark.parametrize("kind", ["txt", "jsonl.gz", "parquet", "tree"])
+def test_a_run_interrupted_before_anything_is_done_can_be_continued(tmp_path, shout, kind):
+    source, columns = prepare(tmp_path, kind)
+    settings = small(columns=tuple(columns) if columns else ())
+    interrupted(source, tmp_path / "out", 0, shout, settings=settings)
+    assert is_resumable(tmp_path / "out")
+    run_documents(source, tmp_path / "out", shout, settings=settings, resume=True)
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_resume_refuses_an_unfinished_output_that_is_shorter_than_it_was(tmp_path, shout):
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_bytes(LINES)
+    interrupted(source, target, 3, shout, settings=small())
+    os.truncate(tmp_path / ".out.jsonl.partial", 50)
+    with pytest.raises(ResumeError, match="is cut off"):
+        run_documents(source, target, shout, settings=small(), resume=True)
+
+
+def test_a_second_run_leaves_the_journal_of_a_living_one(tmp_path, shout):
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_bytes(LINES)
+    refused = []
+
+    def nested(block):
+        before = (tmp_path / ".out.jsonl.journal").read_bytes()
+        with pytest.raises(ParameterError, match="is being written by another run"):
+            run_documents(source, target, shout, settings=small())
+        assert (tmp_path / ".out.jsonl.journal").read_bytes() == before
+        refused.append(block)
+        return shout(block)
+
+    run_documents(source, target, nested, settings=small())
+    assert len(refused) > 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX pipes")
+def test_a_pipe_with_a_name_is_read_once(tmp_path, shout):
+    os.mkfifo(tmp_path / "in.txt")
+    threading.Thread(target=(tmp_path / "in.txt").write_bytes, args=[b"one\ntwo\n"]).start()
+    assert run_documents(tmp_path / "in.txt", tmp_path / "out.txt", shout).documents == 2
+
+
 def test_resume_refuses_a_lost_output_and_a_damaged_journal(tmp_path, shout):
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_bytes(LINES)
@@ -184,9 +314,10 @@ def test_run_key_is_kept_for_the_owner_until_it_is_removed(tmp_path):
     save_run_key(path, b"k" * 32)
     assert path.stat().st_mode & 0o777 == 0o600
     assert load_run_key(path) == b"k" * 32
-    os.chmod(path, 0o644)
-    with pytest.raises(ResumeError, match="can be read by others"):
-        load_run_key(path)
+    for mode in (0o640, 0o604, 0o660, 0o610, 0o601, 0o622):
+        os.chmod(path, mode)
+        with pytest.raises(ResumeError, match=f"can be read by others .mode 0{mode:o}"):
+            load_run_key(path)
     remove_run_key(path)
     remove_run_key(path)
     assert list(tmp_path.iterdir()) == []

@@ -21,8 +21,8 @@ from wordveil.embeddings.wordlist import WordList
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 
 WORDS = st.lists(
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
-    | st.sampled_from(["", " ", ". . .", "a\x85b", "\u2028x", "new\nline", "\x00", "tab\t", "good", "don't"]),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
+    | st.sampled_from([" ", ". . .", "a\x85b", "\u2028x", "new\nline", "\x00", "tab\t", "good", "don't"]),
     unique=True,
     min_size=1,
     max_size=20,
@@ -169,6 +169,7 @@ def test_header_facts_can_be_added_and_recorded(small, tmp_path):
         (["a", "b"], np.array([[0.0], [1e39]]), "vectors='row 1' holds NaN or a value outside float32"),
         (["a", "b", "a"], np.zeros((3, 1)), r"words='a' is given twice, at rows \(0, 2\); keep one"),
         (["a", "\ud800"], np.zeros((2, 1)), "words='row 1' must be a string of valid Unicode"),
+        (["a", ""], np.zeros((2, 1)), "words='row 1' must not be empty; remove the row"),
         (["a", 3], np.zeros((2, 1)), "words='row 1' must be a string of valid Unicode"),
         (["3", "4"], np.zeros((2, 1)), "leaves no entry that may be output"),
     ],

@@ -56,12 +56,12 @@ def test_every_row_of_the_pair_model_is_a_distribution_and_both_directions_agree
     assert back == pytest.approx(matrix)
 
 
-def by_enumeration(logs, model):
+def by_enumeration(likelihoods, model):
     """P(state of token i | all releases) over every sequence of states, and the likeliest sequence."""
-    t, states = logs.shape
-    matrix, found, best = transitions(model), np.zeros(logs.shape), (-1.0, ())
+    t, states = likelihoods.shape
+    matrix, found, best = transitions(model), np.zeros(likelihoods.shape), (-1.0, ())
     for path in product(range(states), repeat=t):
-        mass = model.unigram[path[0]] * np.exp(sum(logs[i, x] for i, x in enumerate(path)))
+        mass = model.unigram[path[0]] * np.prod([likelihoods[i, x] for i, x in enumerate(path)])
         mass *= np.prod([matrix[a, b] for a, b in pairwise(path)])
         found[np.arange(t), path] += mass
         best = max(best, (mass, path))
@@ -72,10 +72,11 @@ def test_posteriors_are_those_of_all_sequences(tiny):
     _, model = tiny
     generator = np.random.default_rng(3)
     for t in (1, 2, 5):
-        logs = 3 * generator.standard_normal((t, 5))
-        logs[0] -= 900  # constants per token do not matter, however large
-        expected, _ = by_enumeration(logs + 900 * (np.arange(t) == 0)[:, None], model)
-        assert posteriors(logs, model) == pytest.approx(expected, rel=1e-9)
+        likelihoods = generator.random((t, 5)) ** 4
+        likelihoods[-1, :3] = 0.0  # impossible originals
+        expected, _ = by_enumeration(likelihoods, model)
+        assert posteriors(likelihoods, model) == pytest.approx(expected, rel=1e-9)
+        assert posteriors(1e-290 * likelihoods, model) == pytest.approx(expected, rel=1e-9)
     assert posteriors(np.empty((0, 5)), model).shape == (0, 5)
 
 
@@ -89,16 +90,16 @@ def test_the_posterior_names_more_words_than_the_likeliest_sequence_or_no_contex
         joint[path] = model.unigram[path[0]] * matrix[path[0], path[1]] * matrix[path[1], path[2]]
     expected = dict.fromkeys(("posterior", "sequence", "alone"), 0.0)
     for release in product(range(5), repeat=3):
-        logs = np.log(channel[:, release]).T
-        posterior, sequence = by_enumeration(logs, model)
+        likelihoods = channel[:, release].T
+        posterior, sequence = by_enumeration(likelihoods, model)
         seen = sum(
             joint[path] * np.prod([channel[x, y] for x, y in zip(path, release, strict=True)])
             for path in product(range(5), repeat=3)
         )
         guesses = {
-            "posterior": posteriors(logs, model).argmax(axis=1),
+            "posterior": posteriors(likelihoods, model).argmax(axis=1),
             "sequence": sequence,
-            "alone": (logs + np.log(model.unigram)).argmax(axis=1),
+            "alone": (likelihoods * model.unigram).argmax(axis=1),
         }
         for name, guess in guesses.items():
             expected[name] += seen * posterior[np.arange(3), list(guess)].mean()

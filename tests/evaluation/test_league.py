@@ -16,8 +16,8 @@ from wordveil.evaluation.audits import AuditSettings
 from wordveil.evaluation.catalogue import TASKS, chosen_tasks, runnable
 from wordveil.evaluation.cells import CellCache
 from wordveil.evaluation.contenders import contenders, fit_contender
-from wordveil.evaluation.league import BASELINE, Plan, first_words, run_league
-from wordveil.evaluation.promises import Group, PromiseSettings
+from wordveil.evaluation.league import Plan, first_words, run_league
+from wordveil.evaluation.promises import Baseline, Group, PromiseSettings
 from wordveil.evaluation.recipes import RECIPES, diameter
 from wordveil.evaluation.report import as_dict, as_markdown, write_league
 from wordveil.evaluation.subjects import subject_of
@@ -93,17 +93,24 @@ def test_every_cell_of_the_table_can_be_computed(finished, name):
     (task,) = chosen_tasks((name,), size="miniature")
     if task.lacking:
         pytest.skip(task.lacking)
-    assert league.rows[0].label == BASELINE
-    assert len(league.rows) == len(RECIPES) + 1
+    assert [row.label for row in league.rows[:2]] == ["no noise", "random words"]
+    assert len(league.rows) == len(RECIPES) + 2
     place = [task.name for task in league.plan.tasks].index(name)
     for row in league.rows:
         assert len(row.cells) == len(league.plan.tasks), row.note
         cell = row.cells[place]
-        of_vectors = row.target is not None and row.target.name.endswith("-vectors")
+        of_vectors = row.target not in tuple(Baseline) and row.target.name.endswith("-vectors")
         assert (cell.task, cell.applies) == (name, not (task.reads_words and of_vectors))
         if cell.applies:
             assert list(cell.scores) == [score.name for score in task.scores]
             assert all(s.low <= s.mean <= s.high for s in cell.scores.values())
+
+
+def test_random_words_know_nothing_of_the_input(finished, world):
+    league, _ = finished
+    cells = {cell.task: cell.scores for cell in league.rows[1].cells}
+    assert cells["deniability"]["n_w_worst"].mean == pytest.approx(1 / len(world), rel=1e-6)
+    assert cells["bayes"]["success"].mean == pytest.approx(cells["bayes"]["guessing"].mean, rel=1e-6)
 
 
 @pytest.mark.parametrize("target", contenders(("laplace", "nadp"), EPSILONS, LOCAL), ids=lambda t: t.name)
@@ -208,7 +215,7 @@ def test_reports_hold_every_row_and_fetch_nothing(finished, tmp_path):
     report = as_dict(league, command="wordveil evaluate </script>")
     markdown = as_markdown(report)
     for row in league.rows:
-        assert row.label in markdown or row.target is None
+        assert row.label in markdown or row.target in tuple(Baseline)
     write_league(league, tmp_path / "t.html", "wordveil evaluate </script><b>")
     html = (tmp_path / "t.html").read_text()
     assert "</script><b>" not in html
@@ -261,7 +268,7 @@ def test_a_newcomer_with_some_of_the_files_gets_the_tasks_that_can_run_and_a_lis
     assert "left out: sts: no file sentences/stsb.dev.tsv" in result.output
     assert len(found["tasks"]) + len(found["left_out"]) == len(TASKS)
     # Nothing that was not asked for: the rank rows at their default epsilon came along once.
-    assert [row["label"] for row in found["rows"]] == ["no noise", "tem @ 10", "tem-certified @ 10"]
+    assert [row["label"] for row in found["rows"]] == ["no noise", "random words", "tem @ 10", "tem-certified @ 10"]
     refused = evaluate(*common, "-t", "sts", "--report", "none.json")
     assert isinstance(refused.exception, ParameterError)
     assert "need files or packages that are not here" in str(refused.exception)

@@ -30,23 +30,23 @@ def test_candidates_are_the_likeliest_words_of_the_posterior(world, mechanism):
     features = np.asarray(world.vectors, dtype=np.float64)
     model = WordPredictor(prior, features, np.zeros((len(world), 30), dtype=np.float32))
     ids = np.arange(0, 80, 9, dtype=np.int32)
-    logs = observe(subject, ids, prior, SOURCE, "evidence").logs(slice(None))
-    found = Candidates.of(logs, model, 5)
-    posterior = np.exp(logs - logs.max(axis=1, keepdims=True)) * prior
+    likelihoods = observe(subject, ids, prior, SOURCE, "evidence").likelihoods(slice(None))
+    found = Candidates.of(likelihoods, model, 5)
+    posterior = likelihoods * prior
     posterior /= posterior.sum(axis=1, keepdims=True)
     assert found.expected == pytest.approx(posterior @ features, rel=1e-9, abs=1e-12)
     for row in range(len(ids)):
         assert posterior[row, found.ids[row]].min() >= np.sort(posterior[row])[-5]
-        assert found.logs[row].tolist() == logs[row, found.ids[row]].tolist()
+        assert found.logs[row] == pytest.approx(np.log(likelihoods[row, found.ids[row]]))
 
 
 def test_a_word_without_noise_is_certain(world):
     mechanism = NADP(epsilon=1.0, tau=0.9, overlap=3, isolated="verbatim")
     subject = subject_of(Decoded(mechanism=mechanism).fit(world))
     silent = np.flatnonzero(subject.vectors.sigmas == 0)[:1].astype(np.int32)
-    logs = observe(subject, silent, word_prior(world), SOURCE, "silent").logs(slice(None))
+    likelihoods = observe(subject, silent, word_prior(world), SOURCE, "silent").likelihoods(slice(None))
     model = WordPredictor(word_prior(world), np.eye(len(world)), np.zeros((len(world), 1), dtype=np.float32))
-    assert Candidates.of(logs, model, 3).expected[0, silent[0]] == pytest.approx(1.0)
+    assert Candidates.of(likelihoods, model, 3).expected[0, silent[0]] == pytest.approx(1.0)
     assert law_known(subject.vectors)
     assert not law_known(object())
 
@@ -92,9 +92,9 @@ def attacked(alphabet, subject, *, shuffled_public, shuffled_texts):
     """Success with and without context on 1 200 tokens."""
     model = WordPredictor.of(encode(alphabet, ring(300, 12, 1, shuffled=shuffled_public)), alphabet, epochs=30)
     corpus = encode(alphabet, ring(100, 12, 2, shuffled=shuffled_texts))
-    logs = observe(subject, corpus.tokens, model.prior, SOURCE, "ring").logs(slice(None))
-    alone = (logs + np.log(model.prior)).argmax(axis=1)
-    joint = guess_in_context(Candidates.of(logs, model, WORDS), corpus, model, passes=2)
+    likelihoods = observe(subject, corpus.tokens, model.prior, SOURCE, "ring").likelihoods(slice(None))
+    alone = (likelihoods * model.prior).argmax(axis=1)
+    joint = guess_in_context(Candidates.of(likelihoods, model, WORDS), corpus, model, passes=2)
     return (joint == corpus.tokens).mean(), (alone == corpus.tokens).mean()
 
 

@@ -294,6 +294,82 @@ def test_matrices_that_are_no_metric_are_refused():
         Precomputed(label="x", vocabulary="", table=DistanceTable(table), error=-1.0)
 
 
+def plane(v=400):
+    """Words in space, their distances, and two words that a sample of 128 leaves out."""
+    rows = np.random.default_rng(0).normal(size=(v, 3))
+    table = np.linalg.norm(rows[:, None] - rows[None], axis=2)
+    looked_at = set(np.unique(np.linspace(0, v - 1, 128).astype(int)).tolist())
+    hidden = [i for i in range(v) if i not in looked_at][:2]
+    return Embeddings.from_arrays([f"w{i}" for i in range(v)], rows, candidate_rule="all"), table, hidden
+
+
+def test_one_wrong_entry_anywhere_refutes_a_matrix():
+    embeddings, table, (a, b) = plane()
+    table[a, b] = table[b, a] = 1e-3
+    with pytest.raises(ParameterError, match=f"breaks the triangle inequality at rows {a}, {b}"):
+        as_matrix(embeddings, table)
+
+
+def test_a_matrix_too_large_to_check_is_unverified(monkeypatch):
+    """There one entry can break the claim a thousandfold, which is why nothing is called proved."""
+    embeddings, table, (a, b) = plane()
+    table[a, b] = table[b, a] = 1e-3
+    monkeypatch.setattr("wordveil.metrics.LARGEST_CHECKED", 300)
+    fitted = SanText(epsilon=8.0, metric=as_matrix(embeddings, table)).fit(embeddings)
+    claim, channel = fitted.guarantee(), fitted.channel()
+    assert np.abs(np.log(channel[a] / channel[b])).max() > 9 > 1000 * claim.loss(1e-3)
+    assert claim.standing is Standing.PUBLISHED
+    assert "checked on a sample of the vocabulary" in claim.assumptions[0]
+    mechanism = SanText(epsilon=8.0, metric=as_matrix(embeddings, table), calibration="certified")
+    with pytest.raises(CertificateError, match="if that is refuted too, the distances are no metric"):
+        mechanism.fit(embeddings, certify(mechanism, embeddings))
+    sound = replace(mechanism, metric=as_matrix(embeddings, plane()[1]))
+    certified = sound.fit(embeddings, certify(sound, embeddings)).guarantee()
+    assert certified.standing is Standing.PUBLISHED
+    assert len([said for said in certified.assumptions if "triangle inequality" in said]) == 1
+
+
+@pytest.mark.parametrize("v", [1, 2, 3, 255, 256, 257, 513])
+def test_the_excess_of_a_matrix_is_that_of_all_triples(v):
+    rows = np.random.default_rng(v).normal(size=(v, 2))
+    table = np.linalg.norm(rows[:, None] - rows[None], axis=2)
+    table = table**1.3  # no metric
+    exact = max(float((np.abs(table[:, [y]] - table[:, y][None]) - table).max()) for y in range(v))
+    found, (i, j) = DistanceTable(table).triangle_excess
+    assert exact <= found <= exact + 1e-13 * (1 + table.max())
+    assert float(np.abs(table[i] - table[j]).max() - table[i, j]) == pytest.approx(exact, abs=1e-12)
+
+
+def test_what_the_triangle_inequality_lacks_is_paid_for():
+    """Entries rounded to three digits: the slack makes up for the triples that rounding broke."""
+    embeddings, line = plane(60)[0], np.random.default_rng(1).normal(size=60)
+    rounded = np.round(np.abs(line[:, None] - line), 3)
+    lacking = DistanceTable(rounded).triangle_excess[0]
+    assert 1e-4 < lacking < 1.5e-3
+    metric = Precomputed(label="r", vocabulary=embeddings.header.checksum, table=DistanceTable(rounded), error=5e-4)
+    fitted = SanText(epsilon=20.0, metric=metric).fit(embeddings)
+    claim = fitted.guarantee()
+    assert claim.slack >= 20.0 * lacking
+    assert excess(fitted.channel(), np.minimum(rounded, fitted.rows.cap), claim) <= 0
+    assert claim.standing is Standing.PROVED
+
+
+def test_nobody_proves_a_metric_by_saying_so():
+    embeddings, table, _ = plane(60)
+
+    class Convinced(Precomputed):
+        is_checked = True
+
+    metric = Convinced(label="x", vocabulary=embeddings.header.checksum, table=DistanceTable(table))
+    assert SanText(epsilon=1.0, metric=metric).fit(embeddings).guarantee().standing is Standing.PUBLISHED
+    with pytest.raises(TypeError, match="by_construction"):
+        as_matrix(embeddings, table, by_construction=True)
+    with pytest.raises(ParameterError, match="must be a DistanceTable"):
+        Precomputed(label="x", vocabulary="", table=table)
+    ranks = NeighbourRank(k=5).bind(embeddings.vectors, embeddings.header.checksum)
+    assert SanText(epsilon=1.0, metric=ranks).fit(embeddings).guarantee().standing is Standing.PROVED
+
+
 def test_disconnected_and_small_and_large_vocabularies():
     apart = Embeddings.from_arrays(
         ["a", "b", "c", "d"], [[0.0, 0.0], [1.0, 0.0], [90.0, 0.0], [91.0, 0.0]], candidate_rule="all"

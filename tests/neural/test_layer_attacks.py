@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 import threading
 import time
 import warnings
@@ -146,13 +147,12 @@ def test_threads_draw_fresh_noise_in_every_pass():
     made = [[] for _ in range(4)]
 
     def work(mine):
+        sys.settrace(slowly)  # of this thread alone
         mine += [layer(IDS).numpy().tobytes() for _ in range(25)]
 
-    threading.settrace(slowly)
     threads = [threading.Thread(target=work, args=(mine,)) for mine in made]
     for thread in threads:
         thread.start()
-    threading.settrace(None)
     for thread in threads:
         thread.join()
     assert len(set().union(*made)) == 4 * 25

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import stat
@@ -10,6 +11,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.dying import Death, in_child
 
 import wordveil as wv
 from wordveil import __version__
@@ -19,7 +21,7 @@ from wordveil.guarantees import NoGuarantee
 from wordveil.randomness import RandomSource
 from wordveil.release import TextOptions
 from wordveil.reporting.run_report import write_report
-from wordveil.runs import run_source, sanitize_documents
+from wordveil.runs import FileDigest, run_source, sanitize_documents
 
 KEY = bytes(range(16))
 MECHANISM = wv.TEM(epsilon=2.0)
@@ -189,11 +191,13 @@ def test_a_resume_with_another_key_is_refused_and_keeps_everything(vocabulary, t
 def test_a_resume_with_other_choices_is_refused(vocabulary, text_file, tmp_path):
     output = interrupted(vocabulary, text_file, tmp_path)
     others = [
-        sanitizer_for(vocabulary, unknown="mask"),
+        sanitizer_for(vocabulary, unknown="mask", casing="shape"),
         sanitizer_for(vocabulary.without_outputs(["babaq"])),
         wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.5), source=RandomSource(KEY)),
     ]
-    for other, named in zip(others, ["options", "candidates_checksum", "mechanism"], strict=True):
+    for other, named in zip(
+        others, [r"options\.casing, options\.unknown", "candidates_checksum", "mechanism"], strict=True
+    ):
         with pytest.raises(ResumeError, match=f"differs in: .*{named}"):
             sanitize_documents(text_file, output, other, settings=DocumentSettings(), resume=True)
     text_file.write_text("changed\n")
@@ -286,3 +290,128 @@ def test_reports_know_two_forms(vocabulary, text_file, tmp_path):
     report = run(vocabulary, text_file, tmp_path / "out.txt")
     with pytest.raises(ParameterError, match=r"report='report.pdf' must end in .json or .html"):
         write_report(report, tmp_path / "report.pdf")
+
+
+def test_the_report_names_files_settings_and_digests_of_what_was_written(vocabulary, tmp_path):
+    (tmp_path / "data").mkdir()
+    source, output = tmp_path / "data" / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text('{"text": "babaq dadaq", "id": 1}\n' * 3)
+    settings = DocumentSettings(columns=("text",), missing="keep", encoding="latin-1")
+    report = sanitize_documents(source, output, sanitizer_for(vocabulary, unknown="mask"), settings=settings)
+    assert (report.source, report.destination) == ("in.jsonl", "out.jsonl")
+    written = output.read_bytes()
+    digest = hashlib.sha256(written).hexdigest()
+    assert report.outputs == (FileDigest(name="out.jsonl", size=len(written), sha256=digest),)
+    assert report.settings["columns"] == ("text",)
+    assert (report.settings["missing"], report.settings["encoding"]) == ("keep", "iso8859-1")
+    assert "block_characters" not in report.settings
+    assert report.options["unknown"] == "mask"
+    facts = json.loads(json.dumps(report.as_dict()))
+    assert facts["outputs"][0]["sha256"] == digest
+    assert str(tmp_path) not in json.dumps(facts)
+
+
+def test_the_digest_of_the_private_input_is_in_the_report_only_where_it_is_asked_for(vocabulary, text_file, tmp_path):
+    report = run(vocabulary, text_file, tmp_path / "out.txt")
+    private = text_file.read_bytes()
+    digest = hashlib.sha256(private).hexdigest()
+    assert digest not in json.dumps(report.as_dict())
+    assert report.as_dict()["inputs"] == []
+    asked = report.with_inputs(text_file)
+    assert asked.inputs == (FileDigest(name="notes.txt", size=len(private), sha256=digest),)
+
+
+def test_the_report_of_a_tree_has_every_file_and_only_counts_those_left_out(vocabulary, tmp_path):
+    tree = tmp_path / "in"
+    (tree / "deep").mkdir(parents=True)
+    (tree / "a.txt").write_text("babaq dadaq\n")
+    (tree / "deep" / "b.txt").write_text("babaq\n")
+    (tree / "bad.txt").write_bytes(b"babaq \xff\n")
+    for name in ("Maria_HIV.pdf", ".Maria_HIV.txt"):
+        (tree / name).write_text("babaq\n")
+    said: list[str] = []
+    report = sanitize_documents(tree, tmp_path / "out", sanitizer_for(vocabulary), notice=said.append)
+    assert [file.name for file in report.outputs] == ["a.txt", "deep/b.txt"]
+    assert (report.files, report.skipped_files, report.bad_files, report.tokens) == (2, 2, 1, 3)
+    assert "Maria" not in json.dumps(report.as_dict())
+    assert "bad.txt" not in json.dumps(report.as_dict())
+    assert "Maria_HIV.pdf" in " ".join(said)
+    assert ".Maria_HIV.txt" in " ".join(said)
+    assert [file.name for file in report.with_inputs(tree).inputs] == ["a.txt", "bad.txt", "deep/b.txt"]
+
+
+@pytest.mark.parametrize("missing", ["keep", "skip"])
+def test_records_without_text_are_counted_and_disclosed(vocabulary, tmp_path, missing):
+    content = '{"text": "babaq"}\n{"id": 1}\n{"text": 4711}\n{"text": {"Maria": 1}}\n'
+    (tmp_path / "in.jsonl").write_text(content)
+    report = run(vocabulary, tmp_path / "in.jsonl", tmp_path / "out.jsonl", columns=("text",), missing=missing)
+    counts = (report.documents, report.missing_texts, report.replaced_values, report.skipped_documents)
+    assert counts == {"keep": (4, 1, 2, 0), "skip": (1, 0, 0, 3)}[missing]
+    written = (tmp_path / "out.jsonl").read_text()
+    assert "4711" not in written
+    assert "Maria" not in written
+    told = {"keep": "which documents lack a text column", "skip": "lacking a text column"}
+    assert any(told[missing] in line for line in report.disclosed)
+    (tmp_path / "in.jsonl").write_text('{"text": "babaq"}\n')
+    plain = run(vocabulary, tmp_path / "in.jsonl", tmp_path / "out.jsonl", columns=("text",))
+    assert not any("text column" in line for line in plain.disclosed)
+
+
+def test_a_text_too_long_to_be_read_is_told_with_its_file_and_line(vocabulary, tmp_path):
+    (tmp_path / "in.jsonl").write_text(
+        '{"t": "babaq"}\n{"t": "' + "babaq " * 1_500_001 + '"}\n{"t": "' + "9" * 9_000_000 + '"}\n'
+    )
+    expected = (
+        r"in\.jsonl, line 3: the text of 9000000 characters must have a space or line end before a letter in every"
+    )
+    with pytest.raises(DocumentFormatError, match=expected):
+        run(vocabulary, tmp_path / "in.jsonl", tmp_path / "out.jsonl", columns=("t",), block=10**9)
+    assert left_behind(tmp_path) == []
+
+
+def test_the_key_is_gone_before_the_output_is_there(vocabulary, text_file, tmp_path, monkeypatch):
+    output, seen = tmp_path / "out.txt", []
+    publish = wv.documents.output.publish
+
+    def watched(partial, target):
+        seen.append((run_key_path(output).exists(), is_resumable(output)))
+        publish(partial, target)
+
+    monkeypatch.setattr(wv.documents.output, "publish", watched)
+    run(vocabulary, text_file, output)
+    assert seen == [(False, True)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_a_run_killed_at_any_step_leaves_no_key_beside_its_output_and_can_be_continued(vocabulary, text_file, tmp_path):
+    run(vocabulary, text_file, tmp_path / "whole.txt")
+    whole, output, outcomes = (tmp_path / "whole.txt").read_bytes(), tmp_path / "out.txt", set()
+
+    def steps_of(left, *, resume):
+        def work():
+            death = Death(left)
+            death.around_the_disk()
+            complete = resume and not run_key_path(output).exists()
+            source = run_source(output, resume=resume) if resume else RandomSource(KEY)  # not before the fork
+            assert complete or source.export_key() == KEY
+            run(vocabulary, text_file, output, block=2000, resume=resume, source=source)
+
+        return work
+
+    for left in range(1, 200):
+        status, _ = in_child(steps_of(left, resume=False))
+        if output.exists():
+            assert output.read_bytes() == whole
+            assert not run_key_path(output).exists()
+        outcomes.add((output.exists(), is_resumable(output), run_key_path(output).exists()))
+        if status == 0:
+            break
+        if is_resumable(output):
+            assert in_child(steps_of(0, resume=True))[0] == 0
+            assert output.read_bytes() == whole
+            assert left_behind(tmp_path) == []
+        output.unlink(missing_ok=True)
+        for name in left_behind(tmp_path):
+            (tmp_path / name).unlink()
+    assert status == 0
+    assert {(False, True, True), (False, True, False), (True, True, False), (True, False, False)} <= outcomes

@@ -144,6 +144,11 @@ def test_a_second_release_under_one_source_is_said_to_tell_which_rows_changed(tm
         assert any(line in said for said in report.disclosed) == (source is not None)
 
 
+def test_what_a_mechanism_shows_by_itself_is_disclosed(table):
+    told = release_vectors(table.vectors, wv.NADP(epsilon=3.0), vocabulary=table).disclosed
+    assert "the component of every released word is disclosed by the size of its noise" in told
+
+
 def test_releases_draw_afresh(rows):
     first, second = (release_vectors(rows, PLAIN).vectors for _ in range(2))
     assert not (first == second).all(axis=1).any()

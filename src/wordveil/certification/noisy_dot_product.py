@@ -16,7 +16,7 @@ from scipy.special import gammaln, kve, ndtr
 
 from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError
-from wordveil.parameters import check_positive, check_whole
+from wordveil.parameters import as_floats, check_positive, check_whole
 
 __all__ = [
     "closer_probability",
@@ -67,7 +67,7 @@ def dot_product_log_density(t: ArrayLike, *, dimensions: int, epsilon: float) ->
         the Bessel form is ours.
     """
     _check(dimensions, epsilon)
-    x = epsilon * np.abs(np.asarray(t, dtype=np.float64))
+    x = epsilon * np.abs(_points(t))
     order = dimensions / 2
     constant = math.log(epsilon) - 0.5 * math.log(math.pi) - float(gammaln((dimensions + 1) / 2))
     return np.asarray(constant + _log_scaled_bessel(order, x))
@@ -129,7 +129,7 @@ def dot_product_cdf(t: ArrayLike, *, dimensions: int, epsilon: float) -> Float64
         ParameterError: If a parameter is outside its domain.
     """
     _check(dimensions, epsilon)
-    x = epsilon * np.asarray(t, dtype=np.float64)
+    x = epsilon * _points(t)
     if dimensions == 1:  # the Laplace law itself, whose quadrature is the least exact
         tail = 0.5 * np.exp(-np.abs(x))
         return np.asarray(np.where(x < 0, tail, 1 - tail))
@@ -169,7 +169,8 @@ def closer_probability(original: ArrayLike, first: ArrayLike, second: ArrayLike,
     Reference:
         Asghar et al. (2025), Theorem 1 of section 6 and Equations (17) to (19).
     """
-    threshold, _ = _threshold(*(np.asarray(part, dtype=np.float64) for part in (original, first, second)))
+    parts = (("original", original), ("first", first), ("second", second))
+    threshold, _ = _threshold(*(_finite(name, part) for name, part in parts))
     return dot_product_cdf(threshold, dimensions=np.shape(original)[-1], epsilon=epsilon)
 
 
@@ -206,7 +207,7 @@ def output_bound(neighbours: ArrayLike, *, epsilon: float) -> Float64Array:
     Reference:
         Asghar et al. (2025), Equations (20) and (21), with every listed word as the competitor, not only the next.
     """
-    rows = np.asarray(neighbours, dtype=np.float64)
+    rows = _finite("neighbours", neighbours)
     if rows.ndim != 2 or len(rows) < 2:
         raise ParameterError("neighbours", rows.shape, "must hold the word's vector and at least one neighbour.")
     bounds = np.empty(len(rows))
@@ -215,6 +216,21 @@ def output_bound(neighbours: ArrayLike, *, epsilon: float) -> Float64Array:
         threshold, error = _threshold(rows[0], rows[i], others)
         bounds[i] = dot_product_cdf(threshold + error, dimensions=rows.shape[1], epsilon=epsilon).min()
     return np.minimum(bounds + _QUADRATURE, 1.0)
+
+
+def _points(t: ArrayLike) -> Float64Array:
+    """Return points of the line, infinite ones included."""
+    points = as_floats("t", t)
+    if np.isnan(points).any():
+        raise ParameterError("t", "<array>", "must not hold NaN.")
+    return points
+
+
+def _finite(name: str, rows: ArrayLike) -> Float64Array:
+    found = as_floats(name, rows)
+    if not np.all(np.isfinite(found)):
+        raise ParameterError(name, "<array>", "must be finite.")
+    return found
 
 
 def _check(dimensions: int, epsilon: float) -> None:

@@ -64,8 +64,8 @@ def evaluate(
     docs/results/README.md lists the files. A file given to a task that trains and tests is split.
 
     Only promises whose epsilon is given are compared; without any: 2, 5 and 10 (metric), 20, 50 and 100 nats
-    (local), 2 (ranks). Of all 22 tasks one row takes about half a minute of one processor at --size reduced, and a
-    few seconds at --size miniature, after preparation. An interrupted run goes on where it stopped.
+    (local), 2 (ranks). With all tasks and 10 000 words a row takes about a minute of one processor at --size reduced,
+    a quarter of that at --size miniature, more at full. An interrupted run goes on where it stopped.
     """
     from wordveil.evaluation.audits import AuditSettings
     from wordveil.evaluation.catalogue import chosen_tasks, runnable

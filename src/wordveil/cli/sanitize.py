@@ -81,7 +81,9 @@ PerOption = Annotated[str, typer.Option("--per", help="token: draw for each; doc
 CasingOption = Annotated[str, typer.Option("--casing", help="sentence, vocabulary or shape.")]
 NumbersOption = Annotated[str, typer.Option("--numbers", help="Tokens with digits: unknown or vocabulary.")]
 MarkupOption = Annotated[str, typer.Option("--markup", help="none, or html to keep plain tags.")]
-PublicWordsOption = Annotated[Path | None, typer.Option("--public-words", help="File of words that pass verbatim.")]
+PublicWordsOption = Annotated[
+    Path | None, typer.Option("--public-words", help="File of words that stay, written as listed.")
+]
 ExcludeOutputsOption = Annotated[
     str | None,
     typer.Option(

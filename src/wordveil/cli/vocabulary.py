@@ -14,6 +14,9 @@ from wordveil.cli.usage import Command
 if TYPE_CHECKING:
     from wordveil.embeddings.table import Embeddings
 
+if TYPE_CHECKING:
+    from wordveil.embeddings.table import Embeddings
+
 __all__ = ["app"]
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)

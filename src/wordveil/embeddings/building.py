@@ -63,11 +63,13 @@ def checked_rows(vectors: ArrayLike) -> Float32Array:
 
 
 def packed_words(words: Sequence[str]) -> WordList:
-    """Encode words as UTF-8; refuse what is no string or holds a lone surrogate."""
+    """Encode words as UTF-8; refuse what is no string, is empty, or holds a lone surrogate."""
     encoded: list[bytes] = []
     for position, word in enumerate(words):
         try:
             encoded.append(word.encode("utf-8"))
         except (AttributeError, UnicodeEncodeError):
             raise ParameterError("words", f"row {position}", "must be a string of valid Unicode.") from None
+        if not word:
+            raise ParameterError("words", f"row {position}", "must not be empty; remove the row.")
     return WordList.from_encoded(encoded)

@@ -17,7 +17,7 @@ from wordveil.errors import ParameterError
 from wordveil.evaluation.audits import AuditSettings
 from wordveil.evaluation.base import Summary, Task, summarise
 from wordveil.evaluation.catalogue import data_digests
-from wordveil.evaluation.promises import PromiseSettings, Target
+from wordveil.evaluation.promises import Baseline, PromiseSettings, Target
 from wordveil.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
 
@@ -31,7 +31,7 @@ class Cell:
     """What one task found about one row.
 
     Attributes:
-        row: The row's label; "no noise" for the baseline.
+        row: The row's label.
         task: The task's name.
         key: SHA-256 of everything the result depends on.
         applies: Whether the task says anything about this row.
@@ -58,13 +58,13 @@ class Cell:
 
 
 def cell_key(
-    target: Target | None, task: Task, embeddings: Embeddings, promises: PromiseSettings, *, repeats: int, seed: int
+    target: Target | Baseline, task: Task, embeddings: Embeddings, promises: PromiseSettings, *, repeats: int, seed: int
 ) -> str:
     """Return the SHA-256 of row, task, data files, vocabulary, repeats, seed and version."""
     facts = {
         "format": CACHE_FORMAT,
         "version": __version__,
-        "row": None if target is None else asdict(target),
+        "row": asdict(target) if isinstance(target, Target) else target.label,
         "promises": asdict(promises),
         "task": [task.name, repr(task)],
         "data": data_digests(task),

@@ -1,4 +1,4 @@
-"""What one released token says of its original, seen without its context: ln P(release | word) for every word.
+"""What one released token says of its original, seen without its context: P(release | word) for every word.
 
 selection mechanism   its channel, exactly
 released vectors      the law that the mechanism states and samples from, exactly
@@ -21,7 +21,7 @@ from wordveil.evaluation.priors import draw_words
 from wordveil.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
 
-__all__ = ["Observed", "WordChannel", "channel_guesses", "log_columns", "nearest_words", "observe", "word_channel"]
+__all__ = ["Observed", "WordChannel", "channel_guesses", "columns", "nearest_words", "observe", "word_channel"]
 
 ROWS = 256  # vectors compared with the vocabulary at a time
 INPUTS = 512  # rows of the channel computed at a time
@@ -120,16 +120,16 @@ def channel_guesses(channel: WordChannel, prior: Float64Array) -> tuple[IdArray,
     return guesses.astype(np.int32), best
 
 
-def log_columns(channel: WordChannel, released: IdArray, v: int) -> Float64Array:
-    """Return ln P(released word | word) for every word, shape (n, v)."""
+def columns(channel: WordChannel, released: IdArray, v: int) -> Float64Array:
+    """Return P(released word | word) for every word, shape (n, v), each row scaled so that its largest is 1."""
     distinct, places = np.unique(released, return_inverse=True)
-    columns = np.searchsorted(channel.outputs, distinct)
+    wanted = np.searchsorted(channel.outputs, distinct)
     found = np.empty((len(distinct), v))
     for start in range(0, v, INPUTS):
         part = np.arange(start, min(start + INPUTS, v), dtype=np.int32)
-        with np.errstate(divide="ignore"):
-            found[:, part] = np.log(channel.probabilities(part)[:, columns]).T
-    return np.asarray(np.maximum(found, -CERTAIN)[places])
+        found[:, part] = channel.probabilities(part)[:, wanted].T
+    found /= found.max(axis=1, keepdims=True, initial=0.0)
+    return np.asarray(found[places])
 
 
 def nearest_words(subject: Subject, released: Float64Array) -> IdArray:
@@ -149,11 +149,11 @@ class Observed:
 
     Attributes:
         named: The released words, or those nearest to the released vectors, shape (t,).
-        logs: ln P(release | word) of a span of its tokens up to a constant per token, shape (n, v).
+        likelihoods: P(release | word) of a span of its tokens, scaled so that the largest of each is 1, shape (n, v).
     """
 
     named: IdArray = field(repr=False)
-    logs: Callable[[slice], Float64Array] = field(repr=False)
+    likelihoods: Callable[[slice], Float64Array] = field(repr=False)
 
 
 def observe(subject: Subject, inputs: IdArray, prior: Float64Array, source: RandomSource, label: str) -> Observed:
@@ -169,12 +169,13 @@ def observe(subject: Subject, inputs: IdArray, prior: Float64Array, source: Rand
     if subject.vectors is None:
         words = subject.release_words(inputs, source, label)
         channel = word_channel(subject, prior, source)
-        return Observed(words, lambda span: log_columns(channel, words[span], len(prior)))
+        return Observed(words, lambda span: columns(channel, words[span], len(prior)))
     vectors = subject.release_vectors(inputs, source, label)
-    return Observed(nearest_words(subject, vectors), lambda span: _log_rows(subject, vectors[span]))
+    return Observed(nearest_words(subject, vectors), lambda span: _densities(subject, vectors[span]))
 
 
-def _log_rows(subject: Subject, vectors: Float64Array) -> Float64Array:
-    found = log_likelihoods(subject.vectors, vectors, subject.embeddings)
-    assert found is not None
-    return np.asarray(np.clip(found, -CERTAIN, CERTAIN))
+def _densities(subject: Subject, vectors: Float64Array) -> Float64Array:
+    logs = log_likelihoods(subject.vectors, vectors, subject.embeddings)
+    assert logs is not None
+    logs = np.clip(logs, -CERTAIN, CERTAIN)
+    return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf)))

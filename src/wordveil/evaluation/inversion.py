@@ -18,7 +18,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.embeddings.table import Embeddings
@@ -152,13 +151,15 @@ def _guesses(attack: Attack, subject: Subject, source: RandomSource, task: _Inve
     alone, pairs, parts = [], [], []
     for texts in _groups(corpus, len(frequencies)):
         span = slice(texts[0][0], texts[-1][1])
-        logs = seen.logs(span)
-        alone.append(_likeliest(logs + np.log(frequencies), attack))
-        whole = np.column_stack((logs, _of_unknown(logs, subject.embeddings.candidates)))
+        likelihoods = seen.likelihoods(span)
+        alone.append(_likeliest(likelihoods * frequencies, attack))
+        # A token outside the vocabulary was released as a uniform public word's release.
+        unknown = likelihoods[:, subject.embeddings.candidates].mean(axis=1)
+        states = np.column_stack((likelihoods, unknown))
         for start, stop in texts:
-            found = posteriors(whole[start - span.start : stop - span.start], model)
+            found = posteriors(states[start - span.start : stop - span.start], model)
             pairs.append(_likeliest(found[:, :-1], attack))
-        parts.append(Candidates.of(logs, attack.words, task.candidates))
+        parts.append(Candidates.of(likelihoods, attack.words, task.candidates))
     masked = guess_in_context(Candidates.joined(parts), corpus, attack.words, passes=task.passes)
     joined = {name: _joined(guesses) for name, guesses in (("alone", alone), ("pairs", pairs))}
     return {"naming": (seen.named, seen.named), **joined, "masked": (masked, masked)}
@@ -172,11 +173,6 @@ def _likeliest(scores: Float64Array, attack: Attack) -> _Guesses:
 
 def _joined(parts: list[_Guesses]) -> _Guesses:
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-
-
-def _of_unknown(logs: Float64Array, candidates: IdArray) -> Float64Array:
-    """Return ln P(release | a uniform public word): what stands in for a token outside the vocabulary, shape (t,)."""
-    return np.asarray(logsumexp(logs[:, candidates], axis=1) - np.log(len(candidates)))
 
 
 def _groups(corpus: Corpus, v: int) -> Iterator[list[tuple[int, int]]]:

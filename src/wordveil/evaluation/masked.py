@@ -36,15 +36,14 @@ class Candidates:
     expected: Float64Array = field(repr=False)
 
     @classmethod
-    def of(cls, logs: Float64Array, model: WordPredictor, k: int) -> Candidates:
-        """Return the k likeliest originals of each token from ln p(release | word), shape (t, v)."""
-        joint = logs + np.log(model.prior)
-        joint -= joint.max(axis=1, keepdims=True, initial=-np.inf)
+    def of(cls, likelihoods: Float64Array, model: WordPredictor, k: int) -> Candidates:
+        """Return the k likeliest originals of each token from P(release | word) up to a factor, shape (t, v)."""
+        joint = likelihoods * model.prior
         size = min(k, joint.shape[1])
         ids = np.argpartition(-joint, size - 1, axis=1)[:, :size].astype(np.int32)
-        posterior = np.exp(joint)
-        expected = (posterior @ model.features) / posterior.sum(axis=1, keepdims=True)
-        return cls(ids, np.take_along_axis(logs, ids.astype(np.int64), axis=1), expected)
+        expected = (joint @ model.features) / joint.sum(axis=1, keepdims=True)
+        chosen = np.take_along_axis(likelihoods, ids.astype(np.int64), axis=1)
+        return cls(ids, np.log(np.maximum(chosen, np.finfo(np.float64).tiny)), expected)
 
     @classmethod
     def joined(cls, parts: list[Candidates]) -> Candidates:

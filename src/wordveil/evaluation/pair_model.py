@@ -66,23 +66,22 @@ class PairModel:
         return np.asarray(self.trust * (self.pairs @ states) + (1 - self.trust) * float(self.unigram @ states))
 
 
-def posteriors(logs: Float64Array, model: PairModel) -> Float64Array:
+def posteriors(likelihoods: Float64Array, model: PairModel) -> Float64Array:
     """Return P(state of token i | the whole release), shape (t, v + 1), for one text.
 
     Args:
-        logs: ln P(release of token i | state) up to a constant per token, shape (t, v + 1).
+        likelihoods: P(release of token i | state) up to a factor per token, shape (t, v + 1); no row is all zero.
         model: The pair model.
     """
-    emitted = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
-    found = np.empty_like(emitted)
+    found = np.empty_like(likelihoods)
     expected = model.unigram
-    for i in range(len(emitted)):  # forward: given the releases up to i
-        found[i] = expected * emitted[i]
+    for i in range(len(found)):  # forward: given the releases up to i
+        found[i] = expected * likelihoods[i]
         found[i] /= found[i].sum()
         expected = model.following(found[i])
-    after = np.ones(emitted.shape[1])
-    for i in range(len(emitted) - 2, -1, -1):  # backward: times what the later releases say
-        after = model.preceding(emitted[i + 1] * after)
+    after = np.ones(found.shape[1])
+    for i in range(len(found) - 2, -1, -1):  # backward: times what the later releases say
+        after = model.preceding(likelihoods[i + 1] * after)
         after /= after.max()
         found[i] *= after
         found[i] /= found[i].sum()

@@ -23,7 +23,7 @@ from wordveil.evaluation.curves import LEVELS, READING, Reading, equal_attack
 from wordveil.evaluation.league import League
 from wordveil.evaluation.page import league_page
 from wordveil.evaluation.promise_text import audit_legend, promise_cells
-from wordveil.evaluation.promises import Group
+from wordveil.evaluation.promises import Baseline, Group, Target
 
 __all__ = ["GROUP_TEXT", "as_dict", "as_markdown", "write_league"]
 
@@ -55,9 +55,7 @@ def as_dict(league: League, command: str = "") -> dict[str, Any]:
         "rows": [
             {
                 "label": row.label,
-                "name": row.label if row.target is None else row.target.name,
-                "group": None if row.target is None else row.target.group.value,
-                "epsilon": None if row.target is None else row.target.epsilon,
+                **_place(row.target),
                 "guarantee": row.guarantee,
                 "note": row.note,
                 "audit": row.audit,
@@ -66,6 +64,12 @@ def as_dict(league: League, command: str = "") -> dict[str, Any]:
             for row in league.rows
         ],
     }
+
+
+def _place(target: Target | Baseline) -> dict[str, Any]:
+    if isinstance(target, Baseline):
+        return {"name": target.label, "group": None, "epsilon": None}
+    return {"name": target.name, "group": target.group.value, "epsilon": target.epsilon}
 
 
 def _cell(cell: Cell) -> dict[str, Any]:

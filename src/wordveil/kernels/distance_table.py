@@ -14,6 +14,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
+from wordveil.parameters import as_floats
 
 __all__ = ["LARGEST_TABLE", "DistanceTable"]
 
@@ -41,6 +42,7 @@ class DistanceTable:
 
     def __init__(self, matrix: FloatArray) -> None:
         given = np.asarray(matrix)
+        as_floats("matrix", given[:1] if given.ndim else given)
         if given.ndim != 2 or given.shape[0] != given.shape[1] or not 1 <= len(given) <= LARGEST_TABLE:
             raise ParameterError("matrix", given.shape, f"must be the shape (v, v), v from 1 to {LARGEST_TABLE} words.")
         self.matrix = _frozen(given)

@@ -20,6 +20,7 @@ from wordveil.kernels.library_product import LibraryProduct
 from wordveil.kernels.rescoring import Pairs, nearest_pairs, squared_distances
 from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.tile_screen import NumpyProduct, TileScreen
+from wordveil.parameters import as_floats
 
 __all__ = ["NearestWords"]
 
@@ -85,7 +86,7 @@ class NearestWords:
         """
         if not 1 <= k <= len(self.outputs):
             raise ParameterError("k", k, f"must be in [1, {len(self.outputs)}], the number of words searched.")
-        rows = np.asarray(queries, dtype=np.float64)
+        rows = as_floats("queries", queries)
         if rows.ndim != 2 or rows.shape[1] != self._vectors.shape[1]:
             raise ParameterError("queries", f"shape {rows.shape}", f"must have shape (n, {self._vectors.shape[1]}).")
         if not np.all(np.isfinite(rows)):

@@ -56,7 +56,7 @@ def check_certificate(
     if np.any(loss > found * (1.0 if local else s) + allowed):
         raise CertificateError(
             f"The certificate's epsilon={found!r} at rate={rows.rate!r} is refuted: two words of this vocabulary lose "
-            "more. Make another with certify()."
+            "more. Make another with certify(); if that is refuted too, the distances are no metric."
         )
     what = f"certificate: {certificate.method} of this vocabulary and candidate set"
     if whole:

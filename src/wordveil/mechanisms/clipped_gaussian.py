@@ -74,7 +74,7 @@ class ClippedGaussian(VectorMechanism):
         check_positive("clip_norm", self.clip_norm)
         if self.calibration not in ("analytic", "classical"):
             raise ParameterError("calibration", self.calibration, "must be 'analytic' or 'classical'.")
-        if not self.holds and not self.allow_refuted:
+        if not self.holds and self.allow_refuted is not True:
             raise RefutedClaimError(self._refutation() + " Use calibration='analytic', or pass allow_refuted=True.")
 
     @property

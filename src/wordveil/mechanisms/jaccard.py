@@ -89,7 +89,7 @@ class Jaccard(VectorMechanism):
         check_whole("neighbours", self.neighbours, 2)
         if self.threshold is not None:
             check_positive("threshold", self.threshold)
-        if not self.allow_refuted:
+        if self.allow_refuted is not True:
             raise RefutedClaimError(
                 "The Jaccard mechanism is refuted: the norm of its noise alone tells dense from sparse words. Use "
                 "ClippedGaussian or NADP, or pass allow_refuted=True for an experiment."

@@ -24,8 +24,8 @@ class MultivariateLaplace(VectorMechanism):
 
     Guarantee:
         epsilon-metric DP for the Euclidean distance between input vectors, proved, tight, for every pair of
-        vectors. The proof speaks of real numbers: float64 rounding of the noise is not covered, so released floats
-        are rounded to a public grid, and decoding to words comes after.
+        vectors. The proof speaks of real numbers: float64 rounding of the noise is outside it. Decoding to words
+        comes after.
 
     Attributes:
         epsilon: Loss per unit of Euclidean distance, in (0, inf). The noise norm is d/epsilon on average.

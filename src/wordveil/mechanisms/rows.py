@@ -10,6 +10,7 @@ import numpy as np
 from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
+from wordveil.parameters import as_floats
 from wordveil.randomness import Draws
 
 __all__ = [
@@ -40,7 +41,7 @@ def checked_rows(vectors: FloatArray, dimensions: int, *, scale: float | None = 
     Raises:
         ParameterError: If the shape is not (n, d), or a value is not finite or too large.
     """
-    rows = np.asarray(vectors, dtype=np.float64)
+    rows = as_floats("vectors", vectors)
     if rows.ndim != 2 or rows.shape[1] != dimensions:
         raise ParameterError("vectors", f"shape {rows.shape}", f"must have shape (n, {dimensions}).")
     if not np.all(np.isfinite(rows)):

@@ -100,7 +100,7 @@ class TruncatedLaplace(VectorMechanism):
         if self.calibration not in ("certified", "exact", "published"):
             raise ParameterError("calibration", self.calibration, "must be 'certified', 'exact' or 'published'.")
         check_delta(self.delta, 1.0 if published else 0.5)
-        if published and not self.allow_refuted:
+        if published and self.allow_refuted is not True:
             raise RefutedClaimError(
                 "The published truncated Laplace calibration is refuted: at its paper's setting (d = 300, "
                 f"delta = 4^-300, epsilon = 0.1) the exact delta is .987. {ADVICE}"

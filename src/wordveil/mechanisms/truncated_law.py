@@ -24,7 +24,7 @@ __all__ = [
     "published_half_width",
 ]
 
-LARGE = 30.0
+LARGE, SMALL = 30.0, 1e-250  # beyond them a quotient or an exponential could overflow
 PIECES = 64
 UNIT = 2.0**-53
 TOLERANCE = 1e-9  # relative, of the branch and bound and of the bracket of A
@@ -52,12 +52,11 @@ def certified_half_width(dimensions: int, epsilon: float, delta: float) -> float
     """
     root = math.sqrt(dimensions)
     share = epsilon / root
-    # From e^30 on, 1 + r (e^x - 1) <= r e^x is no loss, and cannot overflow; r = sqrt(d)/(2 delta) is above 1.
-    log = (
-        math.log1p(root * math.expm1(share) / (2 * delta))
-        if share < LARGE
-        else share + math.log(root / 2) - math.log(delta)
-    )
+    if share < LARGE:
+        inner = root * math.expm1(share) / 2
+        log = math.log1p(inner / delta) if delta > SMALL else math.log(inner + delta) - math.log(delta)
+    else:  # 1 + r (e^x - 1) <= r e^x for r = sqrt(d)/(2 delta) > 1: no overflow, and next to nothing more
+        log = share + math.log(root / 2) - math.log(delta)
     # Share, exponential and logarithm round by a few units each, the first of which the exponential magnifies.
     return log * 2 * root / epsilon * (1 + (32 + 4 * min(share, LARGE)) * UNIT)
 

@@ -16,13 +16,7 @@ from wordveil.guarantees import Guarantee, NoGuarantee
 from wordveil.neural.private_embedding import PrivateEmbedding
 from wordveil.neural.storage import write_bytes, write_json
 
-__all__ = ["DISCLOSED", "ModelCard", "make_card", "write_card"]
-
-DISCLOSED = (
-    "the number of tokens of a text and their positions",
-    "an unknown token is replaced by a uniform public word and then randomized like any other",
-)
-"""What every pass discloses whatever the noise."""
+__all__ = ["CUT", "ModelCard", "make_card", "write_card"]
 
 CUT = "that a text is longer than {} tokens: the rest is left out"
 
@@ -36,6 +30,7 @@ class ModelCard:
         mechanism: The mechanism with its parameters.
         guarantee: What one pass promises for one token.
         mitigations: What was measured to help and is no part of the guarantee.
+        disclosed: What every pass shows whatever the noise.
         noise: Where the noise comes from.
         vocabulary: Name and checksum of the public vocabulary.
         data: SHA-256 of each training file.
@@ -51,6 +46,7 @@ class ModelCard:
     mechanism: str
     guarantee: Guarantee
     mitigations: tuple[str, ...]
+    disclosed: tuple[str, ...]
     noise: str
     vocabulary: Mapping[str, str]
     data: Mapping[str, str]
@@ -80,7 +76,7 @@ class ModelCard:
         """Return what is not covered, one sentence each."""
         targets = "the training sentences, which are its targets" if self.task == "rewrite" else "the training labels"
         said = [f"The weights expose {targets}, whatever the noise: these were declared public."]
-        said += [f"Disclosed whatever the noise: {line}." for line in DISCLOSED]
+        said += [f"Disclosed whatever the noise: {line}." for line in self.disclosed]
         if not self.text_is_public:
             said.append("Disclosed: how many training texts there are, and the label of each.")
             said.append("Disclosed, by the number of passes above: how often the most frequent training text occurs.")
@@ -99,6 +95,7 @@ class ModelCard:
             "mechanism": self.mechanism,
             "guarantee": self.guarantee.as_dict(),
             "mitigations": list(self.mitigations),
+            "disclosed": list(self.disclosed),
             "noise": self.noise,
             "vocabulary": dict(self.vocabulary),
             "data": dict(self.data),
@@ -145,6 +142,7 @@ def make_card(
         mechanism=repr(embedding.mechanism),
         guarantee=embedding.guarantee(),
         mitigations=embedding.mitigations(),
+        disclosed=embedding.disclosed(),
         noise=embedding.noise,
         vocabulary={"name": header.name, "checksum": header.checksum},
         data=data,

@@ -32,6 +32,11 @@ from wordveil.vector_release.grid import grid_mitigation
 
 __all__ = ["PADDING", "UNKNOWN", "PrivateEmbedding"]
 
+DISCLOSED = (
+    "the number of tokens of a text and their positions",
+    "an unknown token is replaced by a uniform public word and then randomized like any other",
+)
+
 PADDING = -1
 """Id of a position that holds no token."""
 UNKNOWN = -2
@@ -97,7 +102,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         self.text_is_public = text_is_public
         self._randomizer = None if mechanism is None else mechanism.fit(embeddings)
         self._source = RandomSource() if source is None else source
-        self._repeatable_passes = 0
+        self._pass = 0
         self.passes: Passes = PassCounter()
         self._check(decoder)
         self._device_noise = DeviceNoise(self._randomizer) if noise == "device" else None
@@ -166,6 +171,10 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
     def composed_guarantee(self) -> Guarantee:
         """What all passes so far promise together for one token of the private sentence that passed most often."""
         return all_passes(self.passes, self.guarantee()) or self.guarantee()
+
+    def disclosed(self) -> tuple[str, ...]:
+        """What every pass shows whatever the noise, one sentence each."""
+        return (*DISCLOSED, *(() if self._randomizer is None else self._randomizer.disclosed()))
 
     def mitigations(self) -> tuple[str, ...]:
         """What was measured to help and is no part of any guarantee, one sentence each."""
@@ -239,11 +248,11 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
 
     def get_extra_state(self) -> dict[str, int]:
         """Return what a resumed run must go on from: passes drawn from a test source, and the largest count."""
-        return {"pass": self._repeatable_passes, "largest": self.passes.largest}
+        return {"pass": self._pass, "largest": self.passes.largest}
 
     def set_extra_state(self, state: Any) -> None:
         # Never backwards: going back to an earlier state must not draw a pass's noise again, nor forget a pass.
-        self._repeatable_passes = max(self._repeatable_passes, int(state["pass"]))
+        self._pass = max(self._pass, int(state["pass"]))
         if int(state["largest"]) > self.passes.largest:
             self.passes = PassCounter(int(state["largest"]))
 
@@ -259,8 +268,8 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         """
         place = os.urandom(16).hex()
         if self._source.is_test_source:
-            self._repeatable_passes += 1
-            place = str(self._repeatable_passes)
+            self._pass += 1
+            place = str(self._pass)
         stream = self._source.stream("private embedding", place)
         return lambda sample: sample(stream, n)
 

@@ -20,13 +20,14 @@ from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError
 from wordveil.evaluation.corpora import Corpus, encoder_for
 from wordveil.guarantees import Guarantee
-from wordveil.neural.cards import CUT, DISCLOSED
+from wordveil.neural.cards import CUT
 from wordveil.neural.corpora import Dataset
 from wordveil.neural.jobs import load_model
 from wordveil.neural.models import Rewriter
 from wordveil.neural.pass_records import PassRecord
 from wordveil.neural.private_embedding import UNKNOWN
 from wordveil.randomness import RandomSource
+from wordveil.release import TextOptions, effective_guarantee
 from wordveil.tokenization import EncodedText, apply_casing, detokenize
 
 __all__ = ["TextRewriter"]
@@ -95,13 +96,13 @@ class TextRewriter:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one rewrite promises for one token."""
-        return self.model.embedding.guarantee()
+        """What one rewrite promises for one token, between texts that agree in what is disclosed."""
+        return effective_guarantee(self.model.embedding.guarantee(), TextOptions(), test_source=False)
 
     @property
     def disclosed(self) -> tuple[str, ...]:
         """What a rewrite discloses whatever the noise, one sentence each."""
-        return (*DISCLOSED, "punctuation and layout", CUT.format(LONGEST))
+        return (*self.model.embedding.disclosed(), "punctuation and layout", CUT.format(LONGEST))
 
     def rewrite(self, texts: Sequence[PrivateText], *, ids: Sequence[str] | None = None) -> list[ReleasedText]:
         """Return one rewrite per text, in order.

@@ -204,15 +204,20 @@ def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> st
     if picture:
         lines += [f"![{found.name}: the figures, repeated]({picture})", ""]
     lines += ["## Checked against the paper", "", "| what | the paper | here | same |", "|---|---|---|---|"]
-    lines += [f"| {c.what} | {c.paper} | {c.ours} | {c.same} |" for c in found.checks]
+    lines += [_line(c.what, c.paper, c.ours, c.same) for c in found.checks]
     lines += ["", "## Numbers", "", "| what | paper | here | remark |", "|---|---|---|---|"]
-    lines += [f"| {c.what} | {c.paper} | {c.ours} | {c.remark} |" for c in found.comparisons]
+    lines += [_line(c.what, c.paper, c.ours, c.remark) for c in found.comparisons]
     lines += ["", "A number after +- is the standard error over runs with fresh noise.", ""]
     if found.findings:
         lines += ["## Findings", "", *_items(found.findings)]
     if found.missing:
         lines += ["## Not reproduced", "", *_items(found.missing)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _line(*cells: str) -> str:
+    """Return a row of a table; a bar inside a cell is escaped."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _items(sentences: Sequence[str]) -> list[str]:

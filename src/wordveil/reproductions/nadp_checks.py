@@ -195,9 +195,9 @@ def _lead(rows: Rows) -> str:
     parts = [f"{other} in {total - len(_behind(rows, NADP_ROW, other))}" for other in CODE]
     away = len(_behind(rows, NADP_ROW, "multivariate Laplace (not in the paper)"))
     return (
-        f"With the baselines of the authors' code, NADP at tau = .5 is ahead of {', of '.join(parts)} of {total} "
-        "cells (a task at an epsilon). Against the usual multivariate Laplace noise, which the paper does not draw, "
-        f"it is ahead in {total - away}: most of the distance to the Laplacian is its L1 sensitivity."
+        f"With the baselines of the authors' code, the mean of NADP at tau = .5 is ahead of {', of '.join(parts)} of "
+        f"{total} cells (a task at an epsilon); the paper claims all. It is ahead of the usual multivariate Laplace "
+        f"noise, which the paper does not draw, in {total - away}."
     )
 
 

@@ -96,7 +96,7 @@ def release_vector_file(
             mitigations=(grid_mitigation(releaser.grid),),
             grid=releaser.grid,
             dtype=settings.dtype,
-            disclosed=vector_disclosures(kept=kept, own_source=own_source),
+            disclosed=vector_disclosures(binding.randomizer, kept=kept, own_source=own_source),
             provenance=binding.provenance(test_source=source.is_test_source),
             rows=reader.rows,
             dimensions=binding.randomizer.dimensions,

@@ -189,19 +189,20 @@ def release_vectors(
         'metric DP'
     """
     settings = settings or VectorSettings()
-    disclosed = vector_disclosures(own_source=source is not None)
+    own_source = source is not None
     source = source or RandomSource()
     if isinstance(vectors, str | os.PathLike):
         with open_vectors(vectors, settings.column) as reader:
             binding = bind(mechanism, reader.dimensions, vocabulary)
             releaser = RowReleaser.for_settings(binding, settings, source, name or Path(vectors).name)
             blocks = reader.blocks(0, settings.rows_at_once(reader.dimensions))
-            return _released(releaser, reader.rows, blocks, disclosed)
+            return _released(releaser, reader.rows, blocks, own_source=own_source)
     rows = _matrix(vectors)
     binding = bind(mechanism, rows.shape[1], vocabulary)
     releaser = RowReleaser.for_settings(binding, settings, source, name)
     size = settings.rows_at_once(rows.shape[1])
-    return _released(releaser, len(rows), (rows[low : low + size] for low in range(0, len(rows), size)), disclosed)
+    blocks = (rows[low : low + size] for low in range(0, len(rows), size))
+    return _released(releaser, len(rows), blocks, own_source=own_source)
 
 
 def _matrix(vectors: Any) -> FloatArray:
@@ -215,9 +216,7 @@ def _matrix(vectors: Any) -> FloatArray:
     return rows
 
 
-def _released(
-    releaser: RowReleaser, rows: int, blocks: Iterable[FloatArray], disclosed: tuple[str, ...]
-) -> VectorRelease:
+def _released(releaser: RowReleaser, rows: int, blocks: Iterable[FloatArray], *, own_source: bool) -> VectorRelease:
     shape = (rows, releaser.binding.randomizer.dimensions)
     out = np.empty(shape, dtype=np.dtype(releaser.dtype).newbyteorder("<"))
     done = 0
@@ -229,6 +228,6 @@ def _released(
         vectors=out,
         guarantee=releaser.binding.guarantee(test_source=test),
         grid=releaser.grid,
-        disclosed=disclosed,
+        disclosed=vector_disclosures(releaser.binding.randomizer, own_source=own_source),
         provenance=releaser.binding.provenance(test_source=test),
     )

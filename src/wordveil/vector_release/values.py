@@ -11,6 +11,7 @@ from typing import Any
 from wordveil.arrays import FloatArray
 from wordveil.errors import ParameterError
 from wordveil.guarantees import Guarantee
+from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.release import Provenance
 from wordveil.vector_release.grid import grid_mitigation
 
@@ -104,14 +105,17 @@ class VectorReport:
         return {**facts, "guarantee": self.guarantee.as_dict(), "provenance": asdict(self.provenance)}
 
 
-def vector_disclosures(*, kept: Sequence[str] = (), own_source: bool = False) -> tuple[str, ...]:
+def vector_disclosures(
+    randomizer: VectorRandomizer, *, kept: Sequence[str] = (), own_source: bool = False
+) -> tuple[str, ...]:
     """Return what any release of vectors discloses, one sentence each.
 
     Args:
+        randomizer: The mechanism, with what it shows by itself.
         kept: What was copied.
         own_source: Whether the caller gave the source, which may serve another release of the same rows.
     """
-    said = ["the number of rows and their order, and the number of columns"]
+    said = ["the number of rows and their order, and the number of columns", *randomizer.disclosed()]
     if own_source:
         said.append(
             "which rows equal those of another release under the same key, name and mechanism: the losses of two "

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrow_schema import bare_field
+from wordveil.documents.arrow_types import bare_schema, bare_table
 from wordveil.errors import DataFormatError, MissingExtraError, ParameterError
 from wordveil.vectors.base import OutputPlan, VectorFormat, VectorReader, check_matrix, check_names, pick
 
@@ -158,8 +158,8 @@ class Parquet(VectorFormat):
     def finish(self, plan: OutputPlan, rows: Path, merged: Path) -> Path:
         pa, pq = _pyarrow()
         size = min(GROUP_ROWS, GROUP_VALUES // plan.dimensions)
-        schema = self._schema(plan)
-        tables = iter(())
+        schema, tables = self._schema(plan), iter(())
+        others = pa.schema([schema.field(name) for name in plan.keep])
         if plan.keep:
             assert isinstance(plan.reader, _ParquetReader)
             tables = plan.reader.tables(plan.keep, size)
@@ -169,11 +169,8 @@ class Parquet(VectorFormat):
                     count = min(size, plan.rows - low)
                     flat = np.frombuffer(source.read(count * plan.row_bytes), dtype=plan.dtype)
                     vectors = pa.FixedSizeListArray.from_arrays(pa.array(flat), plan.dimensions)
-                    kept = next(tables) if plan.keep else None
-                    columns = [
-                        vectors if f.name == plan.name or kept is None else kept.column(f.name).cast(f.type)
-                        for f in schema
-                    ]
+                    kept = bare_table(next(tables), others) if plan.keep else None
+                    columns = [vectors if n == plan.name or kept is None else kept.column(n) for n in schema.names]
                     writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=count)
             file.flush()
             os.fsync(file.fileno())
@@ -189,5 +186,6 @@ class Parquet(VectorFormat):
             return pa.schema([vectors])
         assert isinstance(plan.reader, _ParquetReader)
         own = plan.reader.schema
+        bare = bare_schema(own, list(plan.keep))
         wanted = [n for n in own.names if n in plan.keep or n == plan.name]
-        return pa.schema([vectors if n == plan.name else bare_field(own.field(n)) for n in wanted])
+        return pa.schema([vectors if n == plan.name else bare.field(n) for n in wanted])

@@ -84,7 +84,7 @@ class ReadTable:
 
 
 def checked_blocks(path: Path, form: EmbeddingFormat, limit: int | None) -> Iterator[Block]:
-    """Yield the blocks of a file, each checked for values, width and UTF-8.
+    """Yield the blocks of a file, each checked for values, width, empty words and UTF-8.
 
     Raises:
         EmbeddingFormatError: At the first row that is not valid, or if there are no rows.
@@ -148,6 +148,9 @@ def _check_finite(path: Path, form: EmbeddingFormat, block: Block) -> None:
 
 
 def _check_text(path: Path, form: EmbeddingFormat, block: Block) -> None:
+    if b"" in block.words:
+        position = int(block.positions[list(block.words).index(b"")])
+        raise file_error(path, form, "the word is empty.", position, "Remove the row.")
     try:
         b"\n".join(block.words).decode("utf-8")
     except UnicodeDecodeError:

@@ -33,6 +33,9 @@ def guess_format(path: Path) -> str:
         head = source.read(_HEAD)
     if not head:
         raise EmbeddingFormatError(path, "is empty.", remedy="Check that the download is complete.")
+    if head.startswith(b"\x93NUMPY"):
+        remedy = "Save it with its words as an .npz file."
+        raise EmbeddingFormatError(path, "is an array without words.", remedy=remedy)
     if head[:1] == b"\x80" and head[1:2] <= b"\x05":
         return "gensim_keyedvectors"
     if path.suffix == ".safetensors" or head[8:10] == b'{"':
@@ -56,6 +59,9 @@ def _guess_text(path: Path, head: bytes) -> str:
     line = body.split(b"\n", 1)[0].rstrip(b"\r")
     if counts and not _looks_like_text(line):
         return "word2vec_binary"
+    if b"\0" in head:
+        remedy = "Give a text file of words and numbers, or name what it is with --format."
+        raise EmbeddingFormatError(path, "is in no format that can be recognized.", remedy=remedy)
     if line.endswith(b" ") or ".vec" in path.suffixes:
         return "fasttext_vec"
     return "word2vec_text" if counts else "glove_text"

@@ -149,9 +149,7 @@ def _locate(path: Path, data: bytes, d: int, first_line: int) -> _Lines:
     enough = counts >= d
     if not enough.all():
         row = int(np.argmin(enough))
-        found = data[starts[row] : ends[row]].count(b" ")
-        problem = f"has {found} values, expected {d}." if ends[row] > starts[row] else "is blank."
-        raise EmbeddingFormatError(path, problem, line=first_line + row, remedy=_REMEDY)
+        raise _too_few(path, data[starts[row] : ends[row]], d, first_line + row)
     spaced = np.flatnonzero(counts > d)
     # Without spaces in words or at the ends of lines, all spaces are borders.
     plain = spaces.size == len(ends) * d and not spaced.size
@@ -160,6 +158,18 @@ def _locate(path: Path, data: bytes, d: int, first_line: int) -> _Lines:
     return _Lines(
         starts=starts, word_ends=borders[:, 0], number_starts=borders + 1, number_ends=number_ends, spaced=spaced
     )
+
+
+def _too_few(path: Path, line: bytes, d: int, number: int) -> EmbeddingFormatError:
+    found = line.count(b" ")
+    problem, remedy = f"has {found} values, expected {d}.", _REMEDY
+    if not line:
+        problem = "is blank."
+    elif not found and b"\t" in line:
+        problem, remedy = "its columns are separated by tabs.", "Write single spaces between them."
+    elif not found and number == 1:
+        problem, remedy = "holds a word without values.", "Give a file of words with their vectors."
+    return EmbeddingFormatError(path, problem, line=number, remedy=remedy)
 
 
 def _refuse_extra_columns(path: Path, spaced: list[tuple[int, bytes]], d: int, first_line: int) -> None:

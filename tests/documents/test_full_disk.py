@@ -1,0 +1,130 @@
+"""A full disk: the path is named, and what is left can be continued or is nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wordveil.documents import DocumentSettings, FormatDetails, is_resumable, run_documents
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of file sizes and tmpfs of Linux")
+
+LIMITED = """
+import json, resource, sys
+from wordveil.documents import DocumentSettings, FormatDetails, run_documents
+source, target, columns, limit, block = sys.argv[1:]
+def process(block):
+    return [[text and text.upper() for text in record.texts] for record in block]
+settings = DocumentSettings(
+    columns=tuple(columns.split()),
+    block_characters=int(block),
+    details=FormatDetails(section_bytes=int(block), row_group_rows=50),
+)
+if int(limit):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+try:
+    run_documents(source, target, process, settings=settings)
+except OSError as error:
+    print(json.dumps([error.filename, error.strerror]))
+"""
+
+
+def run(source, target, columns, limit, block):
+    command = [sys.executable, "-c", LIMITED, *map(str, (source, target, columns, limit, block))]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return json.loads(answer.stdout or "null")
+
+
+def shout(block):
+    return [[text and text.upper() for text in record.texts] for record in block]
+
+
+def prepare(folder: Path, kind: str) -> tuple[Path, str]:
+    """Write some 2 MB that do not compress well."""
+    words = [os.urandom(500).hex() for _ in range(2000)]
+    if kind == "tree":
+        (folder / "in").mkdir()
+        for name, part in (("a.txt", words[:5]), ("b.txt", words)):
+            (folder / "in" / name).write_text("\n".join(part))
+        return folder / "in", ""
+    source = folder / f"in.{kind}"
+    if kind == "parquet":
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pyarrow.table({"t": words}), source)
+        return source, "t"
+    source.write_text("\n".join(words))
+    return source, ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["txt", "parquet", "tree"])
+def test_with_something_done_the_run_can_be_continued(tmp_path, kind):
+    source, columns = prepare(tmp_path, kind)
+    target = tmp_path / ("out" if kind == "tree" else source.name.replace("in", "out"))
+    named, told = run(source, target, columns, 700_000 if kind != "parquet" else 1_500_000, 50_000)
+    assert named == str(target)
+    assert told == "File too large: make room and add --resume"
+    assert is_resumable(target)
+    assert not target.exists()
+    details = FormatDetails(section_bytes=50_000, row_group_rows=50)
+    settings = DocumentSettings(columns=tuple(columns.split()), details=details)
+    summary = run_documents(source, target, shout, settings=settings, resume=True)
+    assert summary.resumed_documents > 0
+    run(source, tmp_path / f"whole{target.suffix}", columns, 0, 50_000)
+    whole = tmp_path / f"whole{target.suffix}"
+    for path in sorted(whole.iterdir()) if kind == "tree" else [whole]:
+        mine = target / path.name if kind == "tree" else target
+        assert mine.read_bytes() == path.read_bytes()
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["txt", "parquet"])
+def test_with_nothing_done_nothing_is_left(tmp_path, kind):
+    source, columns = prepare(tmp_path, kind)
+    target = tmp_path / source.name.replace("in", "out")
+    named, told = run(source, target, columns, 20_000, 10_000_000)
+    assert named == str(target)
+    assert told == "File too large: nothing is left of the run; make room and start it again"
+    assert [path.name for path in tmp_path.iterdir()] == [source.name]
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 1 MB in memory."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    made = shutil.which("mount") and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True, check=False
+    )
+    if not made or made.returncode:
+        pytest.skip("a tmpfs cannot be mounted here (it takes root)")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("block", "kept"), [(50_000, True), (10_000_000, False)])
+def test_a_disk_that_is_really_full(tmp_path, small_disk, block, kept):
+    source, columns = prepare(tmp_path, "txt")
+    named, told = run(source, small_disk / "out.txt", columns, 0, block)
+    assert named == str(small_disk / "out.txt")
+    assert told.startswith("No space left on device: ")
+    left = sorted(path.name for path in small_disk.iterdir())
+    assert left == ([".out.txt.journal", ".out.txt.partial"] if kept else [])
+    if kept:
+        assert "add --resume" in told
+        subprocess.run(["mount", "-o", "remount,size=9m", small_disk], check=True)
+        summary = run_documents(source, small_disk / "out.txt", shout, resume=True, settings=settings_of(block))
+        assert 0 < summary.resumed_documents < summary.documents == 2000
+
+
+def settings_of(block):
+    return DocumentSettings(details=FormatDetails(section_bytes=block, row_group_rows=50))
