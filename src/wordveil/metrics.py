@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -229,7 +228,7 @@ class Precomputed(VocabularyMetric):
         """Whether the triangle inequality is checked over all triples of words, not on a sample."""
         return len(self.table) <= LARGEST_CHECKED
 
-    @cached_property
+    @property
     def counted_error(self) -> float:
         """The error that slack counts: the one given, and half of what the triangle inequality lacks.
 

@@ -202,6 +202,13 @@ def test_a_derived_metric_needs_a_name_and_an_error_of_its_own():
             certify(SanText(epsilon=1.0, metric=metric), vocabulary())
 
 
+def test_a_certificate_of_a_library_metric_is_none_of_a_users_of_the_same_class_name():
+    own = dataclass(frozen=True)(type("Euclidean", (Euclidean,), {"name": "mine", "__module__": __name__}))
+    certificate = certify(SanText(epsilon=2.0, calibration="certified"), vocabulary())
+    with pytest.raises(CertificateError, match=r"metric='Euclidean\(\)', but 'own Euclidean\(\)' is needed"):
+        SanText(epsilon=2.0, metric=own(), calibration="certified").fit(vocabulary(), certificate)
+
+
 def test_tight_constraints_take_no_derived_distance():
     with pytest.raises(ParameterError, match="not known to be of negative type"):
         TightConstraints(epsilon=1.0, metric=halved(Angular))

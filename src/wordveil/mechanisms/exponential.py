@@ -100,8 +100,9 @@ class SelectionMechanism(WordMechanism):
         """Bind to a public vocabulary; a certified calibration needs the certificate of `certify`."""
 
     def certified_parameters(self) -> dict[str, Scalar]:
-        """Return what a certificate must say that it was made for."""
-        return {"mechanism": self.name, "epsilon": self.epsilon, "metric": identity(self.metric)}
+        """Return what a certificate must say that it was made for; a user's metric is not one of ours by its name."""
+        own = "" if type(self.metric).__module__.startswith("wordveil.") else "own "
+        return {"mechanism": self.name, "epsilon": self.epsilon, "metric": f"{own}{identity(self.metric)}"}
 
     def parameters_for(self, embeddings: Embeddings) -> dict[str, Scalar]:
         """Return `certified_parameters`, and which matrix a metric that belongs to vocabularies has for this one."""
