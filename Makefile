@@ -2,13 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup setup-neural demo test test-unit lint types bench clean
+.PHONY: setup setup-neural demo test test-unit test-lowest lint types bench clean
 
 setup: .venv/.ready
 
 .venv/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@echo "installing into .venv: about two minutes the first time"
+	$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
 # What the neural tests need besides; without it they are skipped. One version of PyTorch, so that runs compare.
@@ -36,6 +37,10 @@ test: setup
 
 test-unit: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+# With the lowest version of everything that pyproject.toml allows, in an environment of its own.
+test-lowest:
+	PYTHON=$(PYTHON) .ci/lowest
 
 lint: setup
 	$(BIN)/ruff check .

@@ -15,12 +15,24 @@ from wordveil import names
 
 ROOT = Path(wordveil.__file__).parent
 LAYERS = [
-    {"names", "errors", "arrays", "randomness", "metrics", "kernels", "guarantees", "certificates"},
+    {
+        "names",
+        "errors",
+        "parameters",
+        "arrays",
+        "arguments",
+        "arrow_schema",
+        "randomness",
+        "metrics",
+        "kernels",
+        "guarantees",
+        "certificates",
+    },
     {"tokenization", "documents", "embeddings", "neighbors", "graphs", "vectors"},
     {"mechanisms"},
     {"decoding"},
     {"certification", "calibration", "explanations", "fitting"},
-    {"sanitizer", "release", "runs", "vector_release", "overlapping", "workers"},
+    {"sanitizer", "noise_domains", "release", "runs", "vector_release", "overlapping", "workers", "one_line"},
     {"auditing", "evaluation", "reproductions", "reporting", "benchmarking", "ledger", "neural"},
     {"cli", "service", "spark", "integrations"},
 ]

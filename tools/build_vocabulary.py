@@ -30,6 +30,7 @@ from vocabulary_words import ListSource, choose_words
 from wordveil.embeddings.candidates import candidate_ids
 from wordveil.embeddings.checksums import candidates_checksum, table_checksum
 from wordveil.embeddings.header import VocabularyHeader
+from wordveil.embeddings.packaged import never_output
 from wordveil.embeddings.wordlist import WordList
 
 DEFAULT_OUTPUT = Path(__file__).resolve().parents[1] / "src" / "wordveil" / "embeddings" / "default"
@@ -125,7 +126,8 @@ def describe(
 ) -> dict[str, Any]:
     """The header's fields, followed by provenance and coverage, which readers of the header ignore."""
     packed = WordList.from_encoded([word.encode("utf-8") for word in words])
-    candidates = candidate_ids(packed, "words")
+    barred = set(never_output())
+    candidates = np.array([i for i in candidate_ids(packed, "words").tolist() if words[i] not in barred], np.int32)
     header = VocabularyHeader(
         name="wordveil-english-30k",
         source=f"{PACKAGE} {model.version}, model.safetensors sha256 {model.sha256}, Apache-2.0",

@@ -96,8 +96,10 @@ def one_round(stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer
     for first in range(0, len(records), BLOCK_DOCUMENTS):
         block = records[first : first + BLOCK_DOCUMENTS]
         texts = [record.texts[0] or "" for record in block]
-        ids = [record.text_key(0) for record in block]
-        nonces = stages.timed("place of noise", lambda texts=texts, ids=ids: sanitizer.nonces(texts, ids))
+        ids = [record.key for record in block]
+        nonces = stages.timed(
+            "place of noise", lambda texts=texts, ids=ids: sanitizer.nonces([[text] for text in texts], ids)
+        )
         parts = stages.timed("encode", lambda texts=texts: list(encoder.encode_parts(texts)))
         encoded, counts = np.concatenate([part.ids for part in parts]), tokens_per_text(parts)
         drawn = stages.timed("stand-ins", lambda e=encoded, c=counts, n=nonces: sanitizer.release_ids(e, c, n))

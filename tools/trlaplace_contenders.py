@@ -18,6 +18,7 @@ from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.randomness import Draws, RandomSource, Stream
+from wordveil.reproductions.trlaplace import Published
 
 __all__ = ["CERTIFIED", "CODE", "GAUSSIAN", "LAPLACE", "NONE", "PUBLISHED", "Contender", "best_guess", "contenders"]
 
@@ -28,7 +29,6 @@ CERTIFIED = "truncated, certified"
 PUBLISHED = "truncated, published (refuted)"
 CODE = ("laplace, code (no clipping)", "truncated, code (no clipping)")
 CODE_NORM = 0.005  # the C of the published code, whose vectors are not clipped to it
-SMALLEST_DELTA = 1e-300
 
 Contender = tuple[str, float | None, VectorMechanism | None]
 """Name, epsilon and mechanism of a row."""
@@ -75,18 +75,10 @@ def _unclipped(randomizer: FittedUnclipped, outputs: Float64Array, embeddings: E
     return np.where(inside, -randomizer.inner.alpha * away, -np.inf)
 
 
-def published(epsilon: float, dimensions: int, clip_norm: float = 1.0) -> TruncatedLaplace:
-    """Return the paper's truncated Laplace: delta = 4^-d, and dummy dimensions where the formula needs them."""
-    needed = math.ceil(4.25 * epsilon**2)  # its logarithm exists above 4 epsilon^2 dimensions
-    padded = max(dimensions, needed)
-    return TruncatedLaplace(
-        epsilon=epsilon,
-        delta=max(0.25**padded, SMALLEST_DELTA),
-        clip_norm=clip_norm,
-        calibration="published",
-        padded_dimensions=padded,
-        allow_refuted=True,
-    )
+def published(epsilon: float, dimensions: int, clip_norm: float = 1.0) -> Published:
+    """Return the paper's truncated Laplace, with dummy dimensions where its logarithm needs them."""
+    padded = max(dimensions, math.ceil(4.25 * epsilon**2))  # the logarithm exists above 4 epsilon^2 dimensions
+    return Published(epsilon=epsilon, padded_dimensions=padded, clip_norm=clip_norm)
 
 
 def contenders(

@@ -54,7 +54,7 @@ def split(data: Dataset, share: int = 10) -> tuple[Dataset, Dataset]:
     """Return training and held-out texts, one in `share` held out, by a public seed."""
     rows = np.random.Generator(np.random.PCG64(0)).permutation(len(data))
     cut = len(rows) // share
-    return data.part("training", rows[cut:]), data.part("held out", rows[:cut])
+    return data.part(rows[cut:]), data.part(rows[:cut])
 
 
 REWRITTEN = {
@@ -93,9 +93,9 @@ def rewrite_table(
     texts, _ = read_texts(TextFile(path=train, limit=size.texts[data]))
     unseen, _ = read_texts(TextFile(path=test, limit=size.tests))
     vocabulary = plan.vocabulary(table, texts, size.words)
-    whole = encode_texts("texts", texts, vocabulary, max_tokens=settings.max_tokens)
+    whole = encode_texts(texts, vocabulary, max_tokens=settings.max_tokens)
     parts = split(whole)
-    tests = encode_texts("test", unseen, vocabulary, max_tokens=settings.max_tokens)
+    tests = encode_texts(unseen, vocabulary, max_tokens=settings.max_tokens)
     seen, known = (part.corpus.tokens[part.corpus.tokens >= 0] for part in (whole, tests))
     facts = {"words": len(vocabulary), "dimensions": vocabulary.dimensions}
     facts["covered"] = float((tests.corpus.tokens >= 0).mean())
@@ -160,8 +160,8 @@ def classification(plan: Plan, table: str) -> None:
         classes = sorted(set(labels))
         vocabulary = plan.vocabulary(table, texts, 2 * size.words)
         cut = {"classes": classes, "max_tokens": settings.max_tokens}
-        parts = split(encode_texts("texts", texts, vocabulary, labels=labels, **cut))
-        tests = encode_texts("test", unseen, vocabulary, labels=truth, **cut)
+        parts = split(encode_texts(texts, vocabulary, labels=labels, **cut))
+        tests = encode_texts(unseen, vocabulary, labels=truth, **cut)
         for name, epsilon, mechanism in classified(table, vocabulary.dimensions):
             key = {"task": "classify", "data": data, "table": table, "mechanism": name, "epsilon": epsilon}
             train_once = partial(accuracy, plan, vocabulary, mechanism, classes, parts, tests)
@@ -198,7 +198,7 @@ def seconds(plan: Plan) -> None:
     """Table 5: processor seconds of the same training batches with and without the mechanism, 300 dimensions."""
     texts, _ = read_texts(TextFile(path="sentences/yelp-short.train.tsv", limit=1000))
     vocabulary = plan.vocabulary("random", texts, 2000, dimensions=300)
-    data = encode_texts("texts", texts, vocabulary, max_tokens=16)
+    data = encode_texts(texts, vocabulary, max_tokens=16)
     models = {}
     for name, _, mechanism in contenders(300, (1.0,), (), ()):
         torch.manual_seed(0)

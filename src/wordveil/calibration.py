@@ -18,7 +18,7 @@ from wordveil.decoding.decoded import Decoded
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
-from wordveil.mechanisms.exponential import FittedExponential
+from wordveil.mechanisms.exponential import FittedExponential, SelectionMechanism
 from wordveil.randomness import RandomSource
 
 __all__ = ["Calibration", "calibrate", "keep_probability", "public_sample"]
@@ -93,13 +93,20 @@ def calibrate(
         progress: Called with (epsilon, keep probability) after every evaluation.
 
     Raises:
-        ParameterError: If a parameter is outside its domain, no listed word is a candidate, or no epsilon reaches
-            the target.
+        ParameterError: If a parameter is outside its domain, the calibration is a certified one, no listed word is a
+            candidate, or no epsilon reaches the target.
     """
     if not 0 < keep < 1:
         raise ParameterError("keep", keep, "must be in (0, 1).")
     if sample < 1:
         raise ParameterError("sample", sample, "must be at least 1.")
+    if isinstance(mechanism, SelectionMechanism) and mechanism.needs_certificate:
+        raise ParameterError(
+            "calibration",
+            mechanism.calibration,
+            "needs a certificate for every epsilon tried. Calibrate without it, then certify the epsilon found: the "
+            "certified rate is higher, so that more words stay than asked for.",
+        )
     ids, weights = _typical_words(embeddings, frequencies, sample)
     fit_at = _refitter(embeddings, mechanism)
     curve: dict[float, float] = {}
@@ -167,4 +174,8 @@ def _bracket(evaluate: Callable[[float], float], keep: float) -> tuple[float, fl
         position += -step if above else step
         if (evaluate(position) >= keep) != above:
             return min(previous, position), max(previous, position)
-    raise ParameterError("keep", keep, f"is not reached for any epsilon in {SEARCH_RANGE} on this vocabulary.")
+    raise ParameterError(
+        "keep",
+        keep,
+        f"is not reached for any epsilon from {SEARCH_RANGE[0]:g} to {SEARCH_RANGE[1]:g} on this vocabulary.",
+    )

@@ -12,7 +12,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -76,6 +76,11 @@ class Certificate:
         content = {**{f.name: getattr(self, f.name) for f in fields(self)}}
         content["parameters"], content["numbers"] = dict(self.parameters), dict(self.numbers)
         return json.dumps(content, indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the JSON form, hexadecimal."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
@@ -160,23 +165,31 @@ def compare(claimed: Certificate, repeated: Certificate) -> None:
 
 
 def identity(value: Any) -> str:
-    """Return a short public name of a parameter object: its class, fields, and a hash of any arrays in it.
+    """Return a public name of a parameter object: its class, its fields, and the SHA-256 of any array in it.
 
     Args:
-        value: A frozen dataclass such as a metric.
+        value: A frozen dataclass such as a metric or a mechanism.
+
+    Raises:
+        CertificateError: If it, or a value in it, holds more than its fields or shows nothing but its place in memory.
     """
-    if not is_dataclass(value) or isinstance(value, type):
+    named = {field.name for field in fields(value)} if is_dataclass(value) and not isinstance(value, type) else None
+    if named is None or not named.issuperset(getattr(value, "__dict__", ())):
         raise CertificateError(f"{type(value).__name__} cannot be named in a certificate; make it a frozen dataclass.")
-    parts = []
-    for field in fields(value):
-        entry = getattr(value, field.name)
-        if isinstance(entry, np.ndarray):
-            data = f"{entry.dtype.str}{entry.shape}".encode() + np.ascontiguousarray(entry).tobytes()
-            entry = "sha256:" + hashlib.sha256(data).hexdigest()
-        elif is_dataclass(entry):
-            entry = asdict(entry)  # type: ignore[arg-type]
-        parts.append(f"{field.name}={entry!r}")
+    parts = (f"{field.name}={_shown(getattr(value, field.name))}" for field in fields(value) if field.init)
     return f"{type(value).__name__}({', '.join(parts)})"
+
+
+def _shown(entry: Any) -> str:
+    if isinstance(entry, np.ndarray):
+        data = f"{entry.dtype.str}{entry.shape}".encode() + np.ascontiguousarray(entry).tobytes()
+        return repr("sha256:" + hashlib.sha256(data).hexdigest())
+    if is_dataclass(entry) and not isinstance(entry, type):
+        return identity(entry)
+    shown = repr(entry)
+    if " at 0x" in shown:
+        raise CertificateError(f"{type(entry).__name__} cannot be named in a certificate; make it a frozen dataclass.")
+    return shown
 
 
 def _is_number(value: object) -> bool:

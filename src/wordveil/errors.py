@@ -30,7 +30,6 @@ __all__ = [
     "RefutedClaimError",
     "ResumeError",
     "WordveilError",
-    "printable",
 ]
 
 
@@ -49,7 +48,7 @@ class ParameterError(WordveilError, ValueError):
     Attributes:
         name: The parameter's name.
         value: The rejected value; parameters are public, so it may be shown.
-        requirement: What it must be.
+        requirement: What it must be, and the remedy.
     """
 
     def __init__(self, name: str, value: object, requirement: str) -> None:

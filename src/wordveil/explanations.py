@@ -14,13 +14,24 @@ import numpy as np
 from wordveil.calibration import public_sample
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, Standing, compose_tokens, round_up
+from wordveil.guarantees import (
+    Guarantee,
+    LocalDP,
+    MetricDP,
+    NeighbourDP,
+    NoGuarantee,
+    PrivacyUnit,
+    Standing,
+    compose_tokens,
+    round_up,
+)
 from wordveil.kernels.nearest import NearestWords
-from wordveil.metrics import Metric, distances
+from wordveil.metrics import Euclidean, Metric, distances
 
-__all__ = ["Explanation", "WorkedPair", "explain"]
+__all__ = ["Explanation", "InWords", "WorkedPair", "explain", "in_words", "metric_of"]
 
 SAMPLE = 300
+WEAK = 0.99  # of an even guess; a promise that allows more is called weak
 NEARLY_ONE = 0.9999  # a bound above it says no more than that it is near 1, and is not printed as 100 %
 EXP_LIMIT = 700.0  # nats; beyond, e^loss leaves float64
 
@@ -52,14 +63,37 @@ class WorkedPair:
         """
         distance = "" if self.distance is None else f" (distance {round_up(self.distance)})"
         between = f"'{self.words[0]}' or '{self.words[1]}'{distance}"
-        inverse = math.exp(-self.loss)
-        right = (1 + self.delta * inverse) / (1 + inverse)
         if self.delta:
-            bound = "as good as 100 %" if right > NEARLY_ONE else f"at most {round_up(100 * right)} %"
+            bound = "as good as 100 %" if self.right > NEARLY_ONE else f"at most {round_up(100 * self.right)} %"
             return f"{between}: a guess that was even before the output is seen is right with a chance of {bound}."
         factor = round_up(math.exp(self.loss)) if self.loss < EXP_LIMIT else f"e^{round_up(self.loss)}"
-        sure = "may become all but certain" if right > NEARLY_ONE else f"becomes at most {round_up(100 * right)} % sure"
-        return f"{between}: seeing the output multiplies the odds by at most {factor}, so an even guess {sure}."
+        return f"{between}: seeing the output multiplies the odds by at most {factor}, so an even guess {self.sure}."
+
+    @property
+    def right(self) -> float:
+        """The largest chance that a guess between the two words is right that was even before the output was seen."""
+        inverse = math.exp(-self.loss)
+        return (1 + self.delta * inverse) / (1 + inverse)
+
+    @property
+    def sure(self) -> str:
+        """What becomes of an even guess, in words."""
+        if self.right > NEARLY_ONE:
+            return "may become all but certain"
+        return f"becomes at most {round_up(100 * self.right)} % sure"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InWords:
+    """A guarantee in one sentence, and whether it is a weak one.
+
+    Attributes:
+        sentence: What becomes of an even guess between two words that are typical of the vocabulary.
+        weak: True where the guess may become more than 99 % sure, or nothing is promised.
+    """
+
+    sentence: str
+    weak: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,14 +124,19 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"Promise: {self.guarantee.sentence()}."]
         lines += [f"Assumes: {assumption}." for assumption in getattr(self.guarantee, "assumptions", ())]
-        given = self._condition()
-        lines += [f"Example{given}: {pair.sentence()}" for pair in self.pairs]
-        if self.text is not None:
-            lines.append(f"A whole text{given}: {self._text_sentence(self.text)}")
-        lines.append("Several releases of the same text add up.")
+        lines += self.examples
         if self.advice:
             lines.append(f"Advice: {self.advice}")
         return "\n".join(lines)
+
+    @property
+    def examples(self) -> list[str]:
+        """What the promise comes to, one sentence a line: on the pairs, on a whole text, on several releases."""
+        given = self._condition()
+        lines = [f"Example{given}: {pair.sentence()}" for pair in self.pairs]
+        if self.text is not None:
+            lines.append(f"A whole text{given}: {self._text_sentence(self.text)}")
+        return [*lines, "Several releases of the same text add up."]
 
     def _condition(self) -> str:
         """What the worked numbers rest on, in brackets, where they do not hold as they stand."""
@@ -116,6 +155,41 @@ class Explanation:
         delta = f" and delta {round_up(text.delta)}" if text.delta else ""
         loss = round_up(text.epsilon + (text.slack or 0.0))
         return f"{texts} only by the sum, {loss} nats{delta}. A promise per word says little about a sentence."
+
+
+def _of_a_text(guarantee: MetricDP | LocalDP, typical: float | None, tokens: int) -> LocalDP | NoGuarantee | None:
+    """Return the sum over the tokens of a text; None where the promise is no promise per token."""
+    if typical == 0 or guarantee.unit is not PrivacyUnit.TOKEN:
+        return None
+    return compose_tokens(guarantee, [1.0 if typical is None else typical] * tokens)
+
+
+def metric_of(mechanism: object, randomizer: object) -> Metric:
+    """Return the metric that the guarantee of a fitted mechanism speaks of; Euclidean unless it has its own."""
+    inner = getattr(randomizer, "randomizer", None)
+    found: Metric = getattr(mechanism, "metric", None) or getattr(inner, "metric", None) or Euclidean()
+    return found
+
+
+def in_words(embeddings: Embeddings, guarantee: Guarantee, metric: Metric | None = None) -> InWords:
+    """Say in one sentence how strong a guarantee is.
+
+    Args:
+        embeddings: The vocabulary; what is typical of it is found in a fixed public sample.
+        guarantee: Any guarantee.
+        metric: The metric it speaks of; needed for metric DP.
+    """
+    if isinstance(guarantee, NoGuarantee) or len(embeddings.candidates) < 2:
+        return InWords(sentence="nothing is promised", weak=isinstance(guarantee, NoGuarantee))
+    if isinstance(guarantee, NeighbourDP):
+        loss = guarantee.epsilon + (guarantee.slack or 0.0)
+        pair = WorkedPair(words=("", ""), distance=None, loss=loss, delta=guarantee.delta)
+        sentence = f"between two words that are neighbours, an even guess {pair.sure}; between others it may be certain"
+        return InWords(sentence=sentence, weak=True)
+    assert isinstance(guarantee, MetricDP | LocalDP)
+    pair = _work_out(embeddings, guarantee, metric, _typical_pair(embeddings))
+    apart = "any two words" if pair.distance is None else f"two words at a typical distance ({round_up(pair.distance)})"
+    return InWords(sentence=f"between {apart}, an even guess {pair.sure}", weak=pair.right > WEAK)
 
 
 def explain(
@@ -152,7 +226,7 @@ def explain(
         pairs=tuple(_work_out(embeddings, guarantee, metric, pair) for pair in chosen),
         tokens=tokens,
         typical=typical,
-        text=None if typical == 0 else compose_tokens(guarantee, [1.0 if typical is None else typical] * tokens),
+        text=_of_a_text(guarantee, typical, tokens),
         advice=advice,
     )
 
@@ -167,15 +241,21 @@ def _look_up(embeddings: Embeddings, pair: tuple[str, str]) -> tuple[int, int]:
 
 def _example_pairs(embeddings: Embeddings) -> list[tuple[int, int]]:
     """Return a word with its nearest other word, and with a word at the median distance, from a fixed sample."""
+    typical = _typical_pair(embeddings)
+    first = typical[0]
+    nearest, _ = NearestWords(embeddings.vectors, embeddings.candidates).top(embeddings.vectors[[first]], 2)
+    near = int(next(i for i in nearest[0] if i != first))
+    return [(first, near), typical]
+
+
+def _typical_pair(embeddings: Embeddings) -> tuple[int, int]:
+    """Return a word, and one at the median of its distances, from a fixed sample."""
     sample = public_sample(embeddings, SAMPLE)
     if len(sample) < 2:
         raise ParameterError("embeddings", f"{len(sample)} candidates", "must hold two words to make an example.")
-    first = int(sample[0])
-    nearest, _ = NearestWords(embeddings.vectors, embeddings.candidates).top(embeddings.vectors[[first]], 2)
-    near = int(next(i for i in nearest[0] if i != first))
     rows = np.asarray(embeddings.vectors[sample], dtype=np.float64)
     order = np.argsort(np.linalg.norm(rows - rows[0], axis=1), kind="stable")
-    return [(first, near), (first, int(sample[order[len(order) // 2]]))]
+    return int(sample[0]), int(sample[order[len(order) // 2]])
 
 
 def _work_out(

@@ -20,7 +20,7 @@ from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.mechanisms.exponential import LARGEST_LOSS, FittedExponential, SelectionMechanism
 
-__all__ = ["FOLDER", "file_name", "fit_words", "on_device", "shipped_certificate"]
+__all__ = ["FOLDER", "certificate_in_use", "file_name", "fit_words", "on_device", "shipped_certificate"]
 
 FOLDER = Path(__file__).parent / "certification" / "packaged"
 
@@ -47,6 +47,15 @@ def shipped_certificate(mechanism: SelectionMechanism, embeddings: Embeddings) -
     return certificate
 
 
+def certificate_in_use(
+    mechanism: WordMechanism | VectorMechanism, embeddings: Embeddings, certificate: Certificate | None
+) -> Certificate | None:
+    """Return the certificate given, else the shipped one where the mechanism needs one."""
+    if certificate is None and isinstance(mechanism, SelectionMechanism) and mechanism.needs_certificate:
+        return shipped_certificate(mechanism, embeddings)
+    return certificate
+
+
 def fit_words(
     mechanism: WordMechanism | VectorMechanism, embeddings: Embeddings, certificate: Certificate | None = None
 ) -> WordRandomizer:
@@ -59,11 +68,15 @@ def fit_words(
 
     Raises:
         CertificateError: If a certificate is needed and none is given or shipped, or one is given and not needed.
+        ParameterError: If it is no mechanism.
     """
+    if not isinstance(mechanism, WordMechanism | VectorMechanism):
+        raise ParameterError(
+            "mechanism", f"<{type(mechanism).__name__}>", "must be a mechanism, such as TEM(epsilon=9)."
+        )
     word_mechanism = Decoded(mechanism=mechanism) if isinstance(mechanism, VectorMechanism) else mechanism
+    certificate = certificate_in_use(word_mechanism, embeddings, certificate)
     if isinstance(word_mechanism, SelectionMechanism):
-        if certificate is None and word_mechanism.needs_certificate:
-            certificate = shipped_certificate(word_mechanism, embeddings)
         return word_mechanism.fit(embeddings, certificate)
     if certificate is not None:
         raise CertificateError(f"{word_mechanism.name} takes no certificate when it is fitted.")
@@ -97,5 +110,5 @@ def on_device(randomizer: WordRandomizer, device: str) -> WordRandomizer:
     if isinstance(randomizer, FittedExponential) and isinstance(randomizer.rows, SelectionRows):
         return replace(randomizer, rows=GpuSelection(randomizer.rows, device=device))
     raise ParameterError(
-        "device", device, "does nothing for this mechanism: it searches or draws in a way only the processor has."
+        "device", device, "is not supported for this mechanism, which searches or draws on the processor: say 'cpu'."
     )

@@ -9,7 +9,7 @@
 Three promises, never mixed up: composing, converting or comparing across them works only through a theorem named
 here and raises `GuaranteeError` otherwise. `slack` (nats) covers what arithmetic or a finite solve adds; it is zero
 only where that is proved, and None where the proof speaks of ideal real numbers and no bound on rounding is known.
-Numbers are rounded *up* whenever they are printed.
+Numbers that are promised are rounded *up* whenever they are printed, numbers that are assumed *down*.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -34,6 +34,7 @@ __all__ = [
     "Standing",
     "compose_releases",
     "compose_tokens",
+    "round_down",
     "round_up",
     "to_local",
     "weakest",
@@ -56,18 +57,27 @@ class PrivacyUnit(StrEnum):
     """What two neighbouring inputs differ in."""
 
     TOKEN = "one token of a text of fixed length"
-    DOCUMENT_WORD = "every occurrence of one word in a document, replaced by a word not otherwise present"
+    DOCUMENT_WORD = "every occurrence of one word in a document (a record), replaced by a word not otherwise present"
     VECTOR = "one vector (row)"
     TEXT = "one text of fixed length"
 
 
 def round_up(value: float, digits: int = 4) -> str:
     """Return `value` printed with `digits` significant digits, never below it (beyond 1e-12 of it)."""
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def round_down(value: float, digits: int = 4) -> str:
+    """Return `value` printed with `digits` significant digits, never above it (beyond 1e-12 of it)."""
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def _rounded(value: float, digits: int, towards: str) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     exact = Decimal(value)
-    up = Context(prec=digits, rounding=ROUND_CEILING).plus(exact - abs(exact) * _TOLERATED)
-    return f"{float(up):.{digits}g}"
+    tolerated = abs(exact) * _TOLERATED * (-1 if towards == ROUND_CEILING else 1)
+    return f"{float(Context(prec=digits, rounding=towards).plus(exact + tolerated)):.{digits}g}"
 
 
 class Guarantee(ABC):
@@ -149,17 +159,24 @@ class MetricDP(_Bounded):
     Attributes:
         metric: Exact name of the metric.
         largest_distance: The loss stops growing here, because the mechanism works on min(metric, largest_distance).
+        vocabulary: SHA-256 of the vocabulary whose words the distances are between; "" between vectors as they come.
     """
 
     metric: str
     largest_distance: float | None = None
+    vocabulary: str = ""
 
     @property
     def promise(self) -> str:
         return "metric DP"
 
     def loss(self, distance: float) -> float:
-        """Return the largest privacy loss, in nats, between two inputs at this distance."""
+        """Return the largest privacy loss, in nats, between two inputs at this distance.
+
+        Raises:
+            ParameterError: If the distance is negative or not finite.
+        """
+        _check_distance(distance)
         counted = distance if self.largest_distance is None else min(distance, self.largest_distance)
         return self.epsilon * counted + (self.slack or 0.0)
 
@@ -167,6 +184,11 @@ class MetricDP(_Bounded):
         largest = self.largest_distance
         cap = "" if largest is None else f", at most exp({round_up(self.epsilon * largest)})"
         return self._sentence(f"two inputs at {self.metric} distance t", f"exp({round_up(self.epsilon)} * t){cap}")
+
+
+def _check_distance(distance: float) -> None:
+    if not (math.isfinite(distance) and distance >= 0):
+        raise ParameterError("distance", distance, "must be in [0, inf).")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,8 +261,11 @@ def weakest(standings: Sequence[Standing]) -> Standing:
 def compose_releases(guarantees: Sequence[Guarantee]) -> Guarantee:
     """Return the promise of several releases of the same input: epsilons, deltas and slacks add.
 
+    The releases must draw independently: under keys, or document ids, of their own. Releases under one key and id are
+    equal where the text is, and so tell whether it changed, which no sum covers.
+
     Args:
-        guarantees: At least one; all of one promise, metric or graph, and privacy unit.
+        guarantees: At least one; all of one promise, metric (and vocabulary) or graph, and privacy unit.
 
     Returns:
         A guarantee of the same kind, or the first `NoGuarantee` among them.
@@ -285,9 +310,9 @@ def require_same_promise(a: Guarantee, b: Guarantee) -> None:
     """Raise unless two guarantees make the same kind of promise in the same unit, so that their numbers compare.
 
     Raises:
-        GuaranteeError: Naming what differs: the promise, the metric, the graph or the privacy unit.
+        GuaranteeError: Naming what differs: the promise, the metric, its vocabulary, the graph or the privacy unit.
     """
-    for name in ("promise", "metric", "graph", "unit"):
+    for name in ("promise", "metric", "vocabulary", "graph", "unit"):
         left, right = getattr(a, name, None), getattr(b, name, None)
         if left != right:
             raise GuaranteeError(
@@ -309,6 +334,7 @@ def compose_tokens(guarantee: Guarantee, distances: Sequence[float]) -> LocalDP 
     Raises:
         GuaranteeError: For neighbour DP (its pairs must be adjacent, which distances do not show), when the unit is
             not a token, or when no token differs.
+        ParameterError: If a distance is negative or not finite.
     """
     if isinstance(guarantee, NoGuarantee):
         return guarantee
@@ -316,6 +342,8 @@ def compose_tokens(guarantee: Guarantee, distances: Sequence[float]) -> LocalDP 
         raise GuaranteeError(f"{guarantee.promise} per '{guarantee.unit}' does not sum over tokens of arbitrary texts.")
     if not distances:
         raise GuaranteeError("The texts do not differ: there is no pair to bound.")
+    for distance in distances:
+        _check_distance(distance)
     slack = None if guarantee.slack is None else guarantee.slack * len(distances)
     bare = replace(guarantee, slack=0.0)
     each = [bare.loss(t) if isinstance(bare, MetricDP) else bare.epsilon for t in distances]
@@ -360,5 +388,5 @@ def to_local(guarantee: Guarantee, *, diameter: float = math.inf) -> LocalDP:
         slack=guarantee.slack,
         unit=guarantee.unit,
         standing=guarantee.standing,
-        assumptions=(*guarantee.assumptions, f"all inputs lie within a public diameter of {round_up(diameter)}"),
+        assumptions=(*guarantee.assumptions, f"all inputs lie within a public diameter of {round_down(diameter)}"),
     )

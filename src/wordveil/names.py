@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["DECODERS", "EXPORTS", "FORMATS", "MECHANISMS"]
+__all__ = ["DECODERS", "DEFAULT_MECHANISM", "EXPORTS", "FORMATS", "MECHANISMS"]
 
 EXPORTS: dict[str, str] = {
     "Angular": "wordveil.metrics",
+    "BatchRelease": "wordveil.release",
     "Certificate": "wordveil.certificates",
     "ClippedGaussian": "wordveil.mechanisms.clipped_gaussian",
     "ClippedLaplace": "wordveil.mechanisms.clipped_laplace",
@@ -62,6 +63,7 @@ EXPORTS: dict[str, str] = {
     "release_vector_file": "wordveil.vector_release.files",
     "release_vectors": "wordveil.vector_release.releasing",
     "run_source": "wordveil.runs",
+    "sanitize": "wordveil.one_line",
     "sanitize_documents": "wordveil.runs",
     "to_local": "wordveil.guarantees",
     "tune_rank_softmax": "wordveil.decoding.rank_tuning",
@@ -84,6 +86,8 @@ MECHANISMS: dict[str, str] = {
     "truncated-laplace": "TruncatedLaplace",
 }
 """Mechanism name on the command line -> public name."""
+
+DEFAULT_MECHANISM = "tem"
 
 DECODERS: dict[str, str] = {"nearest": "Nearest", "rank-softmax": "RankSoftmax", "vickrey": "Vickrey"}
 """Decoder name -> public name."""

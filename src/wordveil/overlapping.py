@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from wordveil.documents import Answers, Record
 from wordveil.sanitizer import Sanitizer
 from wordveil.tokenization import EncodedBatch
 from wordveil.tokenization.chunks import LONG
+from wordveil.tokenization.encoded import tokens_per_document
 from wordveil.workers import TextWorkers
 
 __all__ = ["BlockCounts", "BlockSanitizer", "OverlappedSanitizer"]
@@ -57,8 +58,8 @@ class BlockSanitizer:
 
     def __call__(self, records: list[Record]) -> Answers:
         """Return the released texts of each record."""
-        texts, ids = _texts_and_ids(records)
-        batch = self.sanitizer.release_batch(texts, ids=ids)
+        documents, ids = _documents(records)
+        batch = self.sanitizer.release_documents(documents, ids=ids)
         self.counts.add(batch.tokens, batch.exempt)
         return _by_record(records, iter(batch.texts))
 
@@ -66,6 +67,7 @@ class BlockSanitizer:
 @dataclass(frozen=True)
 class _Reading:
     records: list[Record]
+    documents: list[list[PrivateText]]
     nonces: list[int]
     parts: list[Future[EncodedBatch]] | None  # None: with a text too long for the workers
 
@@ -105,11 +107,12 @@ class OverlappedSanitizer:
         yield from map(self._finish, writing)
 
     def _read(self, records: list[Record]) -> _Reading:
-        texts, ids = _texts_and_ids(records)
+        documents, ids = _documents(records)
+        texts = list(chain.from_iterable(documents))
         if max(map(len, texts), default=0) > LONG:
-            return _Reading(records, [], None)
+            return _Reading(records, documents, [], None)
         parts = [self.workers.encode(part) for part in _parts(texts, self.workers.count)]
-        return _Reading(records, self.sanitizer.nonces(texts, ids), parts)
+        return _Reading(records, documents, self.sanitizer.nonces(documents, ids), parts)
 
     def _draw(self, block: _Reading) -> _Writing:
         if block.parts is None:
@@ -117,7 +120,7 @@ class OverlappedSanitizer:
         encoded = [self.workers.answer(part) for part in block.parts]
         ids = np.concatenate([np.empty(0, np.int32), *(part.ids for part in encoded)])
         counts = np.concatenate([np.empty(0, np.int64), *(part.counts for part in encoded)])
-        released = self.sanitizer.release_ids(ids, counts, block.nonces)
+        released = self.sanitizer.release_ids(ids, tokens_per_document(counts, block.documents), block.nonces)
         cuts = np.cumsum([len(part.ids) for part in encoded])[:-1]
         pieces = zip(encoded, np.split(released, cuts) if encoded else [], strict=True)
         writing = [self.workers.write(part.without_ids(), piece) for part, piece in pieces]
@@ -125,8 +128,8 @@ class OverlappedSanitizer:
 
     def _here(self, records: list[Record]) -> _Writing:
         """Read, draw and write in this process."""
-        texts, ids = _texts_and_ids(records)
-        batch = self.sanitizer.release_batch(texts, ids=ids)
+        documents, ids = _documents(records)
+        batch = self.sanitizer.release_documents(documents, ids=ids)
         written = Future[list[ReleasedText]]()
         written.set_result(list(batch.texts))
         return _Writing(records, batch.tokens, batch.exempt, [written])
@@ -138,15 +141,10 @@ class OverlappedSanitizer:
         return answers
 
 
-def _texts_and_ids(records: list[Record]) -> tuple[list[PrivateText], list[str]]:
-    """Every text of a block and its document id."""
-    texts, ids = list[PrivateText](), list[str]()
-    for record in records:
-        for index, text in enumerate(record.texts):
-            if text is not None:
-                texts.append(text)
-                ids.append(record.text_key(index))
-    return texts, ids
+def _documents(records: list[Record]) -> tuple[list[list[PrivateText]], list[str]]:
+    """Return the texts of every record of a block that has any, and its id: a record is one document."""
+    found = [([text for text in record.texts if text is not None], record.key) for record in records]
+    return [texts for texts, _ in found if texts], [key for texts, key in found if texts]
 
 
 def _by_record(records: list[Record], released: Iterator[ReleasedText]) -> Answers:

@@ -17,7 +17,7 @@ import hashlib
 import math
 import os
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -81,12 +81,26 @@ def document_nonce(key: bytes, document_id: str, content: str) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
+class _LaneGenerator(np.random.Generator):
+    """A generator that may be kept by whoever asked for a lane: a fork gives it a key of its own, too."""
+
+    def __init__(self, bits: Any) -> None:
+        super().__init__(bits)
+        _KEY_HOLDERS.add(self)
+
+    def _rekey(self) -> None:
+        self.bit_generator.state = AESCounter(key=int.from_bytes(os.urandom(KEY_BYTES), "little"), counter=0).state
+
+    def __reduce__(self) -> NoReturn:
+        raise WordveilError("A lane carries its run's key and cannot be pickled. Pass ids and make a source there.")
+
+
 class _AesLane:
     """One AES counter region, repositioned for each document without rebuilding the generator."""
 
     def __init__(self, key: bytes) -> None:
         self._bits = AESCounter(key=int.from_bytes(key, "little"), counter=0)
-        self.generator = np.random.Generator(self._bits)
+        self.generator = _LaneGenerator(self._bits)
         self._state = self._bits.state
 
     def seat(self, counter: int) -> None:
@@ -105,8 +119,19 @@ class _ShakeGenerator:
 
     def __init__(self, key: bytes, counter: int) -> None:
         self._prefix = key + counter.to_bytes(16, "little")
+        self._rewind()
+        _KEY_HOLDERS.add(self)
+
+    def _rewind(self) -> None:
         self._block = 0
         self._buffer = np.empty(0, dtype=np.uint64)
+
+    def _rekey(self) -> None:
+        self._prefix = os.urandom(len(self._prefix))
+        self._rewind()
+
+    def __reduce__(self) -> NoReturn:
+        raise WordveilError("A lane carries its run's key and cannot be pickled. Pass ids and make a source there.")
 
     def _words(self, n: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
         parts, have = [self._buffer], self._buffer.size
@@ -245,7 +270,7 @@ class RandomSource:
         """Return a stream that no other call shares: its document id is drawn from the operating system."""
         return self.stream(os.urandom(16).hex())
 
-    def nonces(self, ids: Sequence[str], contents: Sequence[str]) -> list[int]:
+    def nonces(self, ids: Iterable[str], contents: Iterable[str]) -> list[int]:
         """Return each document's nonce, in order."""
         return [document_nonce(self._key, i, text) for i, text in zip(ids, contents, strict=True)]
 
@@ -309,7 +334,7 @@ def _join(parts: list[Draws]) -> Draws:
     return parts[0] if len(parts) == 1 else tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
-_KEY_HOLDERS: weakref.WeakSet[RandomSource | Stream] = weakref.WeakSet()
+_KEY_HOLDERS: weakref.WeakSet[RandomSource | Stream | _LaneGenerator | _ShakeGenerator] = weakref.WeakSet()
 
 
 def _rekey_after_fork() -> None:

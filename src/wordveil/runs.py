@@ -1,7 +1,7 @@
 """A run: a document set through a sanitizer, streamed, atomic, resumable, with a report.
 
-The noise of a text is placed by its document id (input name, record ordinal, position in the record) and its
-content, under one key a run. The key lies in a 0600 file beside the output until the run has succeeded, so that a
+The noise of a record is placed by its document id (input name, record ordinal) and all its texts, under one key a
+run. The key lies in a 0600 file beside the output until the run has succeeded, so that a
 resumed run draws the noise it would have drawn.
 """
 
@@ -39,11 +39,11 @@ from wordveil.errors import ParameterError, printable
 from wordveil.guarantees import Guarantee
 from wordveil.overlapping import BLOCKS_IN_WORK, BlockCounts, BlockSanitizer, OverlappedSanitizer
 from wordveil.randomness import RandomSource
-from wordveil.release import Provenance, disclosures
+from wordveil.release import KEYED, Provenance
 from wordveil.sanitizer import Sanitizer
 from wordveil.workers import TextWorkers
 
-__all__ = ["FileDigest", "RunReport", "keep_run_key", "run_source", "sanitize_documents"]
+__all__ = ["FileDigest", "RunReport", "file_digests", "keep_run_key", "run_source", "sanitize_documents"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ class RunReport:
 
     def with_inputs(self, source: str | os.PathLike[str], settings: DocumentSettings | None = None) -> Self:
         """Return the report with size and SHA-256 of the input as it is now; see `inputs`."""
-        return replace(self, inputs=_digests(Path(source), settings or DocumentSettings()))
+        return replace(self, inputs=file_digests(Path(source), settings or DocumentSettings()))
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary."""
@@ -233,7 +233,7 @@ def _files(source: str | os.PathLike[str], destination: str | os.PathLike[str]) 
     return {
         "source": printable(Path(source).name) or os.fspath(source),
         "destination": printable(Path(destination).name) or os.fspath(destination),
-        "outputs": _digests(Path(destination), None),
+        "outputs": file_digests(Path(destination)),
     }
 
 
@@ -251,7 +251,7 @@ def _counted(summary: DocumentSummary) -> dict[str, Any]:
     }
 
 
-def _digests(path: Path, settings: DocumentSettings | None) -> tuple[FileDigest, ...]:
+def file_digests(path: Path, settings: DocumentSettings | None = None) -> tuple[FileDigest, ...]:
     """Digests of a file, or of the files of a directory, all or those that are read; none of what is neither."""
     if path.is_file():
         names = [path.name]
@@ -321,7 +321,7 @@ def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
 def _run_disclosures(
     sanitizer: Sanitizer, settings: DocumentSettings, summary: DocumentSummary, *, tree: bool
 ) -> tuple[str, ...]:
-    said = list(disclosures(sanitizer.options))
+    said = [*sanitizer.disclosed, KEYED]
     said.append("the number of documents and of texts in each, their order, and which of their texts are empty or null")
     if settings.missing == "keep":
         said.append("which documents lack a text column, and which held something else than text there (null now)")

@@ -7,29 +7,43 @@ Everything private happens between `encode` and the mechanism; everything after 
 
 from __future__ import annotations
 
-import copy
-import hashlib
 import os
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil import __version__
+from wordveil.arguments import check_kind, strings, unique_ids
 from wordveil.arrays import IdArray, PrivateText
 from wordveil.calibration import public_sample
 from wordveil.certificates import Certificate
 from wordveil.embeddings.table import Embeddings
-from wordveil.fitting import fit_words, on_device
+from wordveil.errors import ParameterError
+from wordveil.explanations import Explanation, InWords, explain, in_words, metric_of
+from wordveil.fitting import certificate_in_use, fit_words, on_device
 from wordveil.kernels.compiled import engine_name
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism, WordRandomizer
+from wordveil.noise_domains import noise_domain, shown
 from wordveil.randomness import Draws, RandomSource, Stream, words
-from wordveil.release import MASK, BatchRelease, Provenance, Release, TextOptions, disclosures, effective_guarantee
+from wordveil.release import (
+    KEYED,
+    MASK,
+    BatchRelease,
+    Provenance,
+    Release,
+    TextOptions,
+    disclosures,
+    effective_guarantee,
+)
 from wordveil.tokenization import EncodedBatch, Encoder, Writer, tokenizer_for
-from wordveil.tokenization.encoded import tokens_per_text
+from wordveil.tokenization.encoded import tokens_per_document, tokens_per_text
 
 if TYPE_CHECKING:
     from wordveil.guarantees import Guarantee
@@ -47,6 +61,8 @@ PLACED = 1 << 16  # stand-ins drawn at a time: arrays that stay in the second ca
 class Sanitizer:
     """Sanitizes texts with one mechanism over one vocabulary.
 
+    A copy, also by pickling, draws from a fresh secure source: no key travels.
+
     Args:
         embeddings: The public vocabulary.
         mechanism: A word mechanism, or a vector mechanism (which is then decoded to the nearest word).
@@ -55,6 +71,9 @@ class Sanitizer:
         threads: Threads for the mechanism, None for one per processor; the output does not depend on it.
         device: "cpu", or a graphics card for the search or the draw, "cuda" or "cuda:1" (extra: gpu): the same promise.
         certificate: For calibration="certified"; None looks among those shipped with the embedded vocabulary.
+
+    Raises:
+        ParameterError: If an argument is of another kind.
 
     Example:
         >>> import wordveil as wv
@@ -77,9 +96,13 @@ class Sanitizer:
     _encoder: Encoder = field(init=False, repr=False, compare=False)
     _writer: Writer = field(init=False, repr=False, compare=False)
     _stand_ins: IdArray = field(init=False, repr=False, compare=False)
+    _origin: Provenance = field(init=False, repr=False, compare=False)
     _domain: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_kind("embeddings", self.embeddings, Embeddings)
+        check_kind("options", self.options, TextOptions)
+        check_kind("source", self.source, RandomSource)
         header = self.embeddings.header
         encoder = Encoder(
             lookup=self.embeddings.ids,
@@ -95,33 +118,64 @@ class Sanitizer:
             cased=header.casing == "cased",
             mask=MASK if self.options.unknown == "mask" else "",
         )
-        object.__setattr__(self, "_stand_ins", public_sample(self.embeddings, STAND_INS))
-        fitted = fit_words(self.mechanism, self.embeddings, self.certificate)
-        object.__setattr__(self, "_randomizer", on_device(fitted, self.device))
-        object.__setattr__(self, "_encoder", encoder)
-        object.__setattr__(self, "_writer", writer)
-        # Two sanitizers under one key must not share noise: equal draws at two epsilons would tell more than their sum.
-        setting = f"{self.mechanism!r}|{self.options!r}|{header.checksum}|{self.embeddings.candidates_checksum}"
-        object.__setattr__(self, "_domain", hashlib.blake2b(setting.encode(), digest_size=16).hexdigest() + "|")
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What every release of this sanitizer promises."""
-        return effective_guarantee(self._randomizer.guarantee(), self.options, test_source=self.source.is_test_source)
-
-    @property
-    def provenance(self) -> Provenance:
-        """Where every release of this sanitizer comes from."""
-        header = self.embeddings.header
-        return Provenance(
+        certificate = certificate_in_use(self.mechanism, self.embeddings, self.certificate)
+        fitted = on_device(fit_words(self.mechanism, self.embeddings, certificate), self.device)
+        origin = Provenance(
             version=__version__,
-            mechanism=repr(self.mechanism),
+            mechanism=shown(self.mechanism),
             vocabulary=header.name,
             checksum=header.checksum,
             candidates_checksum=self.embeddings.candidates_checksum,
             engine=engine_name() if self.device == "cpu" else self.device,
-            test_source=self.source.is_test_source,
+            certificate="" if certificate is None else certificate.checksum,
         )
+        object.__setattr__(self, "_stand_ins", public_sample(self.embeddings, STAND_INS))
+        object.__setattr__(self, "_randomizer", fitted)
+        object.__setattr__(self, "_encoder", encoder)
+        object.__setattr__(self, "_writer", writer)
+        object.__setattr__(self, "_origin", origin)
+        object.__setattr__(self, "_domain", noise_domain(self.mechanism, fitted, self.options, origin))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What every release of this sanitizer promises."""
+        return effective_guarantee(self._claim, self.options, test_source=True) if self._tested else self._promise
+
+    @property
+    def disclosed(self) -> tuple[str, ...]:
+        """What every release of this sanitizer discloses whatever the noise, a sentence each."""
+        return self._disclosed
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where every release of this sanitizer comes from."""
+        return replace(self._origin, test_source=True) if self._tested else self._origin
+
+    @property
+    def _tested(self) -> bool:
+        return self.source.is_test_source  # asked each time: a fork makes a secure source of a test source
+
+    @cached_property
+    def _claim(self) -> Guarantee:
+        return self._randomizer.guarantee()
+
+    @cached_property
+    def _promise(self) -> Guarantee:
+        return effective_guarantee(self._claim, self.options, test_source=False)
+
+    @cached_property
+    def _disclosed(self) -> tuple[str, ...]:
+        return disclosures(self.options, self._claim) + self._randomizer.disclosed()
+
+    @property
+    def in_words(self) -> InWords:
+        """How strong the guarantee is, in one sentence worked out on two typical public words."""
+        return in_words(self.embeddings, self.guarantee, metric_of(self.mechanism, self._randomizer))
+
+    def explained(self, tokens: int = 50) -> Explanation:
+        """Work the guarantee out on public words, and on a text of so many tokens."""
+        metric = metric_of(self.mechanism, self._randomizer)
+        return explain(self.embeddings, self.guarantee, metric=metric, tokens=tokens, advice=self._randomizer.advice())
 
     @property
     def text_side(self) -> tuple[Encoder, Writer]:
@@ -130,9 +184,22 @@ class Sanitizer:
 
     def for_batch_job(self) -> Sanitizer:
         """Return the same sanitizer with work kept from batch to batch: for one job on the owner's machine only."""
-        other = copy.copy(self)
-        object.__setattr__(other, "_randomizer", self._randomizer.for_batch_job())
+        return self._changed(_randomizer=self._randomizer.for_batch_job())
+
+    def _changed(self, **fields: Any) -> Sanitizer:
+        other = object.__new__(Sanitizer)
+        vars(other).update(vars(self) | fields)
         return other
+
+    def __copy__(self) -> Sanitizer:
+        return self._changed(source=RandomSource())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Sanitizer:
+        return copy(self)  # all the rest is immutable
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        chosen = {name: getattr(self, name) for name in ("options", "threads", "certificate", "device")}
+        return _remade, (self.embeddings, self.mechanism, chosen)
 
     def __call__(self, text: str, *, document_id: str | None = None) -> Release:
         """Sanitize one text.
@@ -144,20 +211,26 @@ class Sanitizer:
 
         Returns:
             The release: text, guarantee, what is disclosed, provenance.
+
+        Raises:
+            ParameterError: If text or id is no string.
         """
+        check_kind("text", text, str)
+        if document_id is not None:
+            check_kind("document_id", document_id, str)
         batch = self.release_batch([PrivateText(text)], ids=None if document_id is None else [document_id])
         return Release(
             text=batch.texts[0],
-            guarantee=self.guarantee,
-            disclosed=disclosures(self.options),
+            guarantee=batch.guarantee,
+            disclosed=batch.disclosed,
             tokens=batch.tokens,
-            provenance=self.provenance,
+            provenance=batch.provenance,
         )
 
     def release_batch(
         self, texts: Sequence[PrivateText], *, ids: Sequence[str] | None = None, progress: Progress | None = None
     ) -> BatchRelease:
-        """Sanitize a batch of documents; what a document becomes does not depend on its batch.
+        """Sanitize a batch of documents of one text each; what a document becomes does not depend on its batch.
 
         Args:
             texts: The private texts.
@@ -166,16 +239,48 @@ class Sanitizer:
 
         Returns:
             The released texts, in order.
+
+        Raises:
+            ParameterError: If texts or ids are no lists of strings, or the ids are too few, too many or not unique.
         """
-        names = [os.urandom(16).hex() for _ in texts] if ids is None else ids
-        nonces = self.nonces(texts, names)
+        return self.release_documents([[text] for text in strings("texts", texts)], ids=ids, progress=progress)
+
+    def release_documents(
+        self,
+        documents: Sequence[Sequence[PrivateText]],
+        *,
+        ids: Sequence[str] | None = None,
+        progress: Progress | None = None,
+    ) -> BatchRelease:
+        """Sanitize a batch of documents of several texts each, such as the text columns of a record.
+
+        Args:
+            documents: The private texts of each document.
+            ids: One id per document, unique within the run; None draws fresh ones.
+            progress: Called with the number of tokens done since the last call.
+
+        Returns:
+            The released texts of all documents end to end, in order.
+
+        Raises:
+            ParameterError: As for `release_batch`.
+        """
+        if any(isinstance(document, str) for document in documents):
+            raise ParameterError("documents", f"<{len(documents)} entries>", "must be lists of str, one per document.")
+        names = [os.urandom(16).hex() for _ in documents] if ids is None else unique_ids(ids, len(documents))
+        texts = strings("texts", list(chain.from_iterable(documents)))
+        nonces = self.nonces(documents, names)
         parts, tokens = self._encoded(texts)
-        released = self.release_ids(tokens, tokens_per_text(parts), nonces, progress=progress)
+        counts = tokens_per_document(tokens_per_text(parts), documents)
+        released = self.release_ids(tokens, counts, nonces, progress=progress)
         del tokens  # of a long text, as large as what is made of it
         return BatchRelease(
             texts=self._writer.write_parts(parts, released),
+            guarantee=self.guarantee,
+            disclosed=self.disclosed if ids is None else (*self.disclosed, KEYED),
             tokens=len(released),
             exempt=sum(int(part.exempt.sum()) for part in parts),
+            provenance=self.provenance,
         )
 
     def _encoded(self, texts: Sequence[PrivateText]) -> tuple[list[EncodedBatch], IdArray]:
@@ -185,9 +290,14 @@ class Sanitizer:
             ids.append(part.ids)
         return parts, np.concatenate(ids)
 
-    def nonces(self, texts: Sequence[PrivateText], ids: Sequence[str]) -> list[int]:
-        """Return the place of each document's noise under the run's key."""
-        return self.source.nonces([self._domain + name for name in ids], texts)
+    def nonces(self, documents: Sequence[Sequence[PrivateText]], ids: Sequence[str]) -> list[int]:
+        """Return the place of each document's noise under the run's key: by its id and all its texts."""
+        # The lengths say where each text ends.
+        names = (
+            f"{self._domain}{','.join(str(len(text)) for text in texts)}|{name}"
+            for texts, name in zip(documents, ids, strict=True)
+        )
+        return self.source.nonces(names, map("".join, documents))
 
     def release_ids(
         self,
@@ -206,17 +316,22 @@ class Sanitizer:
             progress: Called with the number of tokens done since the last call.
         """
         if self.options.unknown == "random":
-            return self._randomize(self._place_unknown(tokens, nonces, counts.tolist()), counts, nonces, progress)
+            placed = self._place_unknown(tokens, nonces, counts.tolist())
+            return self._randomize(placed, tokens < 0, counts, nonces, progress)
         known = tokens >= 0
         running = np.zeros(len(tokens) + 1, dtype=np.int32)
         np.cumsum(known, out=running[1:])
         counts = np.diff(running[np.cumsum(counts)], prepend=0)
         released = np.full(len(tokens), -1, dtype=np.int32)
-        released[known] = self._randomize(tokens[known], counts, nonces, progress)
+        tokens = tokens[known]
+        released[known] = self._randomize(tokens, np.zeros(len(tokens), np.bool_), counts, nonces, progress)
         return released
 
     def _place_unknown(self, tokens: IdArray, nonces: Sequence[int], counts: Sequence[int]) -> IdArray:
-        """Put a uniform public word in the place of every unknown token; a word is drawn for each token alike."""
+        """Replace every unknown token by a uniformly drawn public word.
+
+        One word is drawn per token, known or not, so that timing does not depend on which are unknown.
+        """
         candidates = self._stand_ins
 
         def sample(stream: Stream, n: int) -> Draws:
@@ -232,12 +347,18 @@ class Sanitizer:
         return placed
 
     def _randomize(
-        self, tokens: IdArray, counts: NDArray[Any], nonces: Sequence[int], progress: Progress | None
+        self,
+        tokens: IdArray,
+        stand_in: NDArray[np.bool_],
+        counts: NDArray[Any],
+        nonces: Sequence[int],
+        progress: Progress | None,
     ) -> IdArray:
-        """Run the mechanism over known ids, so many for each document; once per distinct word if so chosen."""
-        spread: IdArray | None = None
+        """Run the mechanism over ids, so many for each document; once per distinct known word if so chosen."""
+        spread: NDArray[np.int64] | None = None
         if self.options.per == "document":
-            tokens, counts, spread = _once_per_document(tokens, counts, len(self.embeddings))
+            first, counts, spread = _once_per_document(tokens, stand_in, counts, len(self.embeddings))
+            tokens = tokens[first]
         released = np.empty(len(tokens), dtype=np.int32)
         size = max(1, DRAW_VALUES // self._randomizer.draw_width)
         start = 0
@@ -250,18 +371,26 @@ class Sanitizer:
         return released if spread is None else released[spread]
 
 
-def _once_per_document(tokens: IdArray, counts: NDArray[Any], v: int) -> tuple[IdArray, NDArray[np.int64], IdArray]:
-    """Distinct words of each document, ascending; how many each has; the place of every token among all of them."""
-    place = np.empty(v, np.int32)  # of each word of the document at hand
-    spread = np.empty(len(tokens), np.int32)
-    distinct, numbers = [np.empty(0, np.int32)], list[int]()
+def _once_per_document(
+    tokens: IdArray, stand_in: NDArray[np.bool_], counts: NDArray[Any], v: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the tokens to draw for, how many each document has, and the place of every token among them.
+
+    The occurrences of a known word share a draw. A stand-in shares one with nothing, whatever word it is: were it to
+    join a word of the document, that the two positions agree would tell of that word a second time.
+    """
+    alone = np.cumsum(stand_in, dtype=np.int64)  # from 1: a number of its own for each
+    kinds = np.where(stand_in, v + alone, tokens)
+    firsts, numbers, spread = [np.empty(0, np.int64)], list[int](), [np.empty(0, np.int64)]
     start = total = 0
     for count in counts.tolist():
-        some = slice(start, start + count)
-        own = np.unique(tokens[some])
-        place[own] = np.arange(total, total + len(own))
-        spread[some] = place[tokens[some]]
-        distinct.append(own)
-        numbers.append(len(own))
-        start, total = start + count, total + len(own)
-    return np.concatenate(distinct), np.array(numbers, np.int64), spread
+        _, first, place = np.unique(kinds[start : start + count], return_index=True, return_inverse=True)
+        firsts.append(start + first)
+        spread.append(total + place)
+        numbers.append(len(first))
+        start, total = start + count, total + len(first)
+    return np.concatenate(firsts), np.array(numbers, np.int64), np.concatenate(spread)
+
+
+def _remade(embeddings: Embeddings, mechanism: WordMechanism | VectorMechanism, chosen: Mapping[str, Any]) -> Sanitizer:
+    return Sanitizer(embeddings, mechanism, **chosen)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
+import time
 import warnings
 from pathlib import Path
 
@@ -148,13 +150,13 @@ def test_the_attack_as_a_check():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_wordveils_own_noise_is_fresh_in_batches_calls_and_forks(vocabulary, seed):
+def test_wordveils_own_noise_is_fresh_in_batches_calls_threads_and_forks(vocabulary, seed):
     source = RandomSource.seeded_for_tests(seed)
     vectors = VectorSubject(MultivariateLaplace(epsilon=1.0).for_dimensions(4), source)
     chosen = WordSubject(SanText(epsilon=0.5).fit(vocabulary), source)
     for subject, private in ((vectors, np.zeros(4)), (chosen, 3)):
         findings = check_reuse(subject, private, alpha=1e-9)
-        assert [f.status.value for f in findings] == ["passed"] * 3
+        assert [f.status.value for f in findings] == ["passed"] * 4
 
 
 class ForkedWords(Subject):
@@ -175,6 +177,55 @@ def test_generators_that_forks_share_are_found():
     for subject, private in ((vectors, np.zeros(2)), (ForkedWords(), 0)):
         found = {f.check for f in check_reuse(subject, private, alpha=1e-9) if f.refuted}
         assert found == {"noise repeated after a fork"}
+
+
+def each_thread_from_one_seed():
+    own = threading.local()
+
+    def noise(shape):
+        if not hasattr(own, "generator"):
+            own.generator = np.random.default_rng(0 if threading.current_thread() is threading.main_thread() else 1)
+        return own.generator.laplace(size=shape)
+
+    return noise
+
+
+def places_from_a_shared_count():
+    state = {"calls": 0}
+
+    def noise(shape):
+        state["calls"] += 1
+        time.sleep(0.001)  # as long as it takes to look up what a batch holds
+        return np.random.default_rng(state["calls"]).laplace(size=shape)
+
+    return noise
+
+
+@pytest.mark.parametrize("kind", [each_thread_from_one_seed, places_from_a_shared_count])
+def test_noise_that_threads_share_is_found(kind):
+    noise, words = kind(), kind()
+    vectors = VectorFunctionSubject(lambda rows: rows + noise(rows.shape))
+
+    class Words(Subject):
+        discrete = True
+
+        def sample(self, private, n):
+            return np.floor(10 * words((n,))).astype(int)
+
+    for subject, private in ((vectors, np.zeros(2)), (Words(), 0)):
+        found = {f.check for f in check_reuse(subject, private, alpha=1e-9) if f.refuted}
+        assert found == {"noise shared between threads", "noise repeated after a fork"}
+
+
+def test_a_mechanism_that_does_not_run_in_threads_is_not_blamed():
+    here, generator = threading.get_ident(), np.random.default_rng()
+
+    def alone(rows):
+        assert threading.get_ident() == here
+        return rows + generator.laplace(size=rows.shape)
+
+    findings = {f.check: f.status.value for f in check_reuse(VectorFunctionSubject(alone), np.zeros(2), alpha=1e-9)}
+    assert findings["noise shared between threads"] == "skipped"
 
 
 @pytest.mark.parametrize("seed", range(20))

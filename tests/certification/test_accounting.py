@@ -296,5 +296,5 @@ def test_another_grid_bounds_the_same_profile_from_above(epsilon, single, step):
 def test_mixtures_need_a_pair():
     with pytest.raises(ParameterError, match="must name at least one pair"):
         compose_many([], DELTA)
-    with pytest.raises(ParameterError, match="count=0 must be at least 1"):
+    with pytest.raises(ParameterError, match="count=0 must be a whole number, at least 1"):
         compose_many([(generic_pair(1.0), 2), (generic_pair(1.0), 0)], DELTA)

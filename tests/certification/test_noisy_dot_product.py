@@ -54,7 +54,7 @@ def test_one_dimension_is_the_laplace_law():
         dot_product_log_density(points, dimensions=1, epsilon=2.0), math.log(1.0) - 2 * np.abs(points), atol=1e-12
     )
     expected = np.where(points < 0, 0.5 * np.exp(2 * points), 1 - 0.5 * np.exp(-2 * points))
-    np.testing.assert_allclose(dot_product_cdf(points, dimensions=1, epsilon=2.0), expected, atol=1e-10)
+    np.testing.assert_allclose(dot_product_cdf(points, dimensions=1, epsilon=2.0), expected, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("dimensions", [2, 3, 50, 300])
@@ -115,7 +115,54 @@ def test_bounds_hold_for_real_decoding_and_one_comparison_is_exact():
     )
 
 
+@pytest.mark.parametrize("dimensions", [1, 2, 3, 5, 8, 50])
+def test_the_error_of_the_cdf_is_as_stated_near_zero_too(dimensions):
+    """At d = 1 the quadrature, without the closed form, is off by 3.6e-10 where epsilon t = -1.9e-4."""
+    mpmath = pytest.importorskip("mpmath")
+    order = mpmath.mpf(dimensions + 1)
+
+    def law(s):
+        return mpmath.exp((order - 1) * mpmath.log(s) - s * s / 2 - (order / 2 - 1) * mpmath.log(2)) / mpmath.gamma(
+            order / 2
+        )
+
+    for x in (-1e-6, -1.9457917847842e-4, -1e-3, -0.03, -0.7, -4.0):
+        with mpmath.workdps(25):
+            breaks = [0, abs(x) / 5, abs(x), 5 * abs(x) + 0.01, *(b + 5 * abs(x) for b in (1, 3, 7, 12, 25))]
+            exact = mpmath.quad(lambda s, x=x: mpmath.ncdf(x / s) * law(s), breaks)
+            assert abs(float(dot_product_cdf(x / 2, dimensions=dimensions, epsilon=2.0) - exact)) < 1e-12
+
+
+def test_a_bound_is_rounded_up():
+    """Thresholds of words a hair apart, far from the origin, are off by more than the quadrature."""
+    mpmath = pytest.importorskip("mpmath")
+    low = []
+    for seed in range(40):
+        rows = 1e6 + np.random.default_rng(seed).normal(size=(2, 3))
+        rows[1] = rows[0] + np.array([1e-9, 2e-9, 3e-9]) * 64
+        bound = output_bound(rows, epsilon=5.0)
+        with mpmath.workdps(40):
+            a, b = ([mpmath.mpf(float(x)) for x in row] for row in rows)
+            half = mpmath.sqrt(mpmath.fsum((p - q) ** 2 for p, q in zip(a, b, strict=True))) / 2
+        for found, sign in zip(bound, (1, -1), strict=True):
+            exact = float(dot_product_cdf(float(sign * half), dimensions=3, epsilon=5.0))
+            assert exact <= found <= exact + 1e-11
+            low.append(found - exact)
+    assert min(low) > 0
+
+
 def test_bad_input_is_refused():
+    for bad in (math.nan, "x", 1j, None):
+        with pytest.raises(ParameterError, match="t="):
+            dot_product_cdf(bad, dimensions=3, epsilon=1.0)
+        with pytest.raises(ParameterError, match="t="):
+            dot_product_log_density(bad, dimensions=3, epsilon=1.0)
+    assert float(dot_product_cdf(math.inf, dimensions=3, epsilon=1.0)) == 1.0
+    for rows in ([[0.0], [math.nan]], [[0.0], [math.inf]], [["a"], ["b"]]):
+        with pytest.raises(ParameterError, match="neighbours="):
+            output_bound(rows, epsilon=1.0)
+        with pytest.raises(ParameterError, match="second="):
+            closer_probability([0.0], [1.0], rows[1], epsilon=1.0)
     with pytest.raises(ParameterError, match="dimensions=0"):
         dot_product_variance(dimensions=0, epsilon=1.0)
     with pytest.raises(ParameterError, match=r"epsilon=inf must be in \(0, inf\)"):

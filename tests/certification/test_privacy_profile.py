@@ -10,10 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
+from certification.small_vocabularies import small_embeddings
+from wordveil.certification.dominating_pairs import dominating_pair
 from wordveil.certification.privacy_profile import laplace_delta, laplace_epsilon, laplace_to_local
+from wordveil.decoding.decoded import Decoded
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.guarantees import LocalDP, MetricDP, Standing, to_local
+from wordveil.guarantees import LocalDP, PrivacyUnit, Standing, compose_releases, to_local
+from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
+from wordveil.mechanisms.mahalanobis import Mahalanobis as WhitenedNoise
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil.mechanisms.projection import Projection
+from wordveil.randomness import RandomSource
 
 EPSILONS = [
     (300, 30, 8.194003),
@@ -119,24 +127,77 @@ def test_monte_carlo_agrees_and_the_check_has_power():
 
 
 def test_conversion_to_local_dp_beats_the_diameter_alone():
-    metric = MetricDP(epsilon=2.0, metric="euclidean", standing=Standing.PROVED, slack=None)
-    local = laplace_to_local(metric, dimensions=300, diameter=15.0, delta=1e-5)
+    noise = MultivariateLaplace(epsilon=2.0)
+    local = laplace_to_local(noise.for_dimensions(300), diameter=15.0, delta=1e-5)
     assert isinstance(local, LocalDP)
     assert local.epsilon == pytest.approx(8.194003, abs=1e-6)
     assert (local.delta, local.standing, local.slack) == (1e-5, Standing.CERTIFIED, None)
-    assert local.epsilon < to_local(metric, diameter=15.0).epsilon
+    assert local.epsilon < to_local(noise.for_dimensions(300).guarantee(), diameter=15.0).epsilon
     assert any("diameter of 15" in a for a in local.assumptions)
     # At a distance that delta alone covers, the loss is nil, yet a guarantee states a positive epsilon.
-    assert 0 < laplace_to_local(metric, dimensions=3, diameter=1e-9, delta=1e-3).epsilon < 1e-8
+    assert 0 < laplace_to_local(noise.for_dimensions(3), diameter=1e-9, delta=1e-3).epsilon < 1e-8
+
+
+def delta_by_sampling(fitted, epsilon, n=200_000):
+    """Estimate delta at epsilon between two rows at distance 3 along the first axis, and its standard error."""
+    source, gains = RandomSource.seeded_for_tests(4), []
+    image = fitted.matrix[:, 0] * 3.0
+    rate = fitted.mechanism.epsilon / fitted.stretch
+    for _ in range(20):
+        noise = fitted.release(np.zeros((n // 20, fitted.matrix.shape[1])), source)
+        losses = rate * (np.linalg.norm(noise - image, axis=1) - np.linalg.norm(noise, axis=1))
+        gains.append(np.maximum(-np.expm1(epsilon - losses), 0.0))
+    found = np.concatenate(gains)
+    return found.mean(), found.std() / math.sqrt(n)
+
+
+def test_a_projection_has_the_profile_of_the_dimensions_it_projects_to():
+    """29.37 nats, where 300 dimensions would give 8.194: at 8.194 the released rows have a delta far above 1e-5."""
+    orthonormal = Projection(epsilon=10.0, dimensions=10, directions="orthonormal", sensitivity="spectral")
+    # The first axis keeps its length under these rows, so that the bound is met.
+    axes = Projection(epsilon=10.0, matrix=np.eye(10, 300), sensitivity="spectral")
+    for projection in (orthonormal, axes):
+        local = laplace_to_local(projection.for_dimensions(300), diameter=3.0, delta=1e-5)
+        assert local.epsilon == pytest.approx(29.368, abs=1e-3)
+    for epsilon in (8.194, 20.0):
+        seen, error = delta_by_sampling(axes.for_dimensions(300), epsilon)
+        assert abs(seen - laplace_delta(epsilon, dimensions=10, loss=30.0)) < 6 * error
+        assert seen - 6 * error > 1e-3
+
+
+def test_decoded_words_and_whitened_noise_have_the_same_profile():
+    words = small_embeddings("gaussian")
+    for mechanism, dimensions in (
+        (MultivariateLaplace(epsilon=4.0), 7),
+        (WhitenedNoise(epsilon=4.0), 7),
+        (Projection(epsilon=4.0, dimensions=3), 3),
+    ):
+        local = laplace_to_local(Decoded(mechanism=mechanism).fit(words), diameter=5.0, delta=1e-4)
+        assert local.epsilon == laplace_epsilon(1e-4, dimensions=dimensions, loss=math.nextafter(20.0, 21.0))
+        assert (local.unit, local.standing) == (PrivacyUnit.TOKEN, Standing.CERTIFIED)
+
+
+def test_an_assumed_diameter_is_printed_no_larger_than_it_is():
+    local = laplace_to_local(MultivariateLaplace(epsilon=2.0).for_dimensions(3), diameter=1.00099, delta=1e-5)
+    assert "all inputs lie within a public diameter of 1" in local.assumptions
+    pair = dominating_pair(MultivariateLaplace(epsilon=2.0).for_dimensions(3), diameter=1.00099)
+    assert pair.assumptions == ("all inputs lie within a public diameter of 1",)
+    assert "within a loss of 2.00198" in pair.speaks_of
 
 
 def test_conversions_without_a_theorem_are_refused():
-    capped = MetricDP(epsilon=2.0, metric="euclidean", standing=Standing.PROVED, largest_distance=3.0)
-    with pytest.raises(GuaranteeError, match="pure multivariate Laplace"):
-        laplace_to_local(capped, dimensions=3, diameter=1.0, delta=1e-5)
-    metric = MetricDP(epsilon=2.0, metric="euclidean", standing=Standing.PROVED)
-    with pytest.raises(ParameterError, match="diameter=inf"):
-        laplace_to_local(metric, dimensions=3, diameter=math.inf, delta=1e-5)
+    noise = MultivariateLaplace(epsilon=2.0).for_dimensions(3)
+    claim = noise.guarantee()
+    # A promise does not say what noise it is of, nor a sum of two that they are of one draw.
+    for promise in (claim, compose_releases([claim, claim]), ClippedLaplace(epsilon=2.0).for_dimensions(3)):
+        with pytest.raises(GuaranteeError, match="pass the fitted mechanism"):
+            laplace_to_local(promise, diameter=1.0, delta=1e-5)
+    unlucky = Projection(epsilon=2.0, sensitivity="published", beta=2.0).for_dimensions(3)
+    with pytest.raises(GuaranteeError, match="a delta of its own"):
+        laplace_to_local(unlucky, diameter=1.0, delta=1e-5)
+    for diameter in (math.inf, 0.0, -1.0, math.nan, "3", True):
+        with pytest.raises(ParameterError, match="diameter="):
+            laplace_to_local(noise, diameter=diameter, delta=1e-5)
     with pytest.raises(ParameterError, match="dimensions=0"):
         laplace_delta(1.0, dimensions=0, loss=2.0)
     with pytest.raises(ParameterError, match=r"loss=0.0 must be in \(0, inf\)"):

@@ -222,9 +222,13 @@ def test_an_interrupt_says_how_to_go_on(vocabulary, long_input, tmp_path):
         tool.send_signal(signal.SIGINT)
         complaint = tool.stderr.read()
     assert tool.returncode == 130
-    assert complaint == b"wordveil: interrupted; where the output is a file, --resume continues the run.\n"
+    assert (
+        complaint
+        == b"wordveil: interrupted: where input and output are files, the same command with --resume continues.\n"
+    )
     assert run_key_path(output).exists()
-    assert subprocess.run([*arguments, "--resume", "--block-tokens", "100000"], check=False).returncode == 0
+    larger_blocks = command(long_input, output, vocabulary, "--block-tokens", 100_000, "--resume")
+    assert subprocess.run(larger_blocks, check=False).returncode == 0
     assert output.read_text().count("\n") == 20_000
     assert os.listdir(tmp_path) == ["out.txt"]
 
@@ -250,7 +254,7 @@ def test_an_interrupt_in_a_weak_reference_callback_still_ends_the_run(monkeypatc
     monkeypatch.setattr(entry, "_run", run)
     before = sys.unraisablehook
     with pytest.raises(SystemExit) as ended:
-        entry.main([])
+        entry.main(["sanitize"])
     assert ended.value.code == 130
     assert "--resume continues" in capsys.readouterr().err
     assert sys.unraisablehook is before

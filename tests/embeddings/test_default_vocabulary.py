@@ -18,10 +18,14 @@ from scipy.stats import spearmanr
 from wordveil.embeddings.candidates import candidate_ids
 from wordveil.embeddings.checksums import candidates_checksum, table_checksum
 from wordveil.embeddings.header import VocabularyHeader
+from wordveil.embeddings.packaged import never_output
+from wordveil.embeddings.table import load_embeddings
 from wordveil.embeddings.wordlist import WordList
+from wordveil.mechanisms.tem import TEM
+from wordveil.sanitizer import Sanitizer
 
 FOLDER = Path(str(files("wordveil"))) / "embeddings" / "default"
-FILES = ("header.json", "scales.npy", "vectors.npy", "words.txt")
+FILES = ("counts.npy", "header.json", "never_output.txt", "scales.npy", "vectors.npy", "words.txt")
 COMMON = """
     the a i you he she it we they me him her us them my your his our their this that who what which and or but not no
     is are was were be been have has had do does did will would can could shall should may might must of to in on at
@@ -100,7 +104,7 @@ def nearest_distances(rows, vectors):
     return np.sqrt(nearest)
 
 
-def test_folder_holds_exactly_the_four_files():
+def test_folder_holds_exactly_these_files():
     assert sorted(path.name for path in FOLDER.iterdir()) == sorted(FILES)
 
 
@@ -120,7 +124,30 @@ def test_checksums_match_words_and_dequantised_matrix(header, words, vectors):
     assert vectors.dtype == np.float32
     assert header.checksum == table_checksum(words, vectors)
     packed = WordList.from_encoded([word.encode("utf-8") for word in words])
-    assert header.candidates_checksum == candidates_checksum(candidate_ids(packed, "words"))
+    allowed = np.setdiff1d(candidate_ids(packed, "words"), [words.index(w) for w in never_output() if w in words])
+    assert header.candidates_checksum == candidates_checksum(allowed.astype(np.int32))
+
+
+def test_words_that_insult_are_inputs_and_never_outputs(header, words):
+    table, whole = load_embeddings(), load_embeddings(every_output=True)
+    listed = [word for word in never_output() if word in words]
+    assert len(listed) > 100
+    assert {"anus", "striptease", "threesomes"} <= set(listed)
+    assert min(table.ids(listed)) >= 0
+    assert not np.isin(table.ids(listed), table.candidates).any()
+    assert np.isin(table.ids(listed), whole.candidates).all()
+    assert table.candidates_checksum == header.candidates_checksum
+    assert whole.header.candidates_checksum == ""
+    # The noise of "sluts" goes to its neighbours, which are barred as well: no draw may end there.
+    sanitizer = Sanitizer(table, TEM(epsilon=20.0))
+    released = sanitizer.release_batch([" ".join(listed)] * 20).texts
+    assert not {word.lower() for text in released for word in text.split()} & set(listed)
+
+
+def test_the_list_is_lower_case_and_without_repeats():
+    listed = never_output()
+    assert len(set(listed)) == len(listed)
+    assert all(word.isalpha() and word.isascii() and word == word.lower() for word in listed)
 
 
 def test_provenance_is_recorded():

@@ -34,6 +34,15 @@ def text_of(topic: int, n: int, generator: np.random.Generator) -> str:
     return " ".join(spelled(int(i) * TOPICS + topic) for i in generator.integers(0, PER_TOPIC, n))
 
 
+def sentence_pairs(generator: np.random.Generator) -> str:
+    """30 pairs with scores: texts of one topic are close in meaning, of two they are not."""
+    lines = ["score\tsentence1\tsentence2"]
+    for i in range(30):
+        other = i % TOPICS if i % 2 else (i + 1) % TOPICS
+        lines.append(f"{5.0 if i % 2 else 1.0}\t{text_of(i % 4, 5, generator)}\t{text_of(other, 5, generator)}")
+    return "\n".join(lines) + "\n"
+
+
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".gz":
@@ -59,11 +68,8 @@ def world_data(world, tmp_path_factory) -> Path:
         kin = "|".join(spelled(4 * (i + j) + i % 4) for j in range(4))
         lines.append(f"s\tc\t{spelled(4 * i + (i + 1) % 4)}\t{kin}")
     _write(folder / "wordsim/odd-man-out.tsv", "\n".join(lines) + "\n")
-    lines = ["score\tsentence1\tsentence2"]
-    for i in range(30):
-        other = i % TOPICS if i % 2 else (i + 1) % TOPICS
-        lines.append(f"{5.0 if i % 2 else 1.0}\t{text_of(i % 4, 5, generator)}\t{text_of(other, 5, generator)}")
-    _write(folder / "sentences/stsb.dev.tsv", "\n".join(lines) + "\n")
+    _write(folder / "sentences/stsb.dev.tsv", sentence_pairs(generator))
+    _write(folder / "sentences/stsb.train.tsv", sentence_pairs(np.random.default_rng(2)))
     for name, count in (("sst2.train", 60), ("sst2.dev", 30), ("trec6.train", 60), ("trec6.test", 30)):
         lines = ["label\ttext"] + [f"{i % 2}\t{text_of(i % 2, 6, generator)} zzz" for i in range(count)]
         _write(folder / f"sentences/{name}.tsv", "\n".join(lines) + "\n")

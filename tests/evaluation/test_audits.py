@@ -72,7 +72,7 @@ def test_an_honest_gaussian_is_not_refuted(world, seed, factor):
 
 
 def test_no_honest_row_is_refuted_and_every_refuted_row_is(world):
-    for target in contenders(None, (3.0,), (30.0,)):
+    for target in contenders(None, (3.0,), (30.0,), (2.0,)):
         found = audit_promise(fit_contender(target, world, PromiseSettings()), world, SETTINGS, 1)
         if target.group is Group.REFUTED:
             assert found.refuted, target.name
@@ -83,7 +83,7 @@ def test_no_honest_row_is_refuted_and_every_refuted_row_is(world):
 
 
 def test_outputs_that_one_input_cannot_give_leave_no_epsilon(world):
-    found = audit_promise(row("truncated-laplace-published", Group.REFUTED, 30.0, world), world, SETTINGS, 0)
+    found = audit_promise(row("truncated-laplace-published-vectors", Group.REFUTED, 30.0, world), world, SETTINGS, 0)
     assert found.epsilon_at_least == np.inf
     assert found.as_dict()["epsilon_at_least"] == "inf"
     assert audited(found.as_dict()).startswith("**refuted**: no epsilon holds at delta")

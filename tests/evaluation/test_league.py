@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -12,18 +13,20 @@ from wordveil.certification.privacy_profile import laplace_delta
 from wordveil.cli.main import build_app
 from wordveil.errors import ParameterError
 from wordveil.evaluation.audits import AuditSettings
-from wordveil.evaluation.catalogue import chosen_tasks
+from wordveil.evaluation.catalogue import TASKS, chosen_tasks, runnable
 from wordveil.evaluation.cells import CellCache
 from wordveil.evaluation.contenders import contenders, fit_contender
-from wordveil.evaluation.league import BASELINE, Plan, first_words, run_league
-from wordveil.evaluation.promises import Group, PromiseSettings
+from wordveil.evaluation.league import Plan, first_words, run_league
+from wordveil.evaluation.promises import Baseline, Group, PromiseSettings
 from wordveil.evaluation.recipes import RECIPES, diameter
 from wordveil.evaluation.report import as_dict, as_markdown, write_league
+from wordveil.evaluation.subjects import subject_of
 from wordveil.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, Standing
+from wordveil.randomness import RandomSource
 
 pytestmark = pytest.mark.slow
 
-EPSILONS, LOCAL = (3.0,), (6.0,)
+EPSILONS, LOCAL, RANK = (3.0,), (6.0,), (2.0,)
 KINDS = {
     Group.METRIC: (MetricDP,),
     Group.RANK: (MetricDP,),
@@ -32,7 +35,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("target", contenders(None, EPSILONS, LOCAL), ids=lambda t: f"{t.group}-{t.name}")
+@pytest.mark.parametrize("target", contenders(None, EPSILONS, LOCAL, RANK), ids=lambda t: f"{t.group}-{t.name}")
 def test_every_row_makes_the_promise_of_its_group_and_no_weaker(world, target):
     found = fit_contender(target, world, PromiseSettings())
     if target.group is Group.REFUTED:
@@ -49,7 +52,7 @@ def test_every_row_makes_the_promise_of_its_group_and_no_weaker(world, target):
 
 
 def test_the_profile_row_uses_all_of_its_promise(world):
-    (target,) = (t for t in contenders(("laplace",), EPSILONS, LOCAL) if t.group is Group.LOCAL)
+    (target,) = contenders(("laplace-profile-vectors",), EPSILONS, LOCAL)
     randomizer = fit_contender(target, world, PromiseSettings()).words.randomizer
     loss = randomizer.mechanism.epsilon * diameter(world)
     assert laplace_delta(6.0, dimensions=6, loss=loss) <= 1e-5
@@ -67,8 +70,8 @@ def test_first_words_makes_inputs_and_outputs_the_same(world):
 
 def plan(names=None, tasks=None, seed=0):
     return Plan(
-        targets=contenders(names, EPSILONS, LOCAL),
-        tasks=chosen_tasks(tasks, size="miniature"),
+        targets=contenders(names, EPSILONS, LOCAL, RANK),
+        tasks=runnable(chosen_tasks(tasks, size="miniature"))[0],
         audit=AuditSettings(samples=400, pairs=3),
         repeats=2,
         seed=seed,
@@ -84,17 +87,45 @@ def finished(world, world_data, tmp_path_factory):
         return run_league(plan(), world, cache=cache), cache
 
 
-def test_every_cell_of_the_table_can_be_computed(finished):
+@pytest.mark.parametrize("name", list(TASKS))
+def test_every_cell_of_the_table_can_be_computed(finished, name):
     league, _ = finished
-    assert league.rows[0].label == BASELINE
-    assert len(league.rows) == len(RECIPES) + 1
+    (task,) = chosen_tasks((name,), size="miniature")
+    if task.lacking:
+        pytest.skip(task.lacking)
+    assert [row.label for row in league.rows[:2]] == ["no noise", "random words"]
+    assert len(league.rows) == len(RECIPES) + 2
+    place = [task.name for task in league.plan.tasks].index(name)
     for row in league.rows:
         assert len(row.cells) == len(league.plan.tasks), row.note
-        for cell, task in zip(row.cells, league.plan.tasks, strict=True):
-            assert cell.applies or task.name == "bayes-vectors"
-            if cell.applies:
-                assert list(cell.scores) == [score.name for score in task.scores]
-                assert all(s.low <= s.mean <= s.high for s in cell.scores.values())
+        cell = row.cells[place]
+        of_vectors = row.target not in tuple(Baseline) and row.target.name.endswith("-vectors")
+        assert (cell.task, cell.applies) == (name, not (task.reads_words and of_vectors))
+        if cell.applies:
+            assert list(cell.scores) == [score.name for score in task.scores]
+            assert all(s.low <= s.mean <= s.high for s in cell.scores.values())
+
+
+def test_random_words_know_nothing_of_the_input(finished, world):
+    league, _ = finished
+    cells = {cell.task: cell.scores for cell in league.rows[1].cells}
+    assert cells["deniability"]["n_w_worst"].mean == pytest.approx(1 / len(world), rel=1e-6)
+    assert cells["bayes"]["success"].mean == pytest.approx(cells["bayes"]["guessing"].mean, rel=1e-6)
+
+
+@pytest.mark.parametrize("target", contenders(("laplace", "nadp"), EPSILONS, LOCAL), ids=lambda t: t.name)
+def test_a_row_is_one_release(world, target):
+    """Everything a row is scored on is either the noisy vectors or vectors of released words, never some of each."""
+    found = fit_contender(target, world, PromiseSettings())
+    subject = subject_of(found.words, decoded=found.decoded)
+    rows = subject.release_vectors(np.arange(len(world), dtype=np.int32), RandomSource.seeded_for_tests(1), "rows")
+    words = (rows[:, None, :] == world.vectors[None].astype(np.float64)).all(axis=2).any(axis=1)
+    vectors = target.name.endswith("-vectors")
+    assert (subject.vectors is not None) == vectors
+    assert not words.any() if vectors and "verbatim" not in target.name else words.all() != vectors
+    tasks = chosen_tasks(None)
+    assert all(task.applies(subject) != (vectors and task.reads_words) for task in tasks)
+    assert {task.name for task in tasks if task.reads_words} >= {"text-classification", "pii-survival", "authorship"}
 
 
 def test_exact_cells_have_one_run_and_no_error(finished):
@@ -123,10 +154,10 @@ def test_a_run_goes_on_where_it_stopped_and_ends_the_same(world, use_world, fini
     with pytest.raises(KeyboardInterrupt):
         run_league(plan(names, tasks), world, cache=tmp_path, progress=interrupt)
     resumed = run_league(plan(names, tasks), world, cache=tmp_path)
-    assert resumed.cached >= 9
+    assert resumed.cached >= 8  # of three rows, of which the vectors' has one cell
     assert same_scores(fresh, resumed)
     again = run_league(plan(names, tasks), world, cache=tmp_path)
-    assert again.cached == len(again.rows) * 3
+    assert again.cached == len(again.rows) * 3  # a cell that does not apply is kept as well
     assert same_scores(fresh, again)
 
 
@@ -165,6 +196,13 @@ def test_a_row_without_parameters_says_why(world, use_world):
     assert [row.cells for row in league.rows if row.label == "tem @ 3"] == [()]
 
 
+def test_only_the_promises_whose_epsilon_is_given_are_compared():
+    assert {t.label for t in contenders(("tem",), (10.0,), ())} == {"tem @ 10", "tem-certified @ 10"}
+    assert {t.group for t in contenders(None, (), (6.0,))} == {Group.LOCAL, Group.NEIGHBOUR, Group.REFUTED}
+    with pytest.raises(ParameterError, match="no row for the kinds of epsilon given"):
+        contenders(("tem",), (), (6.0,))
+
+
 def test_unknown_names_and_epsilons_are_refused():
     with pytest.raises(ParameterError, match="must be all or among"):
         contenders(("nobody",), EPSILONS, LOCAL)
@@ -177,7 +215,7 @@ def test_reports_hold_every_row_and_fetch_nothing(finished, tmp_path):
     report = as_dict(league, command="wordveil evaluate </script>")
     markdown = as_markdown(report)
     for row in league.rows:
-        assert row.label in markdown or row.target is None
+        assert row.label in markdown or row.target in tuple(Baseline)
     write_league(league, tmp_path / "t.html", "wordveil evaluate </script><b>")
     html = (tmp_path / "t.html").read_text()
     assert "</script><b>" not in html
@@ -195,7 +233,7 @@ def test_refuted_rows_show_their_counter_example_and_what_the_audit_found(finish
     section = markdown.split("## No guarantee")[1]
     assert "no guarantee (refuted)" in section
     assert "exact delta" in section
-    row = r"\| truncated-laplace-published \| 6 \| .* \| refuted \| \*\*refuted\*\*: .*delta >= "
+    row = r"\| truncated-laplace-published-vectors \| 6 \| .* \| refuted \| \*\*refuted\*\*: .*delta >= "
     assert re.search(row, section)
 
 
@@ -208,3 +246,29 @@ def test_the_command_writes_the_report(world, use_world, tmp_path):
     assert result.exit_code == 0, result.output
     assert "tem-certified" in report.read_text()
     assert (tmp_path / "league.md.cells").is_dir()
+    assert "- word-similarity: path wordsim/men3k.tsv" in report.read_text()
+
+
+def evaluate(*arguments):
+    return CliRunner().invoke(build_app(["evaluate"]), ["evaluate", *map(str, arguments)])
+
+
+def test_a_newcomer_with_some_of_the_files_gets_the_tasks_that_can_run_and_a_list_of_the_rest(
+    world, tmp_path, monkeypatch
+):
+    monkeypatch.delenv("WORDVEIL_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    world.save(tmp_path / "world")
+    common = ["-m", "tem", "-e", 10, "--vocabulary", "world", "--size", "miniature", "--repeats", 2, "--workers", 1]
+    result = evaluate(*common, "--audit-samples", 0, "--report", "league.json")
+    assert result.exit_code == 0, result.output
+    found = json.loads((tmp_path / "league.json").read_text())
+    assert [task["name"] for task in found["tasks"]] == ["distortion", "bayes", "deniability", "skewness"]
+    assert found["left_out"]["sts"] == "no file sentences/stsb.dev.tsv"
+    assert "left out: sts: no file sentences/stsb.dev.tsv" in result.output
+    assert len(found["tasks"]) + len(found["left_out"]) == len(TASKS)
+    # Nothing that was not asked for: the rank rows at their default epsilon came along once.
+    assert [row["label"] for row in found["rows"]] == ["no noise", "random words", "tem @ 10", "tem-certified @ 10"]
+    refused = evaluate(*common, "-t", "sts", "--report", "none.json")
+    assert isinstance(refused.exception, ParameterError)
+    assert "need files or packages that are not here" in str(refused.exception)

@@ -13,8 +13,8 @@ from wordveil.embeddings.table import Embeddings
 from wordveil.evaluation.catalogue import TASKS, chosen_tasks
 from wordveil.evaluation.corpora import encode
 from wordveil.evaluation.data import read_spans
+from wordveil.evaluation.inversion import ReviewInversion
 from wordveil.evaluation.league import first_words
-from wordveil.evaluation.masked import MaskedInversion
 from wordveil.evaluation.subjects import subject_of, unprotected
 from wordveil.evaluation.word_tasks import WordSimilarity
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
@@ -66,22 +66,31 @@ def test_every_marked_span_is_read(glove):
 def test_every_task_reads_its_real_data_and_keeps_its_scores_in_range(glove, name):
     (task,) = chosen_tasks((name,), size="miniature")
     subject = unprotected(glove)
-    if not task.applies(subject):
-        pytest.skip("an attack on released vectors, and the baseline releases words")
+    if task.lacking:
+        pytest.skip(task.lacking)
     found = task.run(task.prepare(glove), subject, RandomSource.seeded_for_tests(0))
     assert list(found) == [score.name for score in task.scores]
     bounded = {"distance", "inner-product", "s_w", "bleu", "skewness"}
     assert all(-1 <= value <= 1 + 1e-9 for score, value in found.items() if score not in bounded)
 
 
+# Over three seeds context gained .015 to .026, .080 to .099 and .034 to .051.
+GAINS = {"selected": 0.01, "vectors": 0.06, "decoded": 0.02}
+
+
 @pytest.mark.slow
-def test_context_helps_on_real_sentences_where_noise_is_high(glove):
-    """One fixed seed on fixed data: a regression check of the gain seen there, not a test with a stated level."""
+def test_reading_whole_texts_beats_every_attacker_on_single_words(glove):
+    """One fixed seed on fixed data: a regression check of the gains seen there, not a test with a stated level."""
     few = first_words(glove, 5000)
-    task = MaskedInversion(limit=480, public_limit=400, epochs=2, candidates=200)
+    task = ReviewInversion(limit=100, public_limit=4000, model_limit=400, epochs=2)
     prepared = task.prepare(few)
-    # Over five seeds the gain was .003 to .009 with SanText and .027 to .036 with decoded noise.
-    for mechanism, gain in ((SanText(epsilon=3.0), 0.0), (Decoded(mechanism=MultivariateLaplace(epsilon=6.0)), 0.02)):
-        found = task.run(prepared, subject_of(mechanism.fit(few)), RandomSource.seeded_for_tests(0))
-        assert found["alone"] < 0.8
-        assert found["success"] > found["alone"] + gain
+    noise = Decoded(mechanism=MultivariateLaplace(epsilon=8.0)).fit(few)
+    subjects = {
+        "selected": subject_of(SanText(epsilon=3.0).fit(few)),
+        "vectors": subject_of(noise),
+        "decoded": subject_of(noise, decoded=True),
+    }
+    for name, subject in subjects.items():
+        found = task.run(prepared, subject, RandomSource.seeded_for_tests(0))
+        assert found["pairs"] > found["alone"] + GAINS[name]
+        assert found["best"] < 0.8

@@ -15,9 +15,10 @@ from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
 from wordveil.evaluation.attributes import AttributeInference
 from wordveil.evaluation.base import summarise
-from wordveil.evaluation.catalogue import TASKS, chosen_tasks
+from wordveil.evaluation.catalogue import TASKS, chosen_tasks, data_files, data_text, runnable
 from wordveil.evaluation.classification import CentroidClassification, LexiconClassification, TextClassification
 from wordveil.evaluation.corpora import as_texts, centroids, encode, released_tokens
+from wordveil.evaluation.data import train_and_test
 from wordveil.evaluation.mean_classifier import MeanClassifier
 from wordveil.evaluation.models import bag_of_words, weighted_bag
 from wordveil.evaluation.overlap import TextOverlap
@@ -59,7 +60,7 @@ def test_the_baseline_solves_what_the_made_up_world_answers(world, use_world):
         "inner-product": 0,
     }
     assert run(PersonalDataSurvival(), world, clean) == {"tokens": 1, "entities": 1, "touched": 1}
-    assert run(RareWordSurvival(common=10), world, clean) == {"tokens": 1, "notes": 1}
+    assert run(RareWordSurvival(), world, clean) == {"tokens": 1, "notes": 1}
 
 
 def test_overwhelming_noise_leaves_chance(world, use_world):
@@ -73,7 +74,7 @@ def test_overwhelming_noise_leaves_chance(world, use_world):
 def test_hardly_any_noise_is_as_good_as_none(world, use_world):
     kept = subject_of(SanText(epsilon=200.0).fit(world))
     assert run(PersonalDataSurvival(), world, kept)["tokens"] == 1.0
-    assert run(RareWordSurvival(common=10), world, kept)["notes"] == 1.0
+    assert run(RareWordSurvival(), world, kept)["notes"] == 1.0
     assert run(Retrieval(), world, kept) == run(Retrieval(), world, unprotected(world))
 
 
@@ -180,11 +181,47 @@ def test_summaries_are_those_of_a_small_sample():
 
 
 def test_tasks_are_found_by_name_and_take_the_users_files():
-    (task,) = chosen_tasks(("text-classification",), size="miniature", data={"text-classification.test": "mine.tsv"})
-    assert (task.test, task.train, task.limit) == ("mine.tsv", "sentences/sst2.train.tsv", 40)
+    mine = {"text-classification.train": "a.tsv", "text-classification.test": "b.tsv"}
+    (task,) = chosen_tasks(("text-classification",), size="miniature", data=mine)
+    assert (task.test, task.train, task.limit) == ("b.tsv", "a.tsv", 40)
+    assert data_text(task) == "train a.tsv, test b.tsv"
     assert chosen_tasks(("sts",), data={"sts": "pairs.tsv"})[0].path == "pairs.tsv"
     assert [task.name for task in chosen_tasks(None)] == list(TASKS)
     with pytest.raises(ParameterError, match="must be all or among"):
         chosen_tasks(("nothing",))
     with pytest.raises(ParameterError, match="must name one of"):
         chosen_tasks(("sts",), data={"sts.colour": "x"})
+
+
+@pytest.mark.parametrize("name", ["text-classification", "centroid-classification", "membership"])
+def test_a_task_is_never_tested_on_other_data_than_it_was_given(world, use_world, tmp_path, name):
+    """A file of the user's own is split; with a test file alone the training data would be another corpus."""
+    rows = [f"{'ab'[i % 2]}\t{world.words[i % 2]} {world.words[i]}" for i in range(40)]
+    (tmp_path / "mine.tsv").write_text("label\ttext\n" + "\n".join(rows) + "\n")
+    mine = str(tmp_path / "mine.tsv")
+    for key in (name, f"{name}.train"):
+        (task,) = chosen_tasks((name,), size="miniature", data={key: mine})
+        assert data_files(task) == (mine,)
+        assert data_text(task) == f"train {mine}, of which a fixed fifth is held out as test"
+        found = task.run(task.prepare(world), unprotected(world), SOURCE)
+        assert name == "membership" or next(iter(found.values())) == 1.0  # the classes of sst2 are 0 and 1
+    with pytest.raises(ParameterError, match=r"must come with .*\.train"):
+        chosen_tasks((name,), data={f"{name}.test": mine})
+
+
+def test_of_one_file_a_fifth_is_held_out(tmp_path):
+    (tmp_path / "one.tsv").write_text("label\ttext\n" + "".join(f"x\t{i}\n" for i in range(50)))
+    train, test = train_and_test(str(tmp_path / "one.tsv"), None, limits=(None, None))
+    assert (len(train), len(test)) == (40, 10)
+    assert sorted(int(item.text) for item in train + test) == list(range(50))
+
+
+def test_tasks_that_cannot_run_here_are_left_out_with_the_reason(world, use_world, tmp_path, monkeypatch):
+    tasks = chosen_tasks(("sts", "odd-man-out", "lexicon", "skewness"), data={"sts": "nowhere.tsv"})
+    monkeypatch.setattr(LexiconClassification, "needs", ("no_such_module",))
+    here, left_out = runnable(tasks)
+    assert [task.name for task in here] == ["odd-man-out", "skewness"]
+    assert left_out == {
+        "sts": "no file nowhere.tsv",
+        "lexicon": "no_such_module not installed: pip install 'wordveil[evaluation]'",
+    }

@@ -23,6 +23,7 @@ from wordveil.guarantees import (
     compose_releases,
     compose_tokens,
     require_same_promise,
+    round_down,
     round_up,
     to_local,
     weakest,
@@ -52,8 +53,11 @@ metric_dp = st.builds(
 def test_numbers_are_rounded_up_to_the_digits_asked_for(value, digits):
     shown = round_up(value, digits)
     assert float(shown) >= value * (1 - 1e-12)
+    below = round_down(value, digits)
+    assert float(below) <= value * (1 + 1e-12)
     if 1e-280 < value < 1e300:
         assert float(shown) <= value * (1 + 10.0 ** (1 - digits)) * (1 + 1e-9)
+        assert float(below) >= value * (1 - 10.0 ** (1 - digits)) * (1 - 1e-9)
         assert len(re.sub(r"e.*|\.|^0\.0*", "", shown).lstrip("0").rstrip("0")) <= digits
 
 
@@ -74,6 +78,35 @@ def test_numbers_are_rounded_up_to_the_digits_asked_for(value, digits):
 )
 def test_rounding_up_known_values(value, digits, shown):
     assert round_up(value, digits) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [
+        (0.0, 4, "0"),
+        (4.0, 4, "4"),
+        (0.3 - 1e-17, 4, "0.3"),
+        (1.00009, 4, "1"),
+        (9.9999, 4, "9.999"),
+        (math.inf, 4, "inf"),
+    ],
+)
+def test_rounding_down_known_values(value, digits, shown):
+    assert round_down(value, digits) == shown
+
+
+def test_what_is_assumed_is_rounded_down_and_what_is_promised_up():
+    local = to_local(METRIC, diameter=1.00009)
+    assert "public diameter of 1" in local.assumptions[-1]
+    assert "1.0" not in local.assumptions[-1], "a reader whose diameter is 1.0005 is promised nothing"
+    assert "exp(2.001)" in local.sentence()
+
+
+@pytest.mark.parametrize("distance", [-1.0, -1e-300, math.nan, math.inf, -math.inf])
+def test_distances_that_are_none_are_refused(distance):
+    for call in (METRIC.loss, lambda t: compose_tokens(METRIC, [3.0, t]), lambda t: compose_tokens(LOCAL, [t])):
+        with pytest.raises(ParameterError, match=r"distance=.* must be in \[0, inf\)"):
+            call(distance)
 
 
 @given(st.lists(metric_dp, min_size=1, max_size=4), st.floats(0, 1e6))
@@ -142,6 +175,8 @@ def test_composing_nothing_is_refused():
 DIFFERENT = [
     *itertools.permutations(KINDS, 2),
     (METRIC, replace(METRIC, metric="angular")),
+    (METRIC, replace(METRIC, vocabulary="5f2c")),
+    (replace(METRIC, vocabulary="5f2d"), replace(METRIC, vocabulary="5f2c")),
     (NEIGHBOUR, replace(NEIGHBOUR, graph="another graph")),
     *((kind, replace(kind, unit=PrivacyUnit.DOCUMENT_WORD)) for kind in KINDS),
 ]
@@ -150,7 +185,7 @@ DIFFERENT = [
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_promises_that_mean_different_things_are_not_compared(one, other):
     for call in (lambda: require_same_promise(one, other), lambda: compose_releases([one, other])):
-        with pytest.raises(GuaranteeError, match=r"differ in their (promise|metric|graph|unit)"):
+        with pytest.raises(GuaranteeError, match=r"differ in their (promise|metric|vocabulary|graph|unit)"):
             call()
 
 

@@ -198,6 +198,20 @@ def test_a_stream_carried_over_a_fork_draws_other_noise(engine):
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_lane_carried_over_a_fork_draws_other_noise(engine):
+    lane = RandomSource(KEY, engine=engine).stream("document").lane(3)  # neither stream nor source is kept
+    lane.standard_normal(3)
+    children = [in_fork(lambda: lane.random(4).tobytes() + words(lane, (4,)).tobytes()) for _ in range(2)]
+    ours = lane.random(4).tobytes() + words(lane, (4,)).tobytes()
+    assert len({*children, ours}) == 3
+    again = RandomSource(KEY, engine=engine).stream("document").lane(3)
+    again.standard_normal(3)
+    assert again.random(4).tobytes() == ours[:32], "the parent goes on where it stood"
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_seeded_source_is_no_test_source_after_a_fork():
     source = RandomSource.seeded_for_tests(1)
     assert in_fork(lambda: str(source.is_test_source).encode()) == b"False"
@@ -222,7 +236,7 @@ def test_a_forked_worker_of_multiprocessing_has_a_key_of_its_own():
 
 @pytest.mark.parametrize("transport", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_pickling_and_copying_are_refused(source, transport):
-    for holder in (source, source.stream()):
+    for holder in (source, source.stream(), source.stream().lane(0)):
         with pytest.raises(WordveilError, match="carries its run's key and cannot be pickled"):
             transport(holder)
 

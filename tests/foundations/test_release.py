@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -46,13 +47,14 @@ def test_keep_is_no_policy_for_unknown_words():
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("unknown", "random", "uniform public word"),
+        ("unknown", "random", "public word chosen uniformly"),
         ("unknown", "drop", "they are missing"),
         ("unknown", "mask", re.escape(MASK)),
         ("casing", "shape", "casing of every token"),
         ("numbers", "vocabulary", "digits are looked up"),
         ("public_words", frozenset({"a", "b"}), "2 listed public words"),
         ("per", "document", "same known word"),
+        ("markup", "html", "tags without attributes and entities, of a fixed list"),
     ],
 )
 def test_every_choice_that_discloses_says_so(option, value, said):
@@ -61,8 +63,30 @@ def test_every_choice_that_discloses_says_so(option, value, said):
     assert not re.search(said, "\n".join(disclosures(TextOptions(**others))))
 
 
-def test_length_and_layout_are_always_disclosed():
+def test_length_layout_and_cuts_are_always_disclosed():
     assert "the number of tokens" in disclosures(TextOptions())[0]
+    assert "hyphens and apostrophes" in disclosures(TextOptions())[1]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "assumed"),
+    [
+        ("unknown", "drop", "which tokens are unknown"),
+        ("unknown", "mask", "which tokens are unknown"),
+        ("casing", "shape", "the casing of every token"),
+        ("markup", "html", "tags and entities"),
+        ("public_words", frozenset({"a"}), "which listed public words stand where"),
+        ("per", "document", "which positions of a document hold the same known word"),
+    ],
+)
+def test_what_is_disclosed_is_assumed_to_be_the_same(option, value, assumed):
+    claim = replace(CLAIM, assumptions=("the mechanism's own",))
+    plain = effective_guarantee(claim, TextOptions(), test_source=False)
+    chosen = effective_guarantee(claim, TextOptions(**{option: value}), test_source=False)
+    assert chosen.assumptions[0] == plain.assumptions[0] == "the mechanism's own"
+    assert assumed in chosen.assumptions[1]
+    assert assumed not in plain.assumptions[1]
+    assert "positions of tokens, punctuation and layout" in plain.assumptions[1]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +98,7 @@ def test_length_and_layout_are_always_disclosed():
     ],
 )
 def test_the_unit_follows_per(claim):
-    assert effective_guarantee(claim, TextOptions(), test_source=False) == claim
+    assert effective_guarantee(claim, TextOptions(), test_source=False).unit is claim.unit
     changed = effective_guarantee(claim, TextOptions(per="document"), test_source=False)
     assert changed.unit is PrivacyUnit.DOCUMENT_WORD
     assert changed.epsilon == claim.epsilon

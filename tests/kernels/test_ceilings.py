@@ -7,18 +7,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
+from tests.kernels.engines_here import WEIGHING, every_engine, is_here
 from tests.kernels.vocabularies import VOCABULARIES, clustered, rng, rows_of, same_in_any_batch, scattered
 
 from wordveil.errors import ParameterError
 from wordveil.kernels import ceilings, weight_rows
-from wordveil.kernels.compiled import available_engines
 from wordveil.kernels.compiled.ceiling_sums import Shrinking
 from wordveil.kernels.selection import MOST_RAISED, SelectionRows
 from wordveil.metrics import Euclidean, Mahalanobis, distances
 
-ENGINES = available_engines()
 every_vocabulary = pytest.mark.parametrize("make", VOCABULARIES, ids=lambda f: f.__name__)
-every_engine = pytest.mark.parametrize("engine", ENGINES)
 
 
 def exact_masses(kernel, table, base=None):
@@ -88,7 +86,7 @@ def test_a_row_does_not_depend_on_its_batch(monkeypatch, engine, make):
     assert kernel._ceiling_masses(ids).tobytes() == whole.tobytes()
 
 
-@pytest.mark.skipif("amx" not in ENGINES, reason="the amx kernel is not built or cannot run here")
+@pytest.mark.skipif(not is_here("amx"), reason="the amx kernel is not built here or cannot run")
 def test_ceilings_that_forget_what_bfloat16_loses_are_caught(monkeypatch):
     """The broken twin: without the residues, words close together seem further apart than they are."""
     monkeypatch.setenv("WORDVEIL_ENGINE", "amx")
@@ -101,7 +99,7 @@ def test_ceilings_that_forget_what_bfloat16_loses_are_caught(monkeypatch):
     assert not np.all(kernel._ceiling_masses(ids) >= exact)
 
 
-@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "amx"])
+@pytest.mark.parametrize("engine", WEIGHING[:-1])
 def test_ceilings_that_forget_what_sums_lose_are_caught(monkeypatch, engine):
     """The broken twin where products are float32: words close together, whose norms cancel."""
     monkeypatch.setenv("WORDVEIL_ENGINE", engine)

@@ -11,26 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kernels.engines_here import COMPILED
 from tests.kernels.vocabularies import clustered, duplicates, grid, oracle, rng, rows_of, same
 
 from wordveil.errors import ParameterError
 from wordveil.kernels import weight_rows
-from wordveil.kernels.compiled import available_engines, building, engine_name, library
+from wordveil.kernels.compiled import building, engine_name, library
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.screening import NumberType
 from wordveil.metrics import Angular, Euclidean, Mahalanobis, distances
-
-HERE = available_engines()
-COMPILED = [
-    pytest.param(
-        name,
-        marks=pytest.mark.skipif(
-            name not in HERE, reason=f"{name} is not built or cannot run here: python -m wordveil.kernels.compiled"
-        ),
-    )
-    for name in library.ENGINES[1:]
-]
 
 
 @pytest.mark.parametrize("engine", COMPILED)

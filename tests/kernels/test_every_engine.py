@@ -6,35 +6,16 @@ import math
 
 import numpy as np
 import pytest
+from tests.kernels.engines_here import DECODING, WEIGHING
 from tests.kernels.vocabularies import VOCABULARIES, oracle, rng, rows_of, same_in_any_batch, slow_draw, spread
 
 from wordveil.kernels import selection
-from wordveil.kernels.compiled import available_engines, library
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
-from wordveil.kernels.library_product import LIBRARY, LibraryProduct, library_installed
+from wordveil.kernels.library_product import LibraryProduct
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.tile_screen import NumpyProduct
 from wordveil.metrics import Euclidean, Mahalanobis, distances
 
-HERE = available_engines()
-WEIGHING = [
-    pytest.param(
-        name,
-        marks=pytest.mark.skipif(
-            name not in HERE, reason=f"{name} is not built or cannot run here: python -m wordveil.kernels.compiled"
-        ),
-    )
-    for name in library.ENGINES
-]
-DECODING = [
-    *WEIGHING,
-    pytest.param(
-        LIBRARY,
-        marks=pytest.mark.skipif(
-            not library_installed(), reason="numkong is not installed: pip install 'wordveil[fast]'"
-        ),
-    ),
-]
 every_vocabulary = pytest.mark.parametrize("make", VOCABULARIES, ids=lambda f: f.__name__)
 
 

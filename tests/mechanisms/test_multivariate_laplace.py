@@ -107,7 +107,7 @@ def test_epsilon_is_checked(epsilon):
 
 
 def test_dimensions_are_checked():
-    with pytest.raises(ParameterError, match="dimensions=0 must be at least 1"):
+    with pytest.raises(ParameterError, match="dimensions=0 must be a whole number, at least 1"):
         MultivariateLaplace(epsilon=1.0).for_dimensions(0)
 
 

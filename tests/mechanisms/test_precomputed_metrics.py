@@ -74,6 +74,7 @@ def metric_and_table(kind, embeddings):
 
 
 KINDS = ["function", "matrix", "rank"]
+STANDINGS = {"function": Standing.PUBLISHED, "matrix": Standing.PROVED, "rank": Standing.PROVED}
 
 
 def excess(channel, s, claim):
@@ -98,7 +99,7 @@ def test_every_triple_of_the_exact_channel_keeps_the_claim(kind, barred, epsilon
         fitted = precompute(fitted)
     assert isinstance(fitted.rows, NearRows if form == "precomputed" else PairwiseRows)
     claim, cap = fitted.guarantee(), fitted.rows.cap
-    assert (claim.epsilon, claim.standing, claim.largest_distance) == (epsilon, Standing.PROVED, cap)
+    assert (claim.epsilon, claim.standing, claim.largest_distance) == (epsilon, STANDINGS[kind], cap)
     assert claim.slack < 1e-3
     s = np.minimum(table, cap)
     expected = np.exp(-epsilon / 2 * s[:, embeddings.candidates])
@@ -159,15 +160,17 @@ def test_the_guarantee_names_the_metric_and_what_it_rests_on():
     assert own.metric == "manhattan"
     assert "triangle inequality" in own.assumptions[0]
     ranks = TEM(epsilon=1.0, metric=NeighbourRank(k=6)).fit(embeddings).guarantee()
-    assert ranks.metric == f"neighbour-rank(k=6) of vocabulary {checksum}"
+    matrix = NeighbourRank(k=6).bind(embeddings.vectors, embeddings.header.checksum).table.checksum[:12]
+    assert ranks.metric == f"neighbour-rank(k=6) of vocabulary {checksum}, matrix {matrix}"
     assert ranks.assumptions == ()
     capped = TEM(epsilon=1.0, metric=NeighbourRank(k=6, cap=3.0)).fit(embeddings).guarantee()
-    assert capped.metric == f"neighbour-rank(k=6, cap=3) of vocabulary {checksum}"
+    assert capped.metric.startswith(f"neighbour-rank(k=6, cap=3) of vocabulary {checksum}, matrix ")
     table = manhattan_table(embeddings)
     matrix = as_matrix(embeddings, table)
     claim = TEM(epsilon=1.0, metric=matrix).fit(embeddings).guarantee()
     assert claim.metric == f"manhattan of vocabulary {checksum}, matrix {DistanceTable(table).checksum[:12]}"
-    assert "triangle inequality" in claim.assumptions[0]
+    assert (claim.standing, claim.assumptions) == (Standing.PROVED, ())
+    assert own.standing is Standing.PUBLISHED
     assert TEM(epsilon=1.0).fit(embeddings).guarantee().assumptions == ()
     elsewhere = TEM(epsilon=1.0, metric=NeighbourRank(k=6)).fit(other).guarantee()
     with pytest.raises(Exception, match="vocabulary"):
@@ -259,6 +262,9 @@ def test_a_closed_form_of_the_users_own_is_checked_and_its_axioms_assumed():
         def from_squared(self, squared):
             squared *= 1.0
 
+        def distance_error(self, squared_error):
+            return squared_error
+
     class Twice(Squared):
         name = "twice"
 
@@ -272,7 +278,7 @@ def test_a_closed_form_of_the_users_own_is_checked_and_its_axioms_assumed():
     with pytest.raises(ParameterError, match="metric='squared' breaks the triangle inequality"):
         TEM(epsilon=1.0, metric=Squared()).fit(vocabulary())
     claim = TEM(epsilon=1.0, metric=Twice()).fit(vocabulary()).guarantee()
-    assert claim.metric == "twice"
+    assert (claim.metric, claim.standing) == ("twice", Standing.PUBLISHED)
     assert "triangle inequality" in claim.assumptions[0]
 
 
@@ -286,6 +292,82 @@ def test_matrices_that_are_no_metric_are_refused():
             as_matrix(embeddings, broken)
     with pytest.raises(ParameterError, match="error=-1"):
         Precomputed(label="x", vocabulary="", table=DistanceTable(table), error=-1.0)
+
+
+def plane(v=400):
+    """Words in space, their distances, and two words that a sample of 128 leaves out."""
+    rows = np.random.default_rng(0).normal(size=(v, 3))
+    table = np.linalg.norm(rows[:, None] - rows[None], axis=2)
+    looked_at = set(np.unique(np.linspace(0, v - 1, 128).astype(int)).tolist())
+    hidden = [i for i in range(v) if i not in looked_at][:2]
+    return Embeddings.from_arrays([f"w{i}" for i in range(v)], rows, candidate_rule="all"), table, hidden
+
+
+def test_one_wrong_entry_anywhere_refutes_a_matrix():
+    embeddings, table, (a, b) = plane()
+    table[a, b] = table[b, a] = 1e-3
+    with pytest.raises(ParameterError, match=f"breaks the triangle inequality at rows {a}, {b}"):
+        as_matrix(embeddings, table)
+
+
+def test_a_matrix_too_large_to_check_is_unverified(monkeypatch):
+    """There one entry can break the claim a thousandfold, which is why nothing is called proved."""
+    embeddings, table, (a, b) = plane()
+    table[a, b] = table[b, a] = 1e-3
+    monkeypatch.setattr("wordveil.metrics.LARGEST_CHECKED", 300)
+    fitted = SanText(epsilon=8.0, metric=as_matrix(embeddings, table)).fit(embeddings)
+    claim, channel = fitted.guarantee(), fitted.channel()
+    assert np.abs(np.log(channel[a] / channel[b])).max() > 9 > 1000 * claim.loss(1e-3)
+    assert claim.standing is Standing.PUBLISHED
+    assert "checked on a sample of the vocabulary" in claim.assumptions[0]
+    mechanism = SanText(epsilon=8.0, metric=as_matrix(embeddings, table), calibration="certified")
+    with pytest.raises(CertificateError, match="if that is refuted too, the distances are no metric"):
+        mechanism.fit(embeddings, certify(mechanism, embeddings))
+    sound = replace(mechanism, metric=as_matrix(embeddings, plane()[1]))
+    certified = sound.fit(embeddings, certify(sound, embeddings)).guarantee()
+    assert certified.standing is Standing.PUBLISHED
+    assert len([said for said in certified.assumptions if "triangle inequality" in said]) == 1
+
+
+@pytest.mark.parametrize("v", [1, 2, 3, 255, 256, 257, 513])
+def test_the_excess_of_a_matrix_is_that_of_all_triples(v):
+    rows = np.random.default_rng(v).normal(size=(v, 2))
+    table = np.linalg.norm(rows[:, None] - rows[None], axis=2)
+    table = table**1.3  # no metric
+    exact = max(float((np.abs(table[:, [y]] - table[:, y][None]) - table).max()) for y in range(v))
+    found, (i, j) = DistanceTable(table).triangle_excess
+    assert exact <= found <= exact + 1e-13 * (1 + table.max())
+    assert float(np.abs(table[i] - table[j]).max() - table[i, j]) == pytest.approx(exact, abs=1e-12)
+
+
+def test_what_the_triangle_inequality_lacks_is_paid_for():
+    """Entries rounded to three digits: the slack makes up for the triples that rounding broke."""
+    embeddings, line = plane(60)[0], np.random.default_rng(1).normal(size=60)
+    rounded = np.round(np.abs(line[:, None] - line), 3)
+    lacking = DistanceTable(rounded).triangle_excess[0]
+    assert 1e-4 < lacking < 1.5e-3
+    metric = Precomputed(label="r", vocabulary=embeddings.header.checksum, table=DistanceTable(rounded), error=5e-4)
+    fitted = SanText(epsilon=20.0, metric=metric).fit(embeddings)
+    claim = fitted.guarantee()
+    assert claim.slack >= 20.0 * lacking
+    assert excess(fitted.channel(), np.minimum(rounded, fitted.rows.cap), claim) <= 0
+    assert claim.standing is Standing.PROVED
+
+
+def test_nobody_proves_a_metric_by_saying_so():
+    embeddings, table, _ = plane(60)
+
+    class Convinced(Precomputed):
+        is_checked = True
+
+    metric = Convinced(label="x", vocabulary=embeddings.header.checksum, table=DistanceTable(table))
+    assert SanText(epsilon=1.0, metric=metric).fit(embeddings).guarantee().standing is Standing.PUBLISHED
+    with pytest.raises(TypeError, match="by_construction"):
+        as_matrix(embeddings, table, by_construction=True)
+    with pytest.raises(ParameterError, match="must be a DistanceTable"):
+        Precomputed(label="x", vocabulary="", table=table)
+    ranks = NeighbourRank(k=5).bind(embeddings.vectors, embeddings.header.checksum)
+    assert SanText(epsilon=1.0, metric=ranks).fit(embeddings).guarantee().standing is Standing.PROVED
 
 
 def test_disconnected_and_small_and_large_vocabularies():
@@ -357,7 +439,7 @@ def test_certified_rates_equal_the_definition_and_verify(kind, barred):
     assert found.computed == pytest.approx((rate * s + gaps).max(), rel=1e-7)
     fitted = mechanism.fit(embeddings, certificate)
     claim = fitted.guarantee()
-    assert claim.standing is Standing.CERTIFIED
+    assert claim.standing is (Standing.PUBLISHED if kind == "function" else Standing.CERTIFIED)
     assert excess(fitted.channel(), s, claim) <= 0
     assert verify_scores(fitted).holds
     repeated = verify(certificate, embeddings, mechanism=None if kind == "rank" else mechanism)
@@ -369,7 +451,7 @@ def test_certified_rates_equal_the_definition_and_verify(kind, barred):
 
 def test_losses_of_pairs_agree_with_those_of_coordinates():
     class Own(PairwiseMetric):
-        name = "euclidean, as a function"
+        name = "own"
         distance_error = 1e-12
 
         def between(self, a, b):

@@ -12,7 +12,7 @@ from wordveil.guarantees import LocalDP, NoGuarantee, Standing
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
-from wordveil.mechanisms.truncated_law import escape, largest_delta, published_half_width
+from wordveil.mechanisms.truncated_law import certified_half_width, escape, largest_delta, published_half_width
 from wordveil.randomness import RandomSource
 
 WIDTHS = [
@@ -174,3 +174,24 @@ def test_the_published_calibration_needs_opting_in_and_a_small_epsilon():
     narrow = TruncatedLaplace(epsilon=0.1, delta=0.1, calibration="published", padded_dimensions=2, allow_refuted=True)
     with pytest.raises(ParameterError, match="at least 3"):
         narrow.for_dimensions(3)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 300])
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 29.9, 30.1, 700.0, 1e5])
+@pytest.mark.parametrize("delta", [0.4, 1e-5, 1e-300])
+def test_the_certified_half_width_is_rounded_up(dimensions, epsilon, delta):
+    """In fifty digits, never below the formula and above it by less than 1e-13; a huge epsilon does not overflow."""
+    mpmath = pytest.importorskip("mpmath")
+    found = certified_half_width(dimensions, epsilon, delta)
+    with mpmath.workdps(1000 if epsilon > 700 else 400):
+        root = mpmath.sqrt(dimensions)
+        exact = mpmath.log1p(root * mpmath.expm1(mpmath.mpf(epsilon) / root) / (2 * mpmath.mpf(delta)))
+        exact *= 2 * root / mpmath.mpf(epsilon)
+        assert exact <= found <= exact * (1 + mpmath.mpf(10) ** -13)
+    if dimensions == 1:
+        with mpmath.workdps(60):
+            alpha = mpmath.mpf(epsilon) / 2  # a shift of 2C leaves the box with exactly this probability
+            escaping = (
+                -mpmath.expm1(-2 * alpha) * mpmath.exp(-alpha * (found - 2)) / (-2 * mpmath.expm1(-alpha * found))
+            )
+            assert escaping <= mpmath.mpf(delta)

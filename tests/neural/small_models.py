@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+
+try:
+    import torch
+except ImportError:
+    HAS_GPU = False
+else:
+    HAS_GPU = torch.cuda.is_available()
 
 from wordveil.embeddings.table import Embeddings
+
+needs_cuda = pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA GPU")
+EVERY_NOISE = ["secure", pytest.param("device", marks=needs_cuda)]
 
 POSITIVE = ("lovely", "great", "happy", "splendid")
 NEGATIVE = ("awful", "poor", "sad", "dreadful")
 REST = ("the", "film", "food", "place", "was", "here")
 WORDS = POSITIVE + NEGATIVE + REST
+
+
+def placed(layer):
+    """The layer where its noise can be drawn."""
+    return layer.to("cuda") if layer.noise == "device" else layer
 
 
 def small_table(dimensions: int = 6) -> Embeddings:

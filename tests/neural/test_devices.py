@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
-from small_models import small_table, write_texts, write_vectors  # noqa: E402
+from small_models import needs_cuda, small_table, write_texts, write_vectors  # noqa: E402
 
 from wordveil.errors import ParameterError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
@@ -17,8 +17,6 @@ from wordveil.neural.corpora import TextFile  # noqa: E402
 from wordveil.neural.jobs import Job, load_model, run_job  # noqa: E402
 from wordveil.neural.private_embedding import PrivateEmbedding  # noqa: E402
 from wordveil.neural.training import REWRITE  # noqa: E402
-
-needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
 
 
 @pytest.fixture
@@ -59,10 +57,16 @@ def test_a_training_and_a_model_ask_for_their_device_before_they_begin(job, tmp_
         load_model(tmp_path / "m", device="cuda:99")
 
 
+def test_a_processor_does_not_draw_the_noise_of_a_device(job):
+    with pytest.raises(ParameterError, match="noise='device' needs a GPU"):
+        replace(job, noise="device")
+
+
+@needs_cuda
 @pytest.mark.slow
 def test_the_card_says_where_the_noise_was_drawn(job, tmp_path):
     secure = run_job(job, tmp_path / "secure")
-    drawn = run_job(replace(job, noise="device"), tmp_path / "device")
+    drawn = run_job(replace(job, noise="device", device="cuda"), tmp_path / "device")
     label = "The noise comes from the device's own generator, which is not cryptographic."
     assert label not in secure.does_not_hold()
     assert label in drawn.does_not_hold()

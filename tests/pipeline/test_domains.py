@@ -1,9 +1,20 @@
-"""Under one key, sanitizers with different settings share no noise."""
+"""Under one key, sanitizers with different settings share no noise, and equal settings share it in every process."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 
 import wordveil as wv
+from wordveil import sanitizer as pipeline
+from wordveil.certification import certify
+from wordveil.errors import CertificateError, GuaranteeError
+from wordveil.metrics import Mahalanobis
+from wordveil.randomness import RandomSource, Stream
 from wordveil.release import TextOptions
 
 WORDS = [f"{a}{b}" for a in ("ba", "do", "ki", "lu") for b in ("ra", "sto", "ti", "vel")]
@@ -25,10 +36,180 @@ def test_the_same_settings_draw_the_same_noise():
     assert released(wv.SanText(epsilon=0.01)) == released(wv.SanText(epsilon=0.01))
 
 
-@pytest.mark.parametrize(
-    "other",
-    [(wv.SanText(epsilon=0.010001), TextOptions()), (wv.SanText(epsilon=0.01), TextOptions(casing="vocabulary"))],
-)
-def test_other_settings_draw_independently(other):
+@dataclass(frozen=True, kw_only=True)
+class Own(wv.PairwiseMetric):
+    """A user's metric that can be named."""
+
+    scale: float = 1.0
+    name = "own"
+
+    def between(self, a, b):
+        return self.scale * np.abs(np.asarray(a, float)[:, None] - np.asarray(b, float)[None]).sum(axis=2)
+
+
+class Unnamed(wv.PairwiseMetric):
+    """One that shows nothing but its place in memory."""
+
+    name = "unnamed"
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    between = Own.between
+
+
+class Hidden(Own):
+    """One whose name would not show all it is made of."""
+
+    def __init__(self, scale):
+        super().__init__()
+        object.__setattr__(self, "hidden", scale)
+
+
+NARROWED = VOCABULARY.without_outputs([WORDS[3]])
+STRETCHED = Mahalanobis(whitening=np.diag([1.0, 1.0, 1.0, 1.001]))
+BASE = wv.SanText(epsilon=0.01)
+OTHERS = {
+    "epsilon": (VOCABULARY, wv.SanText(epsilon=0.010001), DEFAULTS),
+    "mechanism": (VOCABULARY, wv.TEM(epsilon=0.01), DEFAULTS),
+    "casing": (VOCABULARY, BASE, TextOptions(casing="vocabulary")),
+    "candidates": (NARROWED, BASE, DEFAULTS),
+    "public words": (VOCABULARY, BASE, TextOptions(public_words={"pp"})),
+    "metric": (VOCABULARY, replace(BASE, metric=Own()), DEFAULTS),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_settings_draw_independently(name):
     # 320 tokens, almost uniform over 16 words: independent draws agree in a share of 1/16; shared ones in nearly all.
-    assert agreement(released(wv.SanText(epsilon=0.01)), released(*other)) < 0.25
+    table, mechanism, options = OTHERS[name]
+    source = wv.RandomSource.seeded_for_tests(1)
+    other = wv.Sanitizer(table, mechanism, options=options, source=source)(TEXT, document_id="a").text
+    assert agreement(released(BASE), other) < 0.25
+
+
+def domain(mechanism, **settings):
+    return wv.Sanitizer(VOCABULARY, mechanism, **settings)._domain
+
+
+def test_metrics_that_differ_in_a_matrix_a_field_or_a_place_in_memory_draw_independently():
+    metrics = [wv.Euclidean(), Mahalanobis(whitening=np.eye(4)), STRETCHED, Own(), Own(scale=1.0001)]
+    metrics += [kind(scale) for kind in (Unnamed, Hidden) for scale in (1.0, 2.0)]
+    domains = [domain(wv.SanText(epsilon=1.0, metric=metric)) for metric in metrics]
+    assert len(set(domains)) == len(metrics)
+    assert domain(wv.SanText(epsilon=1.0, metric=Mahalanobis(whitening=np.eye(4)))) == domains[1]
+    again = [domain(wv.SanText(epsilon=1.0, metric=Unnamed(1.0))) for _ in range(2)]
+    assert len(set(again)) == 2, "what cannot be named is never taken for the same"
+
+
+def test_certificates_engines_and_versions_draw_independently(monkeypatch):
+    mechanism = wv.SanText(epsilon=1.0, calibration="certified")
+    found = certify(mechanism, VOCABULARY)
+    numbers = {**found.numbers, "rate": found.numbers["rate"] * 0.999}
+    slower = replace(found, numbers=numbers | {"cap": mechanism.cap(numbers["rate"], len(VOCABULARY.candidates))})
+    one = domain(mechanism, certificate=found)
+    assert one == domain(mechanism, certificate=found)
+    assert one != domain(mechanism, certificate=slower)
+    assert wv.Sanitizer(VOCABULARY, mechanism, certificate=slower).provenance.certificate == slower.checksum
+    selection, noise = domain(BASE), domain(wv.MultivariateLaplace(epsilon=1.0))
+    monkeypatch.setattr(pipeline, "engine_name", lambda: "another")
+    assert selection != domain(BASE), "the last bits of weights differ between engines"
+    assert noise == domain(wv.MultivariateLaplace(epsilon=1.0)), "decoded words do not"
+    monkeypatch.setattr(pipeline, "__version__", "another")
+    assert noise != domain(wv.MultivariateLaplace(epsilon=1.0))
+
+
+def test_provenance_and_names_tell_two_matrices_apart():
+    one, other = (wv.Sanitizer(VOCABULARY, wv.SanText(epsilon=1.0, metric=Mahalanobis(whitening=w))) for w in (
+        np.eye(4), STRETCHED.whitening))  # fmt: skip
+    assert one.provenance.mechanism != other.provenance.mechanism
+    assert one.guarantee.metric != other.guarantee.metric
+    with pytest.raises(GuaranteeError, match="differ in their metric"):
+        wv.compose_releases([one.guarantee, other.guarantee])
+    for metric in (Unnamed(1.0), Hidden(1.0)):
+        with pytest.raises(CertificateError, match="cannot be named"):
+            certify(wv.SanText(epsilon=1.0, metric=metric, calibration="certified"), VOCABULARY)
+
+
+def test_epsilons_of_two_vocabularies_are_not_added():
+    larger = wv.Embeddings.from_arrays(WORDS, 100 * VOCABULARY.vectors)
+    for mechanism in (BASE, wv.MultivariateLaplace(epsilon=1.0)):
+        claims = [wv.Sanitizer(table, mechanism).guarantee for table in (VOCABULARY, larger)]
+        with pytest.raises(GuaranteeError, match="differ in their vocabulary"):
+            wv.compose_releases(claims)
+        assert wv.compose_releases([claims[0], claims[0]]).epsilon == 2 * mechanism.epsilon
+
+
+RETRY = """
+import numpy as np, wordveil as wv
+from wordveil.randomness import RandomSource
+words = "aa bb cc dd ee".split()
+table = wv.Embeddings.from_arrays(words, np.arange(5.0)[:, None])
+options = wv.TextOptions(public_words={"the", "and", "of", "in", "to"}, per="document")
+for mechanism in (wv.SanText(epsilon=0.1, metric=wv.metrics.Mahalanobis(whitening=np.eye(1))), wv.TEM(epsilon=0.1)):
+    sanitizer = wv.Sanitizer(table, mechanism, options=options, source=RandomSource(bytes(16)))
+    print(sanitizer("aa bb the zz cc dd and ee " * 9, document_id="patient 7").text)
+"""
+
+
+def test_a_retry_in_another_process_draws_the_same_noise():
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", RETRY], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(answers) == 1
+
+
+# Lanes.
+
+CONSUMERS = [
+    wv.SanText(epsilon=1.0),
+    wv.TEM(epsilon=1.0),
+    wv.MultivariateLaplace(epsilon=1.0),
+    wv.Mahalanobis(epsilon=1.0),
+    wv.Projection(epsilon=1.0, dimensions=2),
+    wv.ClippedGaussian(epsilon=1.0),
+    wv.ClippedLaplace(epsilon=1.0),
+    wv.TruncatedLaplace(epsilon=1.0, delta=1e-3),
+    wv.NADP(epsilon=1.0, overlap=3),
+    wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=1.0), decoder=wv.Vickrey()),
+    wv.Decoded(mechanism=wv.ClippedLaplace(epsilon=1.0), decoder=wv.RankSoftmax(epsilon=1.0, c=0.1)),
+]
+
+
+@pytest.mark.parametrize("per", ["token", "document"])
+@pytest.mark.parametrize("mechanism", CONSUMERS, ids=lambda m: m.name)
+def test_no_two_consumers_of_a_stream_share_a_lane(monkeypatch, mechanism, per):
+    consumers = {}
+    real = Stream.lane
+
+    def lane(self, index):
+        asked = sys._getframe(1).f_code
+        consumers.setdefault(index, set()).add((asked.co_filename, asked.co_qualname))
+        return real(self, index)
+
+    monkeypatch.setattr(Stream, "lane", lane)
+    wv.Sanitizer(VOCABULARY, mechanism, options=TextOptions(per=per))(f"{WORDS[0]} zz {WORDS[1]} {WORDS[0]}")
+    assert any("_place_unknown" in name for of_lane in consumers.values() for _, name in of_lane)
+    assert len(consumers) >= 2
+    assert all(len(of_lane) == 1 for of_lane in consumers.values())
+
+
+def test_the_first_unknown_token_of_a_document_follows_its_law_on_two_thousand_words():
+    """Blocks, too, must be picked by draws that the stand-in was not picked by."""
+    words = [f"{a}{b}q" for a in "abcdefghijklmnopqrst" for b in made_up(100)]
+    rows = np.random.default_rng(5).normal(size=(2000, 3))
+    table = wv.Embeddings.from_arrays(words, rows[np.argsort(rows[:, 0])])  # near words have near numbers
+    mechanism = wv.SanText(epsilon=6.0)
+    n = 40_000
+    sanitizer = wv.Sanitizer(table, mechanism, source=RandomSource(bytes(range(16))), threads=1)
+    nonces = [i << 8 for i in range(n)]
+    drawn = sanitizer.release_ids(np.full(n, -1, np.int32), np.ones(n, np.int64), nonces)
+    expected = mechanism.fit(table).channel().mean(axis=0)
+    assert chisquare(np.bincount(drawn, minlength=2000), expected * n).pvalue > 1e-9
+
+
+def made_up(n):
+    return [a + b for a in "bcdfghjklm" for b in "aeiouyrstv"][:n]

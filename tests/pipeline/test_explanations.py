@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import wordveil as wv
-from wordveil.errors import ParameterError
-from wordveil.explanations import WorkedPair, explain
+from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.explanations import WEAK, WorkedPair, explain, in_words
 from wordveil.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, PrivacyUnit, Standing
 
 CLAIM = MetricDP(epsilon=2.0, metric="euclidean", slack=0.25, largest_distance=2.0, standing=Standing.PROVED)
@@ -137,7 +137,32 @@ def test_a_single_word_makes_no_example():
 
 
 def test_units_other_than_a_token_do_not_sum(tiny):
-    from wordveil.errors import GuaranteeError
-
+    whole = replace(CLAIM, unit=PrivacyUnit.DOCUMENT_WORD)
     with pytest.raises(GuaranteeError, match="does not sum over tokens"):
-        explain(tiny, replace(CLAIM, unit=PrivacyUnit.DOCUMENT_WORD), metric=wv.Euclidean())
+        wv.compose_tokens(whole, [1.0])
+    explanation = explain(tiny, whole, metric=wv.Euclidean())
+    assert explanation.text is None
+    assert len(explanation.pairs) == 2
+    assert "A whole text" not in str(explanation)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.0, 2.5, 4.0, 9.0])
+def test_one_sentence_says_what_becomes_of_an_even_guess(tiny, epsilon):
+    said = in_words(tiny, replace(CLAIM, epsilon=epsilon), wv.Euclidean())
+    distance = float(re.search(r"at a typical distance \(([\d.]+)\)", said.sentence)[1])
+    loss = epsilon * min(distance, 2.0) + 0.25
+    right = 1 / (1 + math.exp(-loss))
+    if "all but certain" in said.sentence:
+        assert right > 0.9999
+    else:
+        shown = float(re.search(r"at most ([\d.]+) % sure", said.sentence)[1])
+        assert 100 * right <= shown <= 100 * right + 0.01
+    assert said.weak == (right > WEAK)
+
+
+def test_a_promise_of_nothing_and_one_of_neighbours_are_called_weak(tiny):
+    assert in_words(tiny, NoGuarantee(reason="none")).weak
+    near = NeighbourDP(epsilon=0.1, graph="a graph", standing=Standing.PROVED)
+    assert in_words(tiny, near).weak
+    assert "at most 52.5 % sure; between others it may be certain" in in_words(tiny, near).sentence
+    assert not in_words(tiny, LocalDP(epsilon=1.0, standing=Standing.PROVED)).weak

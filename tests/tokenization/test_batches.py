@@ -50,11 +50,13 @@ def joined(parts):
 def read_alone(encoder, text):
     """One text through the encoder's rules, token by token: gaps, ids, shapes, exempt."""
     pieces = encoder.tokenizer.split(PrivateText(text))
-    public = {word.casefold() for word in encoder.public_words}
+    if encoder.tokenizer.markup == "html":
+        pieces[::2] = map(str.lower, pieces[::2])
+    public = {word.casefold(): word for word in encoder.public_words}
     gaps, ids, shapes, exempt = [pieces[0]], [], [], 0
     for token, gap in zip(pieces[1::2], pieces[2::2], strict=True):
         if token.casefold() in public:
-            gaps[-1] += token + gap
+            gaps[-1] += public[token.casefold()] + gap
             exempt += 1
             continue
         known = {form: IDS[form] for form in spellings(token, encoder.casing) if form in IDS}

@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 DRIVER = ["-m", "tests.vectors.vector_kill_driver"]
 LAPLACE = wv.MultivariateLaplace(epsilon=5.0)
 ENDINGS = sorted(VECTOR_FORMATS)
+KEPT = {"column": "vectors", "keep": ("ids",), "block_rows": 20_000}
 
 
 def go(source, target, *, seed=1, mechanism=LAPLACE, resume=False, **options):
@@ -47,7 +48,7 @@ def test_any_format_to_any_format(tmp_path, files, rows):
                 found = files.read(tmp_path / f"out{second}")
                 assert found.dtype == dtype
                 assert np.array_equal(found, wanted)
-                assert (report.rows, report.dimensions, report.dtype, report.name) == (*rows.shape, dtype, "vectors")
+                assert (report.rows, report.dimensions, report.dtype, report.column) == (*rows.shape, dtype, None)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -87,9 +88,67 @@ def test_parquet_keeps_named_columns_in_the_order_of_rows(tmp_path, files, rows,
     assert table.column("n").to_pylist() == list(range(len(rows)))
     assert pq.ParquetFile(tmp_path / "out.parquet").metadata.num_row_groups == 6
     assert report.kept == ("id", "n")
-    assert report.left_out == ("note",)
+    assert report.left_out == 1
+    assert "note" not in json.dumps(report.as_dict())
     assert any(line.endswith("copied unchanged beside each row: id, n") for line in report.disclosed)
     assert b"private" not in (tmp_path / "out.parquet").read_bytes()
+
+
+SECRET = "Maria Lindqvist"
+
+
+def write_telling_parquet(path, rows):
+    """A file whose rows are harmless and whose every description tells a secret."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    told = {b"example": SECRET.encode()}
+    n = len(rows)
+    kinds = pa.DictionaryArray.from_arrays(pa.array(np.arange(n) % 2, pa.int8()), pa.array(["a", "b", f"{SECRET} 2"]))
+    kind = kinds.type
+    nested = pa.StructArray.from_arrays([kinds], fields=[pa.field("inner", kind, metadata=told)])
+    offsets = pa.array(np.arange(n + 1), pa.int32())
+    listed = pa.ListArray.from_arrays(offsets, kinds, type=pa.list_(pa.field(SECRET, kind, metadata=told)))
+    mapped = pa.array([[("k", 1)]] * n, pa.map_(pa.string(), pa.field("value", pa.int64(), metadata=told)))
+    shaped = pa.FixedShapeTensorArray.from_numpy_ndarray(np.zeros((n, 2, 2)))
+    flat = pa.array(np.asarray(rows, np.float32).reshape(-1))
+    vectors = pa.FixedSizeListArray.from_arrays(flat, type=pa.list_(pa.field("x", pa.float32(), metadata=told), 7))
+    columns = {"kinds": kinds, "nested": nested, "listed": listed, "mapped": mapped, "shaped": shaped, "v": vectors}
+    fields = [pa.field(name, column.type, metadata=told) for name, column in columns.items()]
+    pq.write_table(pa.table(list(columns.values()), schema=pa.schema(fields, metadata=told)), path)
+    return tuple(columns)
+
+
+def test_parquet_metadata_and_categories_that_no_row_has_are_not_copied(tmp_path, rows, monkeypatch):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr("wordveil.vectors.parquet.GROUP_ROWS", 10)
+    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    names = write_telling_parquet(source, rows)
+    assert SECRET.encode() in source.read_bytes()
+    go(source, target, column="v", keep=names[:-1])
+    assert SECRET.encode() not in target.read_bytes()
+    table = pq.read_table(target)
+    assert table.schema.names == list(names)
+    assert table.schema.metadata is None
+    assert table.column("kinds").to_pylist() == [("a", "b")[i % 2] for i in range(len(rows))]
+    assert table.column("nested").to_pylist()[1] == {"inner": "b"}
+    assert table.column("listed").to_pylist()[1] == ["b"]
+    assert table.column("mapped").to_pylist()[1] == [("k", 1)]
+    assert table.schema.field("shaped").type == pa.list_(pa.float64(), 4)
+
+
+def test_parquet_columns_are_found_by_their_whole_names(tmp_path, rows):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    # Asked for the column "s.v", pyarrow gives the member v of a column s too, and first.
+    table = pa.table({"s": [{"v": [0.0] * 7}] * len(rows), "s.v": np.asarray(rows, np.float64).tolist()})
+    pq.write_table(table, tmp_path / "in.parquet")
+    go(tmp_path / "in.parquet", tmp_path / "out.npy")
+    wanted = release_vectors(rows, LAPLACE, source=RandomSource.seeded_for_tests(1), name="in.parquet")
+    assert np.array_equal(np.load(tmp_path / "out.npy"), wanted.vectors)
 
 
 def test_npz_and_safetensors_keep_named_arrays(tmp_path, files, rows):
@@ -103,13 +162,14 @@ def test_npz_and_safetensors_keep_named_arrays(tmp_path, files, rows):
         assert np.array_equal(files.read(tmp_path / f"out{ending}", "x"), wanted.vectors)
         with pytest.raises(KeyError):
             files.read(tmp_path / f"out{ending}", "other")
-        assert report.left_out == ("other",)
+        assert (report.column, report.left_out) == ("x", 1)
+        assert '"other"' not in json.dumps(report.as_dict())
     assert b"private" not in (tmp_path / "out.safetensors").read_bytes()
 
 
 def test_what_cannot_be_kept_is_refused(tmp_path, files, rows):
     files.write_parquet(tmp_path / "in.parquet", rows)
-    with pytest.raises(ParameterError, match="keep='no' must be among what the file holds beside: id"):
+    with pytest.raises(ParameterError, match="keep='no' must be among the 1 others that the file holds"):
         go(tmp_path / "in.parquet", tmp_path / "out.parquet", keep=("no",))
     with pytest.raises(ParameterError, match="needs an output in the input's format, parquet"):
         go(tmp_path / "in.parquet", tmp_path / "out.npy", keep=("id",))
@@ -205,6 +265,38 @@ def test_a_run_does_not_go_on_with_other_settings(tmp_path, files, rows, monkeyp
         go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9, resume=True, **change)
     report = go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9, resume=True)
     assert report.resumed_rows == 27
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_run_does_not_go_on_with_an_input_that_was_edited_in_the_middle(tmp_path, files, rows, ending, monkeypatch):
+    # Head, tail and size stay: 3 MiB, of which one number in the middle changes.
+    source, target = tmp_path / f"in{ending}", tmp_path / f"out{ending}"
+    many = np.random.default_rng(1).standard_normal((60_000, 7))
+    if ending == ".parquet":
+        files.write_parquet(source, many, group=20_000)
+    else:
+        files.write(source, many)
+    before = source.read_bytes()
+    middle = len(before) // 2
+    assert middle > 1 << 20
+    interrupted(monkeypatch, 2, lambda: go(source, target, block_rows=20_000))
+    source.write_bytes(before[:middle] + bytes([before[middle] ^ 1]) + before[middle + 1 :])
+    with pytest.raises(ResumeError, match="differs in: input"):
+        go(source, target, block_rows=20_000, resume=True)
+    source.write_bytes(before)
+    assert go(source, target, block_rows=20_000, resume=True).resumed_rows == 40_000
+
+
+def test_what_is_kept_counts_as_input_of_an_interrupted_run(tmp_path, files, rows, monkeypatch):
+    # Kept arrays are copied at the end: the rows of one file must not stand beside the ids of another.
+    source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
+    arrays = {"before": np.resize(rows, (60_000, 7)), "ids": np.arange(60_000), "vectors": np.resize(rows, (60_000, 7))}
+    files.write_safetensors(source, arrays)
+    interrupted(monkeypatch, 2, lambda: go(source, target, **KEPT))
+    arrays["ids"][[30_000, 30_001]] = arrays["ids"][[30_001, 30_000]]
+    files.write_safetensors(source, arrays)
+    with pytest.raises(ResumeError, match="differs in: input"):
+        go(source, target, resume=True, **KEPT)
 
 
 def test_a_run_does_not_go_on_without_its_rows(tmp_path, files, rows, monkeypatch):

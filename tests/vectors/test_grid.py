@@ -15,8 +15,7 @@ from wordveil.errors import ParameterError
 from wordveil.randomness import RandomSource
 from wordveil.vector_release import VectorSettings, release_vectors
 from wordveil.vector_release.binding import bind
-from wordveil.vector_release.grid import STEPS, check_grid, grid_name, public_grid, round_to_grid
-from wordveil.vector_release.values import grid_sentence
+from wordveil.vector_release.grid import STEPS, check_grid, grid_mitigation, grid_name, public_grid, round_to_grid
 
 
 def released(mechanism, rows, seed, **settings):
@@ -66,8 +65,8 @@ def test_only_powers_of_two_are_grids(grid):
 
 def test_grids_have_names():
     assert [grid_name(g) for g in (2.0**-13, 1.0, 8.0)] == ["2^-13", "2^0", "2^3"]
-    assert "multiples of 2^-13" in grid_sentence(2.0**-13)
-    assert "not a proof" in grid_sentence(1.0)
+    assert grid_mitigation(2.0**-13).startswith("mitigation, measured: released values are multiples of 2^-13,")
+    assert grid_mitigation(1.0).endswith("this is no guarantee")
 
 
 @pytest.mark.parametrize(

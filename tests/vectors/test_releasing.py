@@ -1,5 +1,7 @@
 """Rows through a mechanism: independence of blocks and threads, one stream per row, what each mechanism accepts."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from wordveil.errors import DataFormatError, ParameterError
 from wordveil.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.randomness import RandomSource
-from wordveil.vector_release import VectorSettings, release_vectors
+from wordveil.vector_release import VectorSettings, release_vector_file, release_vectors
 from wordveil.vector_release.binding import bind, default_projection
 from wordveil.vector_release.values import VectorRelease
 
@@ -112,8 +114,39 @@ def test_a_release_says_what_it_is(rows, mechanism):
     facts = release.as_dict()
     assert facts["rows"] == 53
     assert facts["guarantee"]["promise"] == release.guarantee.promise
+    assert facts["mitigations"] == list(release.mitigations)
     assert "vectors" not in facts
     assert "array" not in repr(release)
+
+
+@pytest.mark.parametrize("mechanism", [*ANY_VECTORS, *ANY_WITH_VOCABULARY, *WORDS_ONLY], ids=lambda m: repr(m)[:60])
+def test_what_is_only_measured_stands_apart_from_what_is_promised(table, mechanism):
+    release = release_vectors(table.vectors, mechanism, vocabulary=table)
+    (mitigation,) = release.mitigations
+    assert mitigation.startswith("mitigation, measured: ")
+    assert "no guarantee" in mitigation
+    said = " ".join((release.guarantee.sentence(), *getattr(release.guarantee, "assumptions", ())))
+    assert not re.search("grid|mitigat|measured|multiples", said)
+    assert not any("grid" in line or "measured" in line for line in release.disclosed)
+    if not isinstance(release.guarantee, NoGuarantee):  # what is promised does not reach down to the last bits
+        assert release.guarantee.slack is None
+        assert "for ideal real noise: float64 rounding is outside the proof" in said
+
+
+def test_a_second_release_under_one_source_is_said_to_tell_which_rows_changed(tmp_path, rows):
+    line = "which rows equal those of another release under the same key"
+    np.save(tmp_path / "x.npy", rows)
+    for vectors in (rows, tmp_path / "x.npy"):
+        assert any(line in said for said in release_vectors(vectors, PLAIN, source=RandomSource()).disclosed)
+        assert not any(line in said for said in release_vectors(vectors, PLAIN).disclosed)
+    for source in (RandomSource(), None):
+        report = release_vector_file(tmp_path / "x.npy", tmp_path / "out.npy", PLAIN, source=source)
+        assert any(line in said for said in report.disclosed) == (source is not None)
+
+
+def test_what_a_mechanism_shows_by_itself_is_disclosed(table):
+    told = release_vectors(table.vectors, wv.NADP(epsilon=3.0), vocabulary=table).disclosed
+    assert "the component of every released word is disclosed by the size of its noise" in told
 
 
 def test_releases_draw_afresh(rows):

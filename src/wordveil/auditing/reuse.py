@@ -1,4 +1,4 @@
-"""Is the noise fresh: within a batch, from call to call, and in forked processes?
+"""Is the noise fresh: within a batch, from call to call, between threads, and in forked processes?
 
 For vectors, two equal outputs for the same input have probability 0 under any continuous law, and next to none on a
 fine grid: 256 values of Laplace noise in one dimension, rounded to 2^-20 of its scale, hold a pair in 1 of 130 runs,
@@ -13,8 +13,13 @@ import os
 import pickle
 import select
 import signal
+import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -33,11 +38,16 @@ VECTORS = 128
 WORDS = 400
 COINCIDENCES = 4  # equal vectors that a grid may cause; more of them has probability CHANCE at most
 CHANCE = 1e-12
-PATIENCE = 60.0  # seconds for a forked child
+PATIENCE = 60.0  # seconds for a forked child, or a thread
+THREADS, FORKS = "noise shared between threads", "noise repeated after a fork"
+CALL = 8  # vectors of one call of a thread: one call that repeats another is more than coincidence
 
 
 def check_reuse(subject: Subject, private: Any, *, alpha: float) -> list[Finding]:
-    """Return findings on noise shared within a batch, repeated between calls, and repeated after a fork.
+    """Return findings on noise shared within a batch, repeated between calls, shared by threads, and after a fork.
+
+    Two threads take turns at every line of Python, so that they meet in the middle of things: a count they share is
+    found, a buffer inside compiled code perhaps not.
 
     Args:
         subject: What is audited; vectors may have been rounded to a fine grid.
@@ -52,16 +62,20 @@ def check_reuse(subject: Subject, private: Any, *, alpha: float) -> list[Finding
 def _continuous(subject: Subject, private: Any) -> list[Finding]:
     here = subject.sample(private, VECTORS)
     again = subject.sample(private, VECTORS)
-    findings = [
-        _repeats(WITHIN_PROCESS[0], here),
-        _repeats(WITHIN_PROCESS[1], np.concatenate([np.unique(part, axis=0) for part in (here, again)])),
-    ]
-    children = _in_forks(lambda: subject.sample(private, VECTORS))
-    if children is None:
-        return [*findings, _no_fork()]
+
+    def calls() -> Outputs:
+        return np.concatenate([subject.sample(private, CALL) for _ in range(VECTORS // CALL)])
+
+    def apart(check: str, parts: tuple[Outputs, Outputs] | None) -> Finding:
+        if parts is None:
+            return _no_answer(check)
+        return _repeats(check, np.concatenate([np.unique(part, axis=0) for part in parts]))
+
     return [
-        *findings,
-        _repeats("noise repeated after a fork", np.concatenate([np.unique(part, axis=0) for part in children])),
+        _repeats(WITHIN_PROCESS[0], here),
+        apart(WITHIN_PROCESS[1], (here, again)),
+        apart(THREADS, _in_threads(calls)),
+        apart(FORKS, _in_forks(lambda: subject.sample(private, VECTORS))),
     ]
 
 
@@ -77,24 +91,23 @@ def _repeats(check: str, rows: Outputs) -> Finding:
 
 
 def _discrete(subject: Subject, private: Any, alpha: float) -> list[Finding]:
-    share = alpha / 3
+    share = alpha / 4
     calls = [subject.sample(private, WORDS) for _ in range(4)]
     # Position i of one call against position i + 1 of another: independent unless draws repeat with a shift.
     apart = int(np.count_nonzero(calls[2][:-1] == calls[3][1:]))
     within = int(np.count_nonzero(calls[0][0::2] == calls[0][1::2]))
-    findings = [
+
+    def equal(check: str, parts: tuple[Outputs, Outputs] | None) -> Finding:
+        if parts is None:
+            return _no_answer(check)
+        return _compare(check, int(np.count_nonzero(parts[0] == parts[1])), WORDS, apart, WORDS - 1, share)
+
+    return [
         _compare(WITHIN_PROCESS[0], within, WORDS // 2, apart, WORDS - 1, share),
-        _compare(WITHIN_PROCESS[1], _same(calls[0], calls[1]), WORDS, apart, WORDS - 1, share),
+        equal(WITHIN_PROCESS[1], (calls[0], calls[1])),
+        equal(THREADS, _in_threads(lambda: subject.sample(private, WORDS))),
+        equal(FORKS, _in_forks(lambda: subject.sample(private, WORDS))),
     ]
-    children = _in_forks(lambda: subject.sample(private, WORDS))
-    if children is None:
-        return [*findings, _no_fork()]
-    same = _same(*children)
-    return [*findings, _compare("noise repeated after a fork", same, WORDS, apart, WORDS - 1, share)]
-
-
-def _same(a: Outputs, b: Outputs) -> int:
-    return int(np.count_nonzero(a == b))
 
 
 def _compare(check: str, hits: int, n: int, base: int, base_n: int, alpha: float) -> Finding:
@@ -108,14 +121,40 @@ def _compare(check: str, hits: int, n: int, base: int, base_n: int, alpha: float
     )
 
 
-def _no_fork() -> Finding:
+def _no_answer(check: str) -> Finding:
     return Finding(
-        check="noise repeated after a fork",
+        check=check,
         status=Status.SKIPPED,
-        observed="no forked process gave an answer",
-        expected="fresh noise in every process",
+        observed="one of the two gave no answer",
+        expected="fresh noise in every thread and process",
         alpha=0.0,
     )
+
+
+def _in_threads(work: Callable[[], Outputs]) -> tuple[Outputs, Outputs] | None:
+    """Return what the work gives in two threads at a time; None where one of them fails."""
+    made: list[Outputs] = []
+    together = threading.Barrier(2)
+
+    def run() -> None:
+        with suppress(Exception):  # a mechanism that does not run in threads cannot share noise there
+            together.wait(PATIENCE)
+            sys.settrace(_taking_turns)  # of this thread alone
+            made.append(work())
+
+    threads = [threading.Thread(target=run, daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    return (made[0], made[1]) if len(made) == 2 else None
+
+
+def _taking_turns(frame: FrameType, event: str, argument: Any) -> Any:
+    """Let the other thread go on, between any two lines."""
+    if event == "line":
+        time.sleep(0)
+    return _taking_turns
 
 
 def _in_forks(work: Callable[[], Outputs]) -> tuple[Outputs, Outputs] | None:

@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -113,12 +114,11 @@ class VectorSubject(Subject):
 
     def __init__(self, randomizer: VectorRandomizer, source: RandomSource) -> None:
         self.randomizer = randomizer
-        self._source, self._calls = source, 0
+        self._source, self._calls = source, count(1)  # shared by threads, as a `+= 1` is not
 
     def sample(self, private: Any, n: int) -> Outputs:
         rows = np.repeat(np.asarray(private, dtype=np.float64)[None, :], n, axis=0)
-        self._calls += 1
-        return self.randomizer.randomize(rows, self.randomizer.sample(_stream(self._source, self._calls), n))
+        return self.randomizer.randomize(rows, self.randomizer.sample(_stream(self._source, next(self._calls)), n))
 
     def log_ratio(self, pair: Pair) -> LogRatio | None:
         return claimed_log_ratio(self.randomizer, pair.first, pair.second)
@@ -136,12 +136,11 @@ class WordSubject(Subject):
 
     def __init__(self, randomizer: WordRandomizer, source: RandomSource) -> None:
         self.randomizer = randomizer
-        self._source, self._calls = source, 0
+        self._source, self._calls = source, count(1)  # shared by threads, as a `+= 1` is not
 
     def sample(self, private: Any, n: int) -> Outputs:
         ids, job = np.full(n, int(private), dtype=np.int32), self.randomizer.for_batch_job()
-        self._calls += 1
-        return job.randomize(ids, job.sample(_stream(self._source, self._calls), n))
+        return job.randomize(ids, job.sample(_stream(self._source, next(self._calls)), n))
 
 
 class VectorFunctionSubject(Subject):

@@ -13,6 +13,7 @@ from typing import Any
 from wordveil.certification.dominating_pairs import PairLoss
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.guarantees import LocalDP, PrivacyUnit, Standing, round_up
+from wordveil.parameters import check_delta, check_whole
 
 __all__ = ["compose_many"]
 
@@ -49,10 +50,8 @@ def compose_many(losses: Sequence[tuple[PairLoss, int]], delta: float) -> LocalD
     if not losses:
         raise ParameterError("losses", "[]", "must name at least one pair.")
     for _, count in losses:
-        if count < 1:
-            raise ParameterError("count", count, "must be at least 1.")
-    if not 0 < delta < 1:
-        raise ParameterError("delta", delta, "must be in (0, 1).")
+        check_whole("count", count)
+    check_delta(delta)
     alike = _on_one_grid(losses)
     delta_at, error = _composed(alike)
     slacks = [None if loss.slack is None else count * loss.slack for loss, count in alike]

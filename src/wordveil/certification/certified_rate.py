@@ -186,7 +186,7 @@ def _certificate(
         method=mechanism.certificate_method,
         vocabulary=embeddings.header.checksum,
         candidates=embeddings.candidates_checksum,
-        parameters={**solved, **mechanism.certified_parameters()},
+        parameters={**solved, **mechanism.parameters_for(embeddings)},
         numbers={"rate": loss.rate, "cap": loss.cap, "epsilon": loss.epsilon},
         error=loss.error,
         version=wordveil.__version__,

@@ -16,12 +16,13 @@ import numpy as np
 from wordveil.arrays import Float64Array
 from wordveil.certification.privacy_profile import laplace_delta
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.guarantees import LocalDP, MetricDP, NoGuarantee, Standing, round_up
+from wordveil.guarantees import LocalDP, MetricDP, NoGuarantee, Standing, round_down, round_up
 from wordveil.mechanisms.clipped_gaussian import FittedClippedGaussian
 from wordveil.mechanisms.clipped_laplace import FittedClippedLaplace
 from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace
+from wordveil.parameters import check_positive, check_within
 
 __all__ = ["PairLoss", "channel_pair", "dominating_pair", "gaussian_pair", "generic_pair", "laplace_pair"]
 
@@ -94,8 +95,7 @@ def gaussian_pair(noise_multiplier: float) -> PairLoss:
     Raises:
         ParameterError: If it is outside its domain.
     """
-    if not (math.isfinite(noise_multiplier) and noise_multiplier > 0):
-        raise ParameterError("noise_multiplier", noise_multiplier, "must be in (0, inf).")
+    check_positive("noise_multiplier", noise_multiplier)
     speaks_of = f"two Gaussians at 1/{noise_multiplier:.6g} of their standard deviation"
     return _discretise(lambda e: math.exp(gaussian_log_delta(e, noise_multiplier)), slack=None, speaks_of=speaks_of)
 
@@ -111,7 +111,7 @@ def laplace_pair(dimensions: int, loss: float) -> PairLoss:
         ParameterError: If a parameter is outside its domain.
     """
     laplace_delta(0.0, dimensions=dimensions, loss=loss)  # checks both
-    speaks_of = f"multivariate Laplace noise in {dimensions} dimensions, inputs within a loss of {round_up(loss, 6)}"
+    speaks_of = f"multivariate Laplace noise in {dimensions} dimensions, inputs within a loss of {round_down(loss, 6)}"
     return _discretise(lambda e: laplace_delta(e, dimensions=dimensions, loss=loss), slack=None, speaks_of=speaks_of)
 
 
@@ -143,8 +143,7 @@ def channel_pair(
         rows, between = rows[[x, x_prime]], f"the inputs {x} and {x_prime} of the channel only, in either order"
     if len(rows) ** 2 * rows.shape[1] > _LARGEST_CHANNEL:
         raise ParameterError("channel", f"of shape {rows.shape}", f"must have n * n * m <= {_LARGEST_CHANNEL}.")
-    if not (math.isfinite(slack) and slack >= 0):
-        raise ParameterError("slack", slack, "must be in [0, inf).")
+    check_within("slack", slack)
     rows = rows / rows.sum(axis=1, keepdims=True)
     return _discretise(lambda e: _hockey_stick(rows, e), slack=slack, speaks_of=between)
 
@@ -191,10 +190,11 @@ def dominating_pair(fitted: object, *, diameter: float | None = None) -> PairLos
         ParameterError: If the diameter is missing, superfluous or not positive.
     """
     if isinstance(fitted, FittedMultivariateLaplace):
-        if diameter is None or not (math.isfinite(diameter) and diameter > 0):
+        if diameter is None:
             raise ParameterError("diameter", diameter, "must be in (0, inf) for multivariate Laplace noise.")
+        check_positive("diameter", diameter)
         pair = laplace_pair(fitted.dimensions, math.nextafter(fitted.mechanism.epsilon * diameter, math.inf))
-        return replace(pair, assumptions=(f"all inputs lie within a public diameter of {round_up(diameter)}",))
+        return replace(pair, assumptions=(f"all inputs lie within a public diameter of {round_down(diameter)}",))
     if diameter is not None:
         raise ParameterError("diameter", diameter, "belongs to multivariate Laplace noise; leave it out.")
     if isinstance(fitted, FittedClippedGaussian):

@@ -16,6 +16,7 @@ from scipy.special import gammaln, kve, ndtr
 
 from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError
+from wordveil.parameters import as_floats, check_positive, check_whole
 
 __all__ = [
     "closer_probability",
@@ -26,6 +27,8 @@ __all__ = [
 ]
 
 _NODES = 16
+_UNIT = 2.0**-53
+_QUADRATURE = 1e-12  # absolute error granted to the cdf, ten times what it shows
 _PANELS = 32
 _CHUNK = 4096
 _DEBYE_ORDER = 100.0
@@ -64,7 +67,7 @@ def dot_product_log_density(t: ArrayLike, *, dimensions: int, epsilon: float) ->
         the Bessel form is ours.
     """
     _check(dimensions, epsilon)
-    x = epsilon * np.abs(np.asarray(t, dtype=np.float64))
+    x = epsilon * np.abs(_points(t))
     order = dimensions / 2
     constant = math.log(epsilon) - 0.5 * math.log(math.pi) - float(gammaln((dimensions + 1) / 2))
     return np.asarray(constant + _log_scaled_bessel(order, x))
@@ -120,13 +123,16 @@ def dot_product_cdf(t: ArrayLike, *, dimensions: int, epsilon: float) -> Float64
         epsilon: Rate of the noise, 1/distance, in (0, inf).
 
     Returns:
-        Shape of `t`, in [0, 1], absolute error below 1e-10.
+        Shape of `t`, in [0, 1], absolute error below 1e-12 (measured against 25 digits, not proved).
 
     Raises:
         ParameterError: If a parameter is outside its domain.
     """
     _check(dimensions, epsilon)
-    x = epsilon * np.asarray(t, dtype=np.float64)
+    x = epsilon * _points(t)
+    if dimensions == 1:  # the Laplace law itself, whose quadrature is the least exact
+        tail = 0.5 * np.exp(-np.abs(x))
+        return np.asarray(np.where(x < 0, tail, 1 - tail))
     degrees = dimensions + 1
     middle = math.sqrt(degrees)
     low, high = max(0.0, middle - 9.0), middle + 9.0
@@ -163,19 +169,30 @@ def closer_probability(original: ArrayLike, first: ArrayLike, second: ArrayLike,
     Reference:
         Asghar et al. (2025), Theorem 1 of section 6 and Equations (17) to (19).
     """
-    x, a, b = (np.asarray(part, dtype=np.float64) for part in (original, first, second))
+    parts = (("original", original), ("first", first), ("second", second))
+    threshold, _ = _threshold(*(_finite(name, part) for name, part in parts))
+    return dot_product_cdf(threshold, dimensions=np.shape(original)[-1], epsilon=epsilon)
+
+
+def _threshold(x: Float64Array, a: Float64Array, b: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return where L X must stay below for x to end nearer to a than to b, and by how much that may be rounded.
+
+    Each squared difference has a relative error of d + 2 roundings, their difference one more, the gap d + 2, and the
+    quotient one: all are counted of the sum of both squares.
+    """
     gap = np.linalg.norm(a - b, axis=-1)
-    if not np.all(gap > 0):
+    if not np.all(gap > 0):  # a NaN included
         raise ParameterError("second", "<equal rows>", "must differ from `first` everywhere; equal vectors always tie.")
-    threshold = (np.square(x - b).sum(axis=-1) - np.square(x - a).sum(axis=-1)) / (2 * gap)
-    return dot_product_cdf(threshold, dimensions=x.shape[-1], epsilon=epsilon)
+    farther, nearer = np.square(x - b).sum(axis=-1), np.square(x - a).sum(axis=-1)
+    return (farther - nearer) / (2 * gap), (2 * x.shape[-1] + 8) * _UNIT * (farther + nearer) / gap
 
 
 def output_bound(neighbours: ArrayLike, *, epsilon: float) -> Float64Array:
     """Return upper bounds on the probability that nearest decoding outputs a word, or its i-th neighbour.
 
     Output i needs the noisy vector to be closer to neighbour i than to every other; each comparison alone has an
-    exact probability, and the smallest of them bounds it.
+    exact probability, and the smallest of them bounds it. Rounding is added: that of the thresholds, and 1e-12 for the
+    quadrature.
 
     Args:
         neighbours: The word's own vector first, then its neighbours, nearest first, all different, shape (k + 1, d).
@@ -190,18 +207,32 @@ def output_bound(neighbours: ArrayLike, *, epsilon: float) -> Float64Array:
     Reference:
         Asghar et al. (2025), Equations (20) and (21), with every listed word as the competitor, not only the next.
     """
-    rows = np.asarray(neighbours, dtype=np.float64)
+    rows = _finite("neighbours", neighbours)
     if rows.ndim != 2 or len(rows) < 2:
         raise ParameterError("neighbours", rows.shape, "must hold the word's vector and at least one neighbour.")
     bounds = np.empty(len(rows))
     for i in range(len(rows)):
         others = np.delete(rows, i, axis=0)
-        bounds[i] = closer_probability(rows[0], rows[i], others, epsilon=epsilon).min()
-    return bounds
+        threshold, error = _threshold(rows[0], rows[i], others)
+        bounds[i] = dot_product_cdf(threshold + error, dimensions=rows.shape[1], epsilon=epsilon).min()
+    return np.minimum(bounds + _QUADRATURE, 1.0)
+
+
+def _points(t: ArrayLike) -> Float64Array:
+    """Return points of the line, infinite ones included."""
+    points = as_floats("t", t)
+    if np.isnan(points).any():
+        raise ParameterError("t", "<array>", "must not hold NaN.")
+    return points
+
+
+def _finite(name: str, rows: ArrayLike) -> Float64Array:
+    found = as_floats(name, rows)
+    if not np.all(np.isfinite(found)):
+        raise ParameterError(name, "<array>", "must be finite.")
+    return found
 
 
 def _check(dimensions: int, epsilon: float) -> None:
-    if dimensions < 1:
-        raise ParameterError("dimensions", dimensions, "must be at least 1.")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ParameterError("epsilon", epsilon, "must be in (0, inf).")
+    check_whole("dimensions", dimensions)
+    check_positive("epsilon", epsilon)

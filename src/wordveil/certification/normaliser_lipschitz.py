@@ -28,6 +28,7 @@ from wordveil.certification.interruption import SavedWork
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_maximum import PairProblem, WorstPair
 from wordveil.kernels.pair_tiles import SIDE
+from wordveil.parameters import check_number, check_positive
 
 __all__ = ["TOLERANCE", "ExactLoss", "LossComputation", "PairSpace", "Progress", "Resumable", "pair_visits"]
 
@@ -171,10 +172,8 @@ class LossComputation:
         self._saved.remove()
 
     def _at(self, rate: float, cap: float, *, per_distance: bool) -> ExactLoss:
-        if not (math.isfinite(rate) and rate > 0):
-            raise ParameterError("rate", rate, "must be in (0, inf).")
-        if not cap > 0:
-            raise ParameterError("cap", cap, "must be in (0, inf].")
+        check_positive("rate", rate)
+        check_number("cap", cap, lambda x: x > 0, "(0, inf]")
         stage = f"{'metric' if per_distance else 'local'}:{rate!r}:{cap!r}"
         done = self._saved.get(f"{stage}:done")
         if done is not None:

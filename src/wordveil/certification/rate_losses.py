@@ -100,7 +100,7 @@ class PairRates:
     ) -> None:
         self._mechanism, self._embeddings = mechanism, embeddings
         self._local = mechanism.certificate_method == LARGEST_LOSS
-        metric = mechanism.metric
+        metric = bound_metric(mechanism.metric, embeddings)
         pairs: PairSpace = (
             DistinctVectors.of(embeddings, metric) if isinstance(metric, Metric) else WordPairs(embeddings, metric)
         )

@@ -23,6 +23,7 @@ from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
 from wordveil.mechanisms.tight import MOST_OUTPUTS, TightConstraints
+from wordveil.parameters import check_delta, check_positive
 
 __all__ = ["TightSolution", "solve_tight_constraints", "tight_loss"]
 
@@ -77,10 +78,8 @@ def solve_tight_constraints(
     Raises:
         ParameterError: If a parameter is outside its domain, or more words may be output than can be solved for.
     """
-    if not (math.isfinite(rate) and rate > 0):
-        raise ParameterError("rate", rate, "must be in (0, inf).")
-    if not 0 < tolerance < 1:
-        raise ParameterError("tolerance", tolerance, "must be in (0, 1).")
+    check_positive("rate", rate)
+    check_delta(tolerance, name="tolerance")
     place_of, vectors = _distinct_outputs(embeddings)
     if len(vectors) > MOST_OUTPUTS:
         raise ParameterError(

@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
+from wordveil.certificates import identity
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_maximum import PairMaximum, PairProblem
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
-from wordveil.metrics import Metric
+from wordveil.metrics import Metric, is_known, is_norm
 
 __all__ = ["DistinctVectors"]
 
@@ -32,9 +32,6 @@ class DistinctVectors:
         metric: The metric.
     """
 
-    distance_error: ClassVar[float] = (
-        0.0  # pairs are judged by float64 differences; the tolerance covers their rounding
-    )
     coordinates: Float64Array
     measure: Float64Array
     ids: IdArray
@@ -69,11 +66,23 @@ class DistinctVectors:
             metric=metric,
         )
 
+    @property
+    def distance_error(self) -> float:
+        """How far a pair's distance may be from the metric's own: of a root or an angle the tolerance covers it."""
+        if is_known(self.metric) or is_norm(self.metric):
+            return 0.0
+        d = self.coordinates.shape[1]
+        return self.metric.distance_error((d + 4) * 2.0**-53 * 4 * float(np.square(self.coordinates).sum(axis=1).max()))
+
     def digest(self) -> str:
-        """Return a SHA-256 of coordinates and measure, to tell whether interrupted work may be continued."""
+        """Return a SHA-256 of coordinates, measure and metric, to tell whether interrupted work may be continued.
+
+        Raises:
+            CertificateError: If the metric cannot be named, because it is no dataclass.
+        """
         state = hashlib.sha256(np.ascontiguousarray(self.coordinates).tobytes())
         state.update(self.measure.tobytes())
-        state.update(type(self.metric).__qualname__.encode())
+        state.update(identity(self.metric).encode())
         return state.hexdigest()
 
     @cached_property

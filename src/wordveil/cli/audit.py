@@ -14,7 +14,9 @@ __all__ = ["audit"]
 
 
 def audit(
-    mechanism: Annotated[str | None, typer.Option("--mechanism", "-m", help="A mechanism of wordveil.")] = None,
+    mechanism: Annotated[
+        str | None, typer.Option("--mechanism", "-m", help="One of wordveil's mechanisms; see: wordveil mechanisms.")
+    ] = None,
     python: Annotated[
         str | None, typer.Option("--python", metavar="MODULE:NAME", help="Your own mechanism or callable instead.")
     ] = None,
@@ -22,13 +24,15 @@ def audit(
     delta: Annotated[float | None, typer.Option("--delta", help="The delta claimed.")] = None,
     calibration: Annotated[str | None, typer.Option("--calibration", help="The calibration to audit.")] = None,
     allow_refuted: Annotated[bool, typer.Option("--allow-refuted", help="Permit a refuted calibration.")] = False,
-    dimensions: Annotated[int | None, typer.Option("--dimensions", help="For vectors without a vocabulary.")] = None,
+    dimensions: Annotated[
+        int | None, typer.Option("--dimensions", help="Dimensions of vectors, to audit without a vocabulary.")
+    ] = None,
     settings: ParameterOption = None,
     vocabulary: VocabularyOption = None,
-    kind: Annotated[str | None, typer.Option("--kind", help="For a callable: vectors or text.")] = None,
-    samples: Annotated[int, typer.Option("--samples", help="Samples of each input of each pair.")] = 20_000,
-    pairs: Annotated[int, typer.Option("--pairs", help="Pairs of inputs tried.")] = 6,
-    alpha: Annotated[float, typer.Option("--alpha", help="Chance of refuting an honest mechanism.")] = 1e-6,
+    kind: Annotated[str | None, typer.Option("--kind", help="What a callable of yours takes: vectors or text.")] = None,
+    samples: Annotated[int, typer.Option("--samples", help="Number of samples of each input of each pair.")] = 20_000,
+    pairs: Annotated[int, typer.Option("--pairs", help="Number of pairs of inputs.")] = 6,
+    alpha: Annotated[float, typer.Option("--alpha", help="Probability of refuting an honest mechanism.")] = 1e-6,
     classifier: Annotated[bool, typer.Option("--classifier", help="Train a classifier too (scikit-learn).")] = False,
     timing: Annotated[bool, typer.Option("--timing", help="Time words too; only on a quiet machine.")] = False,
     report: Annotated[Path | None, typer.Option("--report", help="Write a report, .json or .html.")] = None,
@@ -43,7 +47,7 @@ def audit(
     from wordveil.reporting.run_report import check_report_path
 
     if (mechanism is None) == (python is None):
-        raise ParameterError("--mechanism", mechanism, "or --python must be given, and only one of them.")
+        raise ParameterError("--mechanism", None, "or --python must be given, and only one of them.")
     if mechanism is not None:
         mechanism_class(mechanism)
     else:

@@ -32,7 +32,7 @@ def calibrate(
         Path | None,
         typer.Option("--frequencies", help="Public file of WORD<tab>COUNT lines that says what is typical."),
     ] = None,
-    sample: Annotated[int, typer.Option("--sample", help="Public words the mean is taken over.")] = 1000,
+    sample: Annotated[int, typer.Option("--sample", help="Number of public words that the mean is taken over.")] = 1000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Find the epsilon at which a typical word stays with probability KEEP, from public words alone."""

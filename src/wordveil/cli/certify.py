@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +21,7 @@ from wordveil.cli.common import (
     say,
 )
 from wordveil.cli.progress import count_bar
-from wordveil.errors import ParameterError
+from wordveil.errors import CertificateError, ParameterError
 
 if TYPE_CHECKING:
     from wordveil.certificates import Certificate
@@ -42,7 +43,9 @@ def certify(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Certificate file; default: print it.")] = None,
     verify: Annotated[Path | None, typer.Option("--verify", metavar="FILE", help="Repeat this certificate.")] = None,
     checkpoint: Annotated[Path | None, typer.Option("--checkpoint", help="File to resume long work from.")] = None,
-    threads: Annotated[int | None, typer.Option("--threads", help="Default: one per processor.")] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", help="Number of threads. Default: one per processor.")
+    ] = None,
 ) -> None:
     """Certify the rate at which a mechanism keeps its epsilon on this vocabulary, over all pairs of words.
 
@@ -50,16 +53,29 @@ def certify(
     """
     from wordveil.certificates import Certificate
     from wordveil.certification import verify as repeat
+    from wordveil.mechanisms.exponential import SelectionMechanism
 
     embeddings = open_vocabulary(vocabulary)
     if verify is not None:
+        certificate = Certificate.load(verify)
+        if certificate.vocabulary != embeddings.header.checksum:
+            which = "the embedded vocabulary" if vocabulary is None else str(vocabulary)
+            raise CertificateError(f"{verify} was made for another vocabulary than {which}; name it with --vocabulary.")
         with count_bar("pair visits") as progress:
-            repeat(Certificate.load(verify), embeddings, threads=threads, progress=progress)
+            repeat(certificate, embeddings, threads=threads, progress=progress)
         typer.echo(f"{verify}: verified; the repetition agrees and no claim is below what it found")
         return
     if rate is None:
-        epsilon = default_epsilon(embeddings, mechanism, epsilon, calibration)
-    chosen = build_mechanism(mechanism, 1.0 if epsilon is None else epsilon, settings or (), calibration=calibration)
+        epsilon, notes = default_epsilon(embeddings, mechanism, epsilon, calibration)
+        for note in notes:
+            say(note)
+    chosen = build_mechanism(
+        mechanism,
+        1.0 if epsilon is None else epsilon,
+        settings or (),
+        calibration=calibration,
+        elsewhere=("epsilon", "calibration"),
+    )
     saved = None if checkpoint is None else str(checkpoint)
     with count_bar("pair visits") as progress:
         how = {"threads": threads, "progress": progress, "checkpoint": saved}
@@ -69,8 +85,13 @@ def certify(
         return
     certificate.save(output)
     say(f"wrote {output}: " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.numbers.items()))
-    if "epsilon" in certificate.parameters:
-        say(f"use it with --epsilon {certificate.parameters['epsilon']!r} --certificate {output}")
+    if isinstance(chosen, SelectionMechanism) and "epsilon" in certificate.parameters:
+        words = ["wordveil", "sanitize", "IN", "--output", "OUT", "--mechanism", mechanism]
+        words += ["--epsilon", repr(certificate.parameters["epsilon"])]
+        words += ["--calibration", calibration or "certified", "--certificate", str(output)]
+        words += [word for setting in settings or () for word in ("--set", setting)]
+        words += [] if vocabulary is None else ["--vocabulary", str(vocabulary)]
+        say(f"use it with: {shlex.join(words)}")
 
 
 def _make(

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import importlib
-from collections.abc import Sequence
-from dataclasses import fields
+import shlex
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from wordveil.errors import DataFormatError, ParameterError
-from wordveil.names import DECODERS, EXPORTS, MECHANISMS
+from wordveil.errors import CertificateError, DataFormatError, ParameterError
+from wordveil.names import DECODERS, DEFAULT_MECHANISM, EXPORTS, MECHANISMS
 
 if TYPE_CHECKING:
     from wordveil.certificates import Certificate
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from wordveil.mechanisms.base import VectorMechanism, WordMechanism
 
 __all__ = [
+    "DEFAULT_MECHANISM",
     "AllowRefutedOption",
     "CalibrationOption",
     "CertificateOption",
@@ -27,19 +29,23 @@ __all__ = [
     "EpsilonOption",
     "MechanismOption",
     "ParameterOption",
+    "Prepared",
     "VocabularyOption",
+    "Wanted",
     "build_mechanism",
-    "certificate_for",
+    "counted",
     "default_epsilon",
     "mechanism_class",
     "open_vocabulary",
     "parse_settings",
+    "prepare",
     "read_lines",
     "read_word_list",
     "say",
 ]
 
-DEFAULT_MECHANISM = "tem"
+OPTIONS = ("epsilon", "calibration", "allow_refuted")
+"""Parameters with an option of their own: said twice, in two ways, they could disagree."""
 
 MechanismOption = Annotated[
     str, typer.Option("--mechanism", "-m", help=f"One of {', '.join(MECHANISMS)}.", show_default=True)
@@ -54,7 +60,7 @@ VocabularyOption = Annotated[
 ]
 ParameterOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Another parameter of the mechanism; repeat as needed."),
+    typer.Option("--set", metavar="NAME=VALUE", help="Another parameter of the mechanism; repeat for several."),
 ]
 CalibrationOption = Annotated[
     str | None, typer.Option("--calibration", help="How the noise is sized, where a mechanism offers a choice.")
@@ -74,6 +80,11 @@ CertificateOption = Annotated[
 def say(line: str) -> None:
     """Print one line for the person at the terminal, on standard error."""
     typer.echo(line, err=True)
+
+
+def counted(n: int, what: str) -> str:
+    """Return a number with its noun in singular or plural."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def open_vocabulary(path: Path | None) -> Embeddings:
@@ -99,6 +110,131 @@ def _load(public: str) -> Any:
     return getattr(importlib.import_module(EXPORTS[public]), public)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A mechanism as the command line names it; None where nothing was said.
+
+    Attributes:
+        mechanism: Its name.
+        epsilon: Its epsilon; the certificate's or the vocabulary's own by default.
+        calibration: How its noise is sized; what the certificate is for by default.
+        certificate: The file of a certificate.
+        decoder: Name of the decoder of a vector mechanism.
+        allow_refuted: Permit a refuted calibration.
+        settings: NAME=VALUE strings.
+        vocabulary: Where the vocabulary came from, to name it in a command.
+    """
+
+    mechanism: str
+    epsilon: float | None = None
+    calibration: str | None = None
+    certificate: Path | None = None
+    decoder: str | None = None
+    allow_refuted: bool = False
+    settings: Sequence[str] = ()
+    vocabulary: Path | None = None
+
+    def certify_command(self, output: str = "certificate.json") -> str:
+        """The whole command that makes the certificate this needs."""
+        words = ["wordveil", "certify", "--mechanism", self.mechanism]
+        words += [] if self.epsilon is None else ["--epsilon", f"{self.epsilon!r}"]
+        words += ["--calibration", self.calibration or "certified"]
+        words += [word for setting in self.settings for word in ("--set", setting)]
+        words += [] if self.vocabulary is None else ["--vocabulary", str(self.vocabulary)]
+        return shlex.join([*words, "--output", output])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A mechanism ready to be fitted.
+
+    Attributes:
+        mechanism: With all its parameters.
+        certificate: What its calibration needs, or None.
+        notes: Choices made for the user, one sentence each.
+    """
+
+    mechanism: WordMechanism | VectorMechanism
+    certificate: Certificate | None
+    notes: tuple[str, ...] = ()
+
+
+def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> Prepared:
+    """Return the mechanism wanted and the certificate it needs: from the file, shipped, or computed now.
+
+    Raises:
+        ParameterError: If there is no such mechanism, or a parameter is missing or outside its domain.
+        CertificateError: If the certificate is none, or was made for something else.
+        RefutedClaimError: If a refuted calibration is asked for without `allow_refuted`.
+    """
+    mechanism_class(wanted.mechanism)  # a wrong name is the first thing to report
+    given = None
+    if wanted.certificate is not None:
+        given, wanted = _with_certificate(wanted, wanted.certificate)
+    epsilon, notes = default_epsilon(embeddings, wanted.mechanism, wanted.epsilon, wanted.calibration)
+    wanted = replace(wanted, epsilon=epsilon)
+    mechanism = build_mechanism(
+        wanted.mechanism,
+        epsilon,
+        wanted.settings,
+        calibration=wanted.calibration,
+        decoder=wanted.decoder,
+        allow_refuted=wanted.allow_refuted,
+        elsewhere=OPTIONS,
+    )
+    certificate = _certificate(wanted, mechanism, embeddings, given, quiet=quiet)
+    return Prepared(mechanism=mechanism, certificate=certificate, notes=notes)
+
+
+def _with_certificate(wanted: Wanted, path: Path) -> tuple[Certificate, Wanted]:
+    """Return the certificate of a file, and what is wanted with the calibration and the epsilon it was made for."""
+    from wordveil.certificates import Certificate
+    from wordveil.mechanisms.exponential import LARGEST_LOSS
+
+    if "calibration" not in [field.name for field in fields(mechanism_class(wanted.mechanism))]:
+        raise ParameterError("--certificate", str(path), f"cannot be used: {wanted.mechanism} needs none.")
+    if wanted.calibration not in (None, "certified", "certified-local"):
+        raise ParameterError("--calibration", wanted.calibration, "uses no certificate; leave out one of the two.")
+    certificate = Certificate.load(path)
+    made_for = "certified-local" if certificate.method == LARGEST_LOSS else "certified"
+    epsilon = certificate.parameters.get("epsilon")
+    known = float(epsilon) if isinstance(epsilon, int | float) else None
+    return certificate, replace(
+        wanted,
+        calibration=wanted.calibration or made_for,
+        epsilon=known if wanted.epsilon is None else wanted.epsilon,
+    )
+
+
+def _certificate(
+    wanted: Wanted, mechanism: Any, embeddings: Embeddings, given: Certificate | None, *, quiet: bool
+) -> Certificate | None:
+    """Return the certificate that the mechanism needs, checked to be for these inputs; None where it needs none."""
+    from wordveil.fitting import shipped_certificate
+    from wordveil.mechanisms.exponential import SelectionMechanism
+
+    if not isinstance(mechanism, SelectionMechanism) or not mechanism.needs_certificate:
+        return given
+    if given is not None:
+        try:
+            mechanism.require(given, embeddings)
+        except CertificateError as error:
+            difference = str(error).partition("; ")[0].rstrip(".")
+            raise CertificateError(
+                f"{wanted.certificate}: {difference}. If it was made for another vocabulary, name that with "
+                f"--vocabulary; else make one with: {wanted.certify_command()}"
+            ) from None
+        return given
+    found = shipped_certificate(mechanism, embeddings)
+    if found is None:
+        from wordveil.certification import certify  # loads SciPy, which would double the time of a first sentence
+
+        if not quiet:
+            say(f"certifying the rate on this vocabulary; to keep it for next time: {wanted.certify_command()}")
+        found = certify(mechanism, embeddings)
+    return found
+
+
 def build_mechanism(
     name: str,
     epsilon: float,
@@ -107,8 +243,9 @@ def build_mechanism(
     calibration: str | None = None,
     decoder: str | None = None,
     allow_refuted: bool = False,
+    elsewhere: Collection[str] = ("epsilon", "allow_refuted"),
 ) -> WordMechanism | VectorMechanism:
-    """Return the mechanism with its parameters; `settings` are NAME=VALUE strings.
+    """Return the mechanism with its parameters; `settings` are NAME=VALUE strings, none of a name in `elsewhere`.
 
     Raises:
         ParameterError: If a name is not a parameter of the mechanism or a value is outside its domain.
@@ -116,18 +253,35 @@ def build_mechanism(
     """
     chosen = mechanism_class(name)
     allowed = [field.name for field in fields(chosen)]
-    values = {"epsilon": epsilon, **parse_settings(settings, allowed)}
+    values = {"epsilon": epsilon, **parse_settings(settings, allowed, elsewhere=elsewhere)}
     if calibration is not None:
         if "calibration" not in allowed:
             raise ParameterError("--calibration", calibration, f"cannot be chosen for {name}.")
         values["calibration"] = calibration
     if allow_refuted and "allow_refuted" in allowed:
         values["allow_refuted"] = True
+    _check_numbers(chosen, values)
     try:
         mechanism: WordMechanism | VectorMechanism = chosen(**values)
     except TypeError as error:
+        missing = [name for name in str(error).split("'") if name in allowed]
+        if "required" in str(error) and missing:
+            raise ParameterError("--set", None, f"must give {name} its {', '.join(missing)}.") from None
         raise ParameterError("--set", list(settings), f"holds a value of the wrong type ({error}).") from None
     return mechanism if decoder is None else _decoded(mechanism, decoder, epsilon)
+
+
+def _check_numbers(chosen: Any, values: dict[str, Any]) -> None:
+    """Refuse a word where a mechanism takes a number.
+
+    Raises:
+        ParameterError: Naming the setting.
+    """
+    hints = get_type_hints(chosen)
+    for name, value in values.items():
+        kinds = set(get_args(hints[name])) or {hints[name]}
+        if isinstance(value, str) and kinds <= {float, int, bool, type(None)}:
+            raise ParameterError(f"--set {name}", value, "must be a number.")
 
 
 def _decoded(mechanism: Any, decoder: str, epsilon: float) -> WordMechanism:
@@ -144,41 +298,27 @@ def _decoded(mechanism: Any, decoder: str, epsilon: float) -> WordMechanism:
     return Decoded(mechanism=mechanism, decoder=chosen(epsilon=epsilon) if takes_epsilon else chosen())
 
 
-def certificate_for(
-    mechanism: WordMechanism | VectorMechanism, embeddings: Embeddings, path: Path | None, *, quiet: bool = False
-) -> Certificate | None:
-    """Return the certificate a certified calibration needs: from the file, shipped, or computed now."""
-    from wordveil.certificates import Certificate
-    from wordveil.fitting import shipped_certificate
-    from wordveil.mechanisms.exponential import SelectionMechanism
-
-    if path is not None:
-        return Certificate.load(path)
-    if not isinstance(mechanism, SelectionMechanism) or not mechanism.needs_certificate:
-        return None
-    found = shipped_certificate(mechanism, embeddings)
-    if found is None:
-        from wordveil.certification import certify  # loads SciPy, which would double the time of a first sentence
-
-        if not quiet:
-            say("certifying the rate on this vocabulary (`wordveil certify` keeps the certificate for next time)")
-        found = certify(mechanism, embeddings)
-    return found
-
-
-def parse_settings(settings: Sequence[str], allowed: Sequence[str] = ()) -> dict[str, Any]:
+def parse_settings(
+    settings: Sequence[str], allowed: Sequence[str] = (), *, elsewhere: Collection[str] = OPTIONS
+) -> dict[str, Any]:
     """Read NAME=VALUE strings, a dash in a name as an underscore.
 
     Raises:
-        ParameterError: If one has another form, or a name that is not among the allowed ones, where any are listed.
+        ParameterError: If one has another form, a name that is not among the allowed ones, where any are listed, a
+            name of `elsewhere`, or one given before.
     """
-    values = {}
+    values: dict[str, Any] = {}
+    names = [name for name in allowed if name not in elsewhere]
     for setting in settings:
         name, separator, text = setting.partition("=")
         name = name.strip().replace("-", "_")
-        if not separator or (allowed and name not in allowed):
-            names = f" with NAME one of {', '.join(allowed)}" if allowed else ""
-            raise ParameterError("--set", setting, f"must be NAME=VALUE{names}.")
+        if name in elsewhere:
+            raise ParameterError("--set", setting, f"cannot be used; give it as --{name.replace('_', '-')}.")
+        if not separator or (allowed and name not in names):
+            listed = f" with NAME one of {', '.join(names)}" if allowed else ""
+            raise ParameterError("--set", setting, f"must be NAME=VALUE{listed}.")
+        if name in values:
+            raise ParameterError("--set", setting, f"gives {name} a second time; give it once.")
         values[name] = _parse_value(name, text)
     return values
 
@@ -200,14 +340,9 @@ def _parse_value(key: str, text: str) -> Any:
 
 
 def default_epsilon(
-    embeddings: Embeddings,
-    mechanism: str,
-    epsilon: float | None,
-    calibration: str | None = None,
-    *,
-    quiet: bool = False,
-) -> float:
-    """Return the epsilon given, or the vocabulary's default for this mechanism, which is then printed unless `quiet`.
+    embeddings: Embeddings, mechanism: str, epsilon: float | None, calibration: str | None = None
+) -> tuple[float, tuple[str, ...]]:
+    """Return the epsilon given, or the vocabulary's default for this mechanism and a sentence that says so.
 
     Raises:
         ParameterError: If there is no such mechanism, the vocabulary records no default for it, or the calibration
@@ -215,7 +350,7 @@ def default_epsilon(
     """
     mechanism_class(mechanism)  # a wrong name is the first thing to report
     if epsilon is not None:
-        return epsilon
+        return epsilon, ()
     if calibration == "certified-local":
         raise ParameterError("--epsilon", None, f"must be given, in nats between any two words, for {calibration}.")
     recorded = embeddings.header.default_epsilon.get(mechanism)
@@ -226,12 +361,10 @@ def default_epsilon(
             f"must be given: this vocabulary records no default for {mechanism!r}. "
             f"Find one with: wordveil calibrate --mechanism {mechanism} --keep 0.5",
         )
-    if not quiet:
-        say(
-            f"epsilon {recorded:g}: the vocabulary's default for {mechanism} "
-            "(with its other defaults, half of typical words stay unchanged)"
-        )
-    return recorded
+    return recorded, (
+        f"epsilon {recorded:g}: the vocabulary's default for {mechanism} "
+        "(with its other defaults, half of typical words stay unchanged)",
+    )
 
 
 def read_word_list(path: Path | None) -> frozenset[str]:

@@ -18,32 +18,39 @@ __all__ = ["evaluate"]
 
 def evaluate(
     mechanisms: Annotated[
-        str, typer.Option("--mechanisms", "-m", help="all, or names joined by commas; tem takes tem-certified too.")
+        str, typer.Option("--mechanisms", "-m", help="all, or names joined by commas; tem includes tem-certified.")
     ] = "all",
     epsilon: Annotated[
-        list[float] | None, typer.Option("--epsilon", "-e", help="Per unit of distance; repeat for several.")
+        list[float] | None,
+        typer.Option("--epsilon", "-e", help="Loss per unit of distance; repeat for several. See below."),
     ] = None,
     local_epsilon: Annotated[
-        list[float] | None, typer.Option("--local-epsilon", help="Nats, for local and neighbour DP; repeat.")
+        list[float] | None,
+        typer.Option("--local-epsilon", help="Loss in nats, for local and neighbour DP; repeat for several."),
     ] = None,
     rank_epsilon: Annotated[
-        list[float] | None, typer.Option("--rank-epsilon", help="Per unit of neighbour-rank distance; repeat.")
+        list[float] | None,
+        typer.Option("--rank-epsilon", help="Loss per unit of neighbour-rank distance; repeat for several."),
     ] = None,
-    task: Annotated[list[str] | None, typer.Option("--task", "-t", help="A task; repeat. Default: all.")] = None,
-    size: Annotated[str, typer.Option("--size", help="full, reduced (minutes) or miniature (seconds).")] = "reduced",
+    task: Annotated[
+        list[str] | None, typer.Option("--task", "-t", help="A task; repeat for several. Default: all.")
+    ] = None,
+    size: Annotated[str, typer.Option("--size", help="full, reduced or miniature: see below.")] = "reduced",
     vocabulary: VocabularyOption = None,
     words: Annotated[
-        int, typer.Option("--words", help="Use the first so many words that may be output; 0 takes all.")
+        int,
+        typer.Option("--words", help="Number of output words to use, from the start of the vocabulary; 0 means all."),
     ] = 10_000,
     data: Annotated[
-        list[str] | None, typer.Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat.")
+        list[str] | None,
+        typer.Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat for several."),
     ] = None,
-    delta: Annotated[float, typer.Option("--delta", help="Of the promises that have one.")] = 1e-5,
-    repeats: Annotated[int, typer.Option("--repeats", help="Runs of every cell that is not exact.")] = 3,
+    delta: Annotated[float, typer.Option("--delta", help="Delta of the promises that have one.")] = 1e-5,
+    repeats: Annotated[int, typer.Option("--repeats", help="Number of runs of each cell that is not exact.")] = 3,
     audit_samples: Annotated[
-        int, typer.Option("--audit-samples", help="Samples to audit every promise with; 0 audits none.")
+        int, typer.Option("--audit-samples", help="Number of samples to audit each promise with; 0 means no audit.")
     ] = 20_000,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed, other test noise.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the test noise.")] = 0,
     workers: Annotated[int | None, typer.Option("--workers", help="Processes; default: one per processor.")] = None,
     cache: Annotated[
         Path | None, typer.Option("--cache", help="Folder of finished cells; default: REPORT.cells.")
@@ -52,12 +59,18 @@ def evaluate(
 ) -> None:
     """Compare mechanisms at equal promise: utility, attacks and measures on public data, with confidence intervals.
 
-    The data sets are files named by the environment variable WORDVEIL_DATA or by --data; nothing is downloaded. An
-    interrupted run goes on where it stopped.
+    The data sets are files in the folder named by the environment variable WORDVEIL_DATA, or your own (--data);
+    nothing is downloaded. Tasks whose files or packages are not here are left out and listed with the reason;
+    docs/results/README.md lists the files. A file given to a task that trains and tests is split.
+
+    Only promises whose epsilon is given are compared; without any: 2, 5 and 10 (metric), 20, 50 and 100 nats
+    (local), 2 (ranks). With all tasks and 10 000 words a row takes about a minute of one processor at --size reduced,
+    a quarter of that at --size miniature, more at full. An interrupted run goes on where it stopped.
     """
     from wordveil.evaluation.audits import AuditSettings
-    from wordveil.evaluation.catalogue import chosen_tasks
+    from wordveil.evaluation.catalogue import chosen_tasks, runnable
     from wordveil.evaluation.contenders import contenders
+    from wordveil.evaluation.data import DATA_VARIABLE
     from wordveil.evaluation.league import Plan, first_words, run_league
     from wordveil.evaluation.promises import PromiseSettings
     from wordveil.evaluation.report import write_league
@@ -65,14 +78,20 @@ def evaluate(
     if report.suffix not in (".html", ".md", ".json"):
         raise ParameterError("--report", report.name, "must end in .html, .md or .json.")
     names = None if mechanisms == "all" else tuple(name.strip() for name in mechanisms.split(","))
-    chosen = (epsilon or (2.0, 5.0, 10.0), local_epsilon or (20.0, 50.0, 100.0), rank_epsilon or (2.0,))
-    targets = contenders(names, *map(tuple, chosen))
-    tasks = chosen_tasks(None if not task else tuple(task), size=size, data=_own_files(data or []))
+    given = (epsilon or (), local_epsilon or (), rank_epsilon or ())
+    targets = contenders(names, *map(tuple, given if any(given) else ((2.0, 5.0, 10.0), (20.0, 50.0, 100.0), (2.0,))))
+    tasks, left_out = runnable(chosen_tasks(tuple(task) if task else None, size=size, data=_own_files(data or [])))
+    for name, reason in left_out.items():
+        say(f"left out: {name}: {reason}")
+    if not tasks:
+        needed = f"need files or packages that are not here, see above: set {DATA_VARIABLE} or give --data."
+        raise ParameterError("--task", ",".join(left_out), needed)
     plan = Plan(
         targets=targets,
         tasks=tasks,
         promises=PromiseSettings(delta=delta),
         audit=AuditSettings(samples=audit_samples),
+        left_out=left_out,
         repeats=repeats,
         seed=seed,
     )

@@ -11,14 +11,15 @@ from wordveil.cli.common import (
     AllowRefutedOption,
     CalibrationOption,
     CertificateOption,
+    DecoderOption,
     EpsilonOption,
     MechanismOption,
     ParameterOption,
     VocabularyOption,
-    build_mechanism,
-    certificate_for,
-    default_epsilon,
+    Wanted,
     open_vocabulary,
+    prepare,
+    say,
 )
 
 __all__ = ["explain"]
@@ -29,6 +30,7 @@ def explain(
     epsilon: EpsilonOption = None,
     calibration: CalibrationOption = None,
     certificate: CertificateOption = None,
+    decoder: DecoderOption = None,
     allow_refuted: AllowRefutedOption = False,
     settings: ParameterOption = None,
     vocabulary: VocabularyOption = None,
@@ -41,8 +43,8 @@ def explain(
     """Explain the guarantee of a mechanism in plain words."""
     from wordveil.errors import ParameterError
     from wordveil.explanations import explain as explain_guarantee
+    from wordveil.explanations import metric_of
     from wordveil.fitting import fit_words
-    from wordveil.metrics import Euclidean
     from wordveil.release import TextOptions, disclosures
 
     pairs = []
@@ -52,16 +54,22 @@ def explain(
             raise ParameterError("--pair", text, "must be two words with a comma between them.")
         pairs.append((first.strip(), second.strip()))
     embeddings = open_vocabulary(vocabulary)
-    chosen = build_mechanism(
-        mechanism,
-        default_epsilon(embeddings, mechanism, epsilon, calibration),
-        settings or (),
+    wanted = Wanted(
+        mechanism=mechanism,
+        epsilon=epsilon,
         calibration=calibration,
+        certificate=certificate,
+        decoder=decoder,
         allow_refuted=allow_refuted,
+        settings=settings or (),
+        vocabulary=vocabulary,
     )
-    randomizer = fit_words(chosen, embeddings, certificate_for(chosen, embeddings, certificate))
+    prepared = prepare(wanted, embeddings)
+    for note in prepared.notes:
+        say(note)
+    randomizer = fit_words(prepared.mechanism, embeddings, prepared.certificate)
     guarantee = randomizer.guarantee()
-    metric = getattr(chosen, "metric", None) or getattr(getattr(randomizer, "randomizer", None), "metric", Euclidean())
+    metric = metric_of(prepared.mechanism, randomizer)
     explanation = explain_guarantee(
         embeddings, guarantee, metric=metric, pairs=pairs, tokens=tokens, advice=randomizer.advice()
     )

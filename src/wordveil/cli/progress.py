@@ -1,24 +1,57 @@
-"""Progress bars on standard error, drawn only where somebody watches: on a terminal.
+"""Progress on standard error: a bar on a terminal, elsewhere a line every half minute.
 
-Each yields a callback, or None where nothing is drawn, so that the library is not even asked to report. Rich is loaded
-only when it draws.
+Each yields a callback, or None where nothing is shown, so that the library is not even asked to report. Rich is loaded
+only when it draws. The time left is what the mean speed so far makes of the rest, so that it is there from the first
+report on.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import typer
+
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
-__all__ = ["count_bar", "document_bar", "row_bar"]
+__all__ = ["EVERY", "clock", "count_bar", "document_bar", "row_bar", "time_left"]
+
+EVERY = 30.0
+"""Seconds between two lines where nobody watches a terminal."""
 
 
-def _watched(quiet: bool) -> bool:
-    return sys.stderr.isatty() and not quiet
+def time_left(elapsed: float, done: float, total: float | None) -> float | None:
+    """Return the seconds that the rest takes at the mean speed so far; None where that is unknown."""
+    return None if not total or done <= 0 else elapsed * max(0.0, total - done) / done
+
+
+def clock(seconds: float | None) -> str:
+    """Return seconds as h:mm:ss."""
+    if seconds is None:
+        return "?"
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+class _Lines:
+    """Says what is done, at most every `EVERY` seconds."""
+
+    def __init__(self) -> None:
+        self._begun = self._said = time.monotonic()
+
+    def __call__(self, done: float, total: float | None, what: str) -> None:
+        now = time.monotonic()
+        if now - self._said < EVERY:
+            return
+        self._said = now
+        elapsed = now - self._begun
+        share = "" if not total else f"{done / total:.0%}, "
+        left = "" if not total else f", {clock(time_left(elapsed, done, total))} left"
+        typer.echo(f"{share}{what}, {clock(elapsed)}{left}", err=True)
 
 
 def _bar(*columns: ProgressColumn) -> Progress:
@@ -29,10 +62,17 @@ def _bar(*columns: ProgressColumn) -> Progress:
 
 
 @contextmanager
-def count_bar(unit: str) -> Iterator[Callable[[int], None] | None]:
+def count_bar(unit: str) -> Iterator[Callable[[int], None]]:
     """Yield a callback that adds to a count of `unit`."""
-    if not _watched(quiet=False):
-        yield None
+    if not sys.stderr.isatty():
+        lines, counted = _Lines(), 0
+
+        def count(done: int) -> None:
+            nonlocal counted
+            counted += done
+            lines(counted, None, f"{counted:,} {unit}")
+
+        yield count
         return
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -44,36 +84,40 @@ def count_bar(unit: str) -> Iterator[Callable[[int], None] | None]:
 @contextmanager
 def row_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     """Yield a callback for (rows done, rows in all), with the time left."""
-    if not _watched(quiet):
-        yield None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-
-    with _bar(BarColumn(), MofNCompleteColumn(), TextColumn(what), TimeRemainingColumn()) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with _share_bar(quiet=quiet) as show:
+        yield None if show is None else lambda done, total: show(done, total, f"{done:,} of {total:,} {what}")
 
 
 @contextmanager
 def document_bar(*, quiet: bool) -> Iterator[Callable[[int, int | None, int, int], None] | None]:
     """Yield a callback for (bytes read, bytes in all, documents, tokens), with tokens per second and the time left."""
-    if not _watched(quiet):
-        yield None
+    begun = time.monotonic()
+
+    def worded(documents: int, tokens: int) -> str:
+        rate = tokens / max(time.monotonic() - begun, 1e-9)
+        return f"{documents:,} documents, {rate:,.0f} tokens/s"
+
+    with _share_bar(quiet=quiet) as show:
+        if show is None:
+            yield None
+        else:
+            yield lambda done, total, documents, tokens: show(done, total, worded(documents, tokens))
+
+
+@contextmanager
+def _share_bar(*, quiet: bool) -> Iterator[Callable[[float, float | None, str], None] | None]:
+    """Yield a callback for (done, in all, in words)."""
+    if quiet or not sys.stderr.isatty():
+        yield None if quiet else _Lines()
         return
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
-    columns = (
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TextColumn("{task.fields[documents]:,} documents, {task.fields[rate]:,.0f} tokens/s"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with _bar(*columns) as bar:
-        task = bar.add_task("", total=None, documents=0, rate=0.0)
+    columns = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.fields[words]}"))
+    with _bar(*columns, TimeElapsedColumn(), TextColumn("{task.fields[left]} left")) as bar:
+        task = bar.add_task("", total=None, words="", left=clock(None))
 
-        def show(done: int, total: int | None, documents: int, tokens: int) -> None:
-            rate = tokens / (bar.tasks[0].elapsed or 1.0)
-            bar.update(task, completed=done, total=total, documents=documents, rate=rate)
+        def show(done: float, total: float | None, words: str) -> None:
+            left = clock(time_left(bar.tasks[0].elapsed or 0.0, done, total))
+            bar.update(task, completed=done, total=total, words=words, left=left)
 
         yield show

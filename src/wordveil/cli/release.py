@@ -55,7 +55,7 @@ def release(
 ) -> None:
     """Release the vectors of IN, each row with noise of its own, rounded to a public grid.
 
-    The guarantee, the grid and what is disclosed whatever the noise are printed on standard error.
+    The guarantee, what it assumes, what is only measured (the grid) and what is disclosed go to standard error.
     """
     from wordveil.errors import ParameterError
     from wordveil.mechanisms.base import VectorMechanism
@@ -129,8 +129,6 @@ def _parse_grid(text: str) -> float:
 
 
 def _print_summary(report: VectorReport) -> None:
-    from wordveil.vector_release.values import grid_sentence
-
     say(
         f"{report.rows:,} rows of {report.input_dimensions} numbers to {report.dimensions} ({report.dtype}), "
         f"{report.rows_per_second:,.0f} rows/s"
@@ -138,11 +136,12 @@ def _print_summary(report: VectorReport) -> None:
     say(f"guarantee: {report.guarantee.sentence()}")
     for assumption in getattr(report.guarantee, "assumptions", ()):
         say(f"assumes: {assumption}")
-    say(f"grid: {grid_sentence(report.grid)}")
+    for line in report.mitigations:
+        say(line)
     for line in report.disclosed:
         say(f"disclosed: {line}")
     if report.left_out:
-        say(f"left out: {', '.join(report.left_out)} (copy one with --keep)")
+        say(f"left out: {report.left_out:,} other arrays, columns or tensors (copy one with --keep)")
 
 
 def _print_recall(source: Path, output: Path, column: str | None, threads: int | None, quiet: bool) -> None:

@@ -21,10 +21,10 @@ PAPERS = ("curse", "tem", "privemb", "nadp", "trlaplace")
 
 def reproduce(
     paper: Annotated[str, typer.Argument(help=f"One of {', '.join(PAPERS)}.")],
-    size: Annotated[str, typer.Option("--size", help="full, reduced (minutes) or miniature (seconds).")] = "reduced",
+    size: Annotated[str, typer.Option("--size", help="full (hours), reduced or miniature (both minutes).")] = "reduced",
     vocabulary: VocabularyOption = None,
-    repeats: Annotated[int, typer.Option("--repeats", help="Runs of everything noisy.")] = 3,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed, other test noise.")] = 0,
+    repeats: Annotated[int, typer.Option("--repeats", help="Number of runs of whatever is noisy.")] = 3,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the test noise.")] = 0,
     report: Annotated[Path | None, typer.Option("--report", help="Write .md or .json; default: print.")] = None,
 ) -> None:
     """Repeat a paper's results on public data and show each number beside the paper's.

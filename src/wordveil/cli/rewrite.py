@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordveil.cli.common import say
+from wordveil.cli.common import counted, say
 from wordveil.cli.file_options import (
     ColumnOption,
     DestinationOption,
@@ -67,8 +67,10 @@ def rewrite(
 
 
 def _print_summary(report: RewriteReport) -> None:
-    say(f"{report.summary.documents:,} documents, {report.tokens:,} tokens")
+    say(f"{counted(report.summary.documents, 'document')}, {counted(report.tokens, 'token')}")
     say(f"guarantee: {report.guarantee.sentence()}")
+    for assumption in getattr(report.guarantee, "assumptions", ()):
+        say(f"assumes: {assumption}")
     if report.passes > 1 and report.composed is not None:
         say(f"passes: some text went through the noise {report.passes} times; together: {report.composed.sentence()}")
     for line in report.disclosed:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -17,10 +18,10 @@ from wordveil.cli.common import (
     MechanismOption,
     ParameterOption,
     VocabularyOption,
-    build_mechanism,
-    certificate_for,
-    default_epsilon,
+    Wanted,
+    counted,
     open_vocabulary,
+    prepare,
     read_word_list,
     say,
 )
@@ -37,36 +38,75 @@ from wordveil.cli.file_options import (
 from wordveil.cli.progress import document_bar
 
 if TYPE_CHECKING:
+    from wordveil.certificates import Certificate
+    from wordveil.documents.base import Missing
     from wordveil.embeddings.table import Embeddings
+    from wordveil.explanations import InWords
+    from wordveil.guarantees import Guarantee
     from wordveil.release import TextOptions
     from wordveil.runs import RunReport
 
 __all__ = ["sanitize"]
 
+WARNING = (
+    "warning: a weak promise: an observer may become 99 % sure of a word, or more; a smaller --epsilon is stronger"
+)
+WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
 CHARACTERS_PER_TOKEN = 6  # of English text with its spaces: turns --block-tokens into characters read at once
 
 # How documents are read.
-KeepOption = Annotated[list[str] | None, typer.Option("--keep", help="Copy only these other columns.")]
-DelimiterOption = Annotated[str | None, typer.Option("--delimiter", help="CSV, TSV: one character; found out.")]
+KeepOption = Annotated[list[str] | None, typer.Option("--keep", help="Copy only these other columns; repeat.")]
+DelimiterOption = Annotated[
+    str | None, typer.Option("--delimiter", help="CSV, TSV: field separator, one character. Default: detected.")
+]
 QuotingOption = Annotated[str, typer.Option("--quoting", help="CSV, TSV: auto, none, minimal or all.")]
-NoHeaderOption = Annotated[bool, typer.Option("--no-header", help="CSV, TSV: no names; columns are called 1, 2, ...")]
+NoHeaderOption = Annotated[
+    bool, typer.Option("--no-header", help="CSV, TSV: the first line is data; columns are called 1, 2, ...")
+]
+MissingOption = Annotated[
+    str,
+    typer.Option(
+        "--missing",
+        help="JSON records without the column, or with no text in it: refuse, keep (as null) or skip (leave out).",
+    ),
+]
+EncodingOption = Annotated[
+    str | None, typer.Option("--encoding", help="Encoding of the input, such as windows-1252. Default: UTF-8.")
+]
 WholeFileOption = Annotated[bool, typer.Option("--whole-file", help="A text file is one document, not one a line.")]
 
 # What happens around the mechanism.
 UnknownOption = Annotated[str, typer.Option("--unknown", help="Unknown words: random, drop or mask.")]
-PerOption = Annotated[str, typer.Option("--per", help="Draw per token, or once per word of a document.")]
+PerOption = Annotated[str, typer.Option("--per", help="token: draw for each; document: once for each distinct word.")]
 CasingOption = Annotated[str, typer.Option("--casing", help="sentence, vocabulary or shape.")]
 NumbersOption = Annotated[str, typer.Option("--numbers", help="Tokens with digits: unknown or vocabulary.")]
 MarkupOption = Annotated[str, typer.Option("--markup", help="none, or html to keep plain tags.")]
-PublicWordsOption = Annotated[Path | None, typer.Option("--public-words", help="File of words that pass verbatim.")]
-ExcludeOutputsOption = Annotated[Path | None, typer.Option("--exclude-outputs", help="File of words never output.")]
+PublicWordsOption = Annotated[
+    Path | None, typer.Option("--public-words", help="File of words that stay, written as listed.")
+]
+ExcludeOutputsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--exclude-outputs",
+        metavar="FILE",
+        help="File of words never output, besides the slurs the embedded vocabulary leaves out; offensive: bar these "
+        "from any vocabulary; none: bar nothing.",
+    ),
+]
 
 # How the run goes.
 WorkersOption = Annotated[int, typer.Option("--workers", help="Processes that read and write the text.")]
-BlockTokensOption = Annotated[int, typer.Option("--block-tokens", help="Tokens held at once, about.")]
+BlockTokensOption = Annotated[int, typer.Option("--block-tokens", help="About how many tokens are held at once.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")]
 LineBufferedOption = Annotated[bool, typer.Option("--line-buffered", help="Write every line at once.")]
 ReportOption = Annotated[Path | None, typer.Option("--report", help="Write a report, .json or .html.")]
+InputDigestOption = Annotated[
+    bool,
+    typer.Option(
+        "--input-digest",
+        help="Put the input's size and SHA-256 into the report. Who reads them can test a guess of the whole file.",
+    ),
+]
 VerifyOption = Annotated[bool, typer.Option("--verify", help="Check the vocabulary's checksum first.")]
 
 
@@ -89,6 +129,8 @@ def sanitize(
     quoting: QuotingOption = "auto",
     no_header: NoHeaderOption = False,
     whole_file: WholeFileOption = False,
+    missing: MissingOption = "refuse",
+    encoding: EncodingOption = None,
     unknown: UnknownOption = "random",
     per: PerOption = "token",
     casing: CasingOption = "sentence",
@@ -103,6 +145,7 @@ def sanitize(
     line_buffered: LineBufferedOption = False,
     resume: ResumeOption = False,
     report: ReportOption = None,
+    input_digest: InputDigestOption = False,
     verify: VerifyOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -113,6 +156,7 @@ def sanitize(
     """
     from wordveil.documents import DocumentSettings, FormatDetails
     from wordveil.errors import ParameterError
+    from wordveil.reporting.evidence import Evidence
     from wordveil.reporting.run_report import check_report_path, write_report
     from wordveil.runs import run_source, sanitize_documents
     from wordveil.sanitizer import Sanitizer
@@ -127,38 +171,53 @@ def sanitize(
         columns=tuple(column or ()),
         keep=tuple(keep) if keep else None,
         drop_others=drop_others,
+        missing=cast("Missing", missing),
+        encoding=encoding,
         details=FormatDetails(whole_file=whole_file, delimiter=delimiter, quoting=quoting, header=not no_header),
         block_characters=CHARACTERS_PER_TOKEN * block_tokens,
         line_buffered=line_buffered,
     )
     if report is not None:
         check_report_path(report)
-    embeddings = _vocabulary(vocabulary, exclude_outputs, verify=verify or report is not None)
-    chosen = build_mechanism(
-        mechanism,
-        default_epsilon(embeddings, mechanism, epsilon, calibration, quiet=quiet),
-        settings or (),
+    embeddings, notes = _vocabulary(vocabulary, exclude_outputs, verify=verify or report is not None)
+    wanted = Wanted(
+        mechanism=mechanism,
+        epsilon=epsilon,
         calibration=calibration,
+        certificate=certificate,
         decoder=decoder,
         allow_refuted=allow_refuted,
+        settings=settings or (),
+        vocabulary=vocabulary,
     )
+    prepared = prepare(wanted, embeddings, quiet=quiet)
     sanitizer = Sanitizer(
         embeddings,
-        chosen,
+        prepared.mechanism,
         options=options,
         source=run_source(output, resume=resume),
         threads=threads,
         device=device,
-        certificate=certificate_for(chosen, embeddings, certificate, quiet=quiet),
+        certificate=prepared.certificate,
     )
     with document_bar(quiet=quiet) as progress:
         result = sanitize_documents(
-            source, output, sanitizer, settings=documents, resume=resume, workers=workers, progress=progress
+            source,
+            output,
+            sanitizer,
+            settings=documents,
+            resume=resume,
+            workers=workers,
+            progress=progress,
+            notice=None if quiet else say,
         )
     if report is not None:
-        write_report(result, report)
+        if input_digest:
+            result = result.with_inputs(source, documents)
+        said = (*prepared.notes, *notes)
+        write_report(result, report, Evidence.of_run(sanitizer, result, said))
     if not quiet:
-        _print_summary(result)
+        _print_summary(result, (*prepared.notes, *notes), sanitizer.in_words, prepared.certificate)
 
 
 def _text_options(public_words: Path | None, **choices: Any) -> TextOptions:
@@ -168,16 +227,67 @@ def _text_options(public_words: Path | None, **choices: Any) -> TextOptions:
     return TextOptions(public_words=read_word_list(public_words), **choices)
 
 
-def _vocabulary(path: Path | None, exclude_outputs: Path | None, *, verify: bool) -> Embeddings:
-    """Return the vocabulary, its checksum checked where asked for, without the words that must not be output."""
-    embeddings = open_vocabulary(path)
+def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tuple[Embeddings, tuple[str, ...]]:
+    """Return the vocabulary, checked where asked for, without the words that must not be output, and what was barred.
+
+    The embedded vocabulary leaves out the slurs and obscene words of its list unless `exclude` is "none".
+    """
+    from wordveil.embeddings.packaged import never_output
+    from wordveil.embeddings.table import load_embeddings
+
+    embedded = path is None and exclude != "none"
+    embeddings = load_embeddings(None, every_output=not embedded) if path is None else open_vocabulary(path)
     if verify:
         embeddings.verify()
-    return embeddings if exclude_outputs is None else embeddings.without_outputs(read_word_list(exclude_outputs))
+    notes = []
+    listed = never_output()
+    if embedded or (exclude == "offensive"):
+        embeddings = embeddings.without_outputs(listed)
+        notes.append(
+            f"never output: the slurs and obscene words of wordveil's public list of {len(listed)} "
+            "(--exclude-outputs none lets them)"
+        )
+    if exclude not in (None, "none", "offensive"):
+        own = read_word_list(Path(str(exclude)))
+        narrowed = embeddings.without_outputs(own)
+        barred = len(embeddings.candidates) - len(narrowed.candidates)
+        notes.append(f"never output: {barred:,} words of {exclude}; the other {len(own) - barred:,} never were")
+        embeddings = narrowed
+    return embeddings, tuple(notes)
 
 
-def _print_summary(report: RunReport) -> None:
-    say(f"{report.documents:,} documents, {report.tokens:,} tokens, {report.tokens_per_second:,.0f} tokens/s")
+def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
+    """Return the largest loss between any two words, or "" where the guarantee already says it or there is none."""
+    from wordveil.guarantees import LocalDP, MetricDP, round_up
+
+    if isinstance(guarantee, LocalDP) and certificate is not None and "epsilon" in certificate.numbers:
+        return f"{round_up(certificate.numbers['epsilon'])} nats, computed over all pairs"
+    if isinstance(guarantee, MetricDP) and guarantee.largest_distance is not None:
+        cap = guarantee.largest_distance
+        return f"{round_up(guarantee.loss(cap))} nats, a bound: no pair need reach it (distances count up to {cap:.4g})"
+    return ""
+
+
+def _print_summary(report: RunReport, notes: Sequence[str], words: InWords, certificate: Certificate | None) -> None:
+    from wordveil.reporting.run_report import left_out
+
+    said = [f"{counted(report.documents, 'document')}, {counted(report.tokens, 'token')}"]
+    if report.seconds >= WORTH_A_RATE:
+        said.append(f"{report.tokens_per_second:,.0f} tokens/s")
+    say(", ".join(said))
+    if report.resumed_documents:
+        say(f"{counted(report.resumed_documents, 'document')} taken over from the interrupted run")
+    if missed := left_out(vars(report)):
+        say(f"left out or replaced: {missed}")
+    for note in notes:
+        say(note)
     say(f"guarantee: {report.guarantee.sentence()}")
+    say(f"in words: {words.sentence}; `wordveil explain` says more")
+    if largest := _largest_loss(report.guarantee, certificate):
+        say(f"largest loss between any two words: {largest}")
+    if words.weak:
+        say(WARNING)
+    for line in getattr(report.guarantee, "assumptions", ()):
+        say(f"assumes: {line}")
     for line in report.disclosed:
         say(f"disclosed: {line}")

@@ -34,7 +34,9 @@ VectorMechanismOption = Annotated[
 NeededEpsilonOption = Annotated[
     float | None, typer.Option("--epsilon", "-e", help="Privacy loss per token; needed unless the mechanism is none.")
 ]
-NoiseOption = Annotated[str, typer.Option("--noise", help="secure, or device (fast, not cryptographic).")]
+NoiseOption = Annotated[
+    str, typer.Option("--noise", help="secure, or device (drawn on the GPU: fast, not cryptographic).")
+]
 TableOption = Annotated[
     str, typer.Option("--embeddings", help="Where vectors come from: random, glove, word2vec or embedded.")
 ]

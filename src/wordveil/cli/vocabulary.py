@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordveil.cli.common import VocabularyOption, open_vocabulary, say
+from wordveil.cli.usage import Command
+
+if TYPE_CHECKING:
+    from wordveil.embeddings.table import Embeddings
 
 if TYPE_CHECKING:
     from wordveil.embeddings.table import Embeddings
@@ -19,20 +23,27 @@ app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 IMPORT_SAMPLE = 200  # public words behind the recorded default epsilons; `calibrate` uses 1 000
 DEFAULTS = ("laplace", "santext", "tem")
+FEW = 100  # entries that may be output, below which a vocabulary was hardly meant so
 
 
-@app.command("import")
+@app.command("import", cls=Command)
 def import_(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="Embedding file or folder.")],
     destination: Annotated[Path, typer.Argument(metavar="DEST", help="Vocabulary directory to create.")],
-    format: Annotated[str | None, typer.Option("--format", help="Format; found out from name and content.")] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", help="Format. Default: detected from name and content.")
+    ] = None,
     name: Annotated[str | None, typer.Option("--name", help="Short name shown to users.")] = None,
-    casing: Annotated[str | None, typer.Option("--casing", help="lower or cased; found out from the words.")] = None,
+    casing: Annotated[
+        str | None, typer.Option("--casing", help="lower or cased. Default: detected from the words.")
+    ] = None,
     candidates: Annotated[
         str,
         typer.Option("--candidates", help="Which entries may be output: words, all, or only-words to drop all others."),
     ] = "words",
-    limit: Annotated[int | None, typer.Option("--limit", help="Take so many rows from the start.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", help="Number of rows to take, from the start. Default: all.")
+    ] = None,
     calibrate: Annotated[bool, typer.Option(help="Record default epsilons (takes a few seconds).")] = True,
 ) -> None:
     """Convert an embedding file to wordveil's own form: checked, memory-mapped, with a word index."""
@@ -51,24 +62,24 @@ def import_(
     if calibrate:
         embeddings = embeddings.record(default_epsilon=_default_epsilons(embeddings))
     _print_facts(embeddings)
+    if len(embeddings.candidates) < FEW and len(embeddings.candidates) < len(embeddings):
+        say(f"few entries may be output; --candidates all lets all {len(embeddings):,}")
 
 
 def _default_epsilons(embeddings: Embeddings) -> dict[str, float]:
-    """Calibrate what can be; a table without an answer is imported all the same, and says so."""
-    from wordveil.calibration import calibrate
+    """Return the epsilons at which half of typical words stay; what cannot be found is said, and left out."""
+    from wordveil.calibration import calibrate as find
     from wordveil.cli.common import build_mechanism
     from wordveil.errors import ParameterError
 
     found = {}
-    for name in DEFAULTS:
+    for mechanism in DEFAULTS:
         try:
-            epsilon = calibrate(embeddings, build_mechanism(name, 1.0), sample=IMPORT_SAMPLE).epsilon
-        except ParameterError:
-            say(f"no default epsilon for {name}: none keeps half of the words here. Name one with --epsilon.")
+            epsilon = find(embeddings, build_mechanism(mechanism, 1.0), sample=IMPORT_SAMPLE).epsilon
+        except ParameterError as error:
+            say(f"no default epsilon for {mechanism}, give --epsilon: {error.name} {error.requirement}")
         else:
-            found[name] = float(f"{epsilon:.3g}")
-    if len(found) < len(DEFAULTS) and len(embeddings.candidates) < len(embeddings) // 2:
-        say(f"{len(embeddings.candidates):,} of {len(embeddings):,} entries may be output; see --candidates.")
+            found[mechanism] = float(f"{epsilon:.3g}")
     return found
 
 
@@ -77,7 +88,7 @@ def _show_rows(rows: int, share: float | None) -> None:
     typer.echo(f"\r{rows:,} rows{end}", nl=False, err=True)
 
 
-@app.command()
+@app.command(cls=Command)
 def info(
     vocabulary: VocabularyOption = None,
     verify: Annotated[bool, typer.Option("--verify", help="Recompute the checksum.")] = False,
@@ -90,10 +101,7 @@ def info(
         typer.echo("checksum: verified")
 
 
-def _print_facts(embeddings: object) -> None:
-    from wordveil.embeddings.table import Embeddings
-
-    assert isinstance(embeddings, Embeddings)
+def _print_facts(embeddings: Embeddings) -> None:
     header = embeddings.header
     facts = {
         "name": header.name,
@@ -110,7 +118,7 @@ def _print_facts(embeddings: object) -> None:
         typer.echo(f"{key + ':':17}{value}")
 
 
-@app.command()
+@app.command(cls=Command)
 def neighbors(
     word: Annotated[str, typer.Argument(help="A public word of the vocabulary.")],
     vocabulary: VocabularyOption = None,

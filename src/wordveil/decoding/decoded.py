@@ -11,7 +11,7 @@ from wordveil.arrays import IdArray
 from wordveil.decoding.base import Decoder, FittedDecoder
 from wordveil.decoding.nearest import Nearest
 from wordveil.embeddings.table import Embeddings
-from wordveil.guarantees import Guarantee, PrivacyUnit
+from wordveil.guarantees import Guarantee, MetricDP, PrivacyUnit
 from wordveil.mechanisms.base import (
     Progress,
     VectorMechanism,
@@ -19,6 +19,7 @@ from wordveil.mechanisms.base import (
     WordMechanism,
     WordRandomizer,
 )
+from wordveil.mechanisms.rows import checked_ids
 from wordveil.randomness import Draws, Stream
 
 __all__ = ["Decoded", "FittedDecoded"]
@@ -73,8 +74,13 @@ class FittedDecoded(WordRandomizer):
 
     def guarantee(self) -> Guarantee:
         claim: Any = self.randomizer.guarantee()
-        released: Guarantee = replace(claim, unit=PrivacyUnit.TOKEN)
+        # Distances between words mean something only with the table that places them.
+        which = {"vocabulary": self.embeddings.header.checksum} if isinstance(claim, MetricDP) else {}
+        released: Guarantee = replace(claim, unit=PrivacyUnit.TOKEN, **which)
         return released
+
+    def disclosed(self) -> tuple[str, ...]:
+        return self.randomizer.disclosed()
 
     def advice(self) -> str:
         return self.randomizer.advice()
@@ -86,5 +92,6 @@ class FittedDecoded(WordRandomizer):
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
         kept = len(draws) - self.decoder.draw_arrays
+        ids = checked_ids(ids, len(self.embeddings))
         noisy = self.randomizer.randomize(np.asarray(self.embeddings.vectors[ids]), draws[:kept])
         return self.decoder.decode(noisy, draws[kept:], threads=threads, progress=progress)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.decoding.base import DECODER_LANE, Decoder, FittedDecoder
 from wordveil.embeddings.table import Embeddings
-from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.base import Progress
+from wordveil.mechanisms.rows import check_draws
+from wordveil.parameters import check_positive, check_within
 from wordveil.randomness import Draws, Stream
 
 __all__ = ["FittedRankSoftmax", "RankSoftmax", "truncated_geometric"]
@@ -67,10 +68,8 @@ class RankSoftmax(Decoder):
     c: float = 0.04
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise ParameterError("epsilon", self.epsilon, "must be in (0, inf).")
-        if not (math.isfinite(self.c) and self.c >= 0):
-            raise ParameterError("c", self.c, "must be in [0, inf).")
+        check_positive("epsilon", self.epsilon)
+        check_within("c", self.c)
 
     def fit(self, embeddings: Embeddings) -> FittedRankSoftmax:
         return FittedRankSoftmax(
@@ -102,6 +101,7 @@ class FittedRankSoftmax(FittedDecoder):
     def decode(
         self, vectors: Float64Array, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
+        check_draws(draws, (len(vectors),))
         nearest = self.words.nearest(vectors, threads=threads, progress=progress)
         ranks = truncated_geometric(draws[0], self.decay, len(self.words.outputs))
         return self.neighbours(nearest, ranks, threads=threads)

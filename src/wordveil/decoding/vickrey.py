@@ -10,9 +10,10 @@ import numpy as np
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.decoding.base import DECODER_LANE, Decoder, FittedDecoder
 from wordveil.embeddings.table import Embeddings
-from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.base import Progress
+from wordveil.mechanisms.rows import check_draws
+from wordveil.parameters import check_within
 from wordveil.randomness import Draws, Stream
 
 __all__ = ["FittedVickrey", "Vickrey", "first_probability"]
@@ -62,8 +63,7 @@ class Vickrey(Decoder):
     t: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 <= self.t <= 1:
-            raise ParameterError("t", self.t, "must be in [0, 1].")
+        check_within("t", self.t, 1)
 
     def fit(self, embeddings: Embeddings) -> FittedVickrey:
         return FittedVickrey(t=self.t, words=NearestWords(embeddings.vectors, embeddings.candidates))
@@ -84,6 +84,7 @@ class FittedVickrey(FittedDecoder):
     def decode(
         self, vectors: Float64Array, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
+        check_draws(draws, (len(vectors),))
         if len(self.words.outputs) == 1:
             return self.words.nearest(vectors, threads=threads, progress=progress)
         ids, distances = self.words.top(vectors, 2, threads=threads, progress=progress)

@@ -4,6 +4,8 @@
     default/words.txt     UTF-8, newline-joined
     default/vectors.npy   (v, d) int8
     default/scales.npy    (d,) float32
+    default/counts.npy    how often the words occur; see `frequencies`
+    default/never_output.txt   slurs and obscene words, which may be input and not output
 
 The matrix used everywhere is codes * scales in float32. Nothing is downloaded.
 """
@@ -23,9 +25,10 @@ from wordveil.errors import EmbeddingFormatError
 from .header import VocabularyHeader
 from .wordlist import WordList
 
-__all__ = ["PACKAGED_FOLDER", "PackagedTable", "read_packaged"]
+__all__ = ["PACKAGED_FOLDER", "PackagedTable", "load_array", "never_output", "read_packaged"]
 
 PACKAGED_FOLDER = Path(__file__).parent / "default"
+NEVER_OUTPUT = "never_output.txt"
 _REMEDY = "Reinstall wordveil."
 
 
@@ -56,16 +59,29 @@ def read_packaged(folder: Path = PACKAGED_FOLDER) -> PackagedTable:
     except OSError as error:
         raise EmbeddingFormatError(folder, f"cannot be read ({error}).", remedy=_REMEDY) from None
     header = VocabularyHeader.from_json(text, path=folder / "header.json")
-    codes = _load(folder / "vectors.npy", np.int8, (header.rows, header.dimensions))
-    scales = _load(folder / "scales.npy", np.float32, (header.dimensions,))
+    codes = load_array(folder / "vectors.npy", np.int8, (header.rows, header.dimensions))
+    scales = load_array(folder / "scales.npy", np.float32, (header.dimensions,))
     if len(words) != header.rows:
         problem = f"has {len(words)} words, the header says {header.rows}."
         raise EmbeddingFormatError(folder / "words.txt", problem, remedy=_REMEDY)
     return PackagedTable(header=header, words=words, vectors=np.multiply(codes, scales, dtype=np.float32))
 
 
-def _load(path: Path, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Load one small array and compare its type and shape with the header."""
+def never_output(folder: Path = PACKAGED_FOLDER) -> list[str]:
+    """Return the public list of slurs and obscene words that the packaged vocabulary does not put into a release."""
+    try:
+        lines = (folder / NEVER_OUTPUT).read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise EmbeddingFormatError(folder / NEVER_OUTPUT, f"cannot be read ({error}).", remedy=_REMEDY) from None
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def load_array(path: Path, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Load one small packaged array.
+
+    Raises:
+        EmbeddingFormatError: If it cannot be read or is not of this type and shape.
+    """
     try:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:

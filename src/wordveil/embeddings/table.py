@@ -23,7 +23,7 @@ from . import readers
 from .building import build_table, checked_rows, detect_casing, packed_words
 from .checksums import candidates_checksum, table_checksum
 from .header import VocabularyHeader
-from .packaged import read_packaged
+from .packaged import never_output, read_packaged
 from .storage import StoredTable, VocabularyWriter, is_vocabulary, open_table, replace_header
 from .verification import verify_table
 from .word_index import build_index, first_duplicate
@@ -177,12 +177,15 @@ class Embeddings:
         """Return the same vocabulary with some words barred from output.
 
         Args:
-            words: Words that must not be output; unknown ones change nothing.
+            words: Words that must not be output, compared without case; unknown ones change nothing.
 
         Raises:
             ParameterError: If no candidate is left.
         """
-        barred = self.ids(list(words))
+        listed = {word.lower() for word in words}
+        if self.header.casing == "cased":
+            listed = {entry for entry in self.words if entry.lower() in listed}
+        barred = self.ids(sorted(listed))
         candidates = np.setdiff1d(self.candidates, barred).astype(np.int32)
         if not candidates.size:
             raise ParameterError("words", f"{barred.size} words", "bar every entry from output; leave at least one.")
@@ -266,12 +269,14 @@ class Embeddings:
         verify_table(self._table, self._directory)
 
 
-def load_embeddings(path: str | PathLike[str] | None = None) -> Embeddings:
+def load_embeddings(path: str | PathLike[str] | None = None, *, every_output: bool = False) -> Embeddings:
     """Return a vocabulary: the packaged one, a mapped directory, or a file read into memory.
 
     Args:
         path: None for the vocabulary that comes with wordveil; a directory written by `Embeddings.save` or
             `import_embeddings`; or a file in any format `readers` knows, found out from name and content.
+        every_output: Of the packaged vocabulary, let also the slurs and obscene words of its public list
+            (`never_output.txt`) be output; by default they may be input only. The shipped certificates are then void.
 
     Raises:
         EmbeddingFormatError: If the file is malformed or of no known format.
@@ -279,7 +284,9 @@ def load_embeddings(path: str | PathLike[str] | None = None) -> Embeddings:
     """
     if path is None:
         packaged = read_packaged()
-        return Embeddings(build_table(packaged.header, packaged.words, packaged.vectors))
+        header = replace(packaged.header, candidates_checksum="") if every_output else packaged.header
+        whole = Embeddings(build_table(header, packaged.words, packaged.vectors))
+        return whole if every_output else whole.without_outputs(never_output())
     location = Path(path)
     if is_vocabulary(location):
         return open_embeddings(location)

@@ -25,7 +25,7 @@ __all__ = ["AttributeInference"]
 class AttributeInference(Task):
     """Accuracy of a classifier for an author's attribute, trained on texts released by the same mechanism.
 
-    The attacker runs the public mechanism on labelled texts of his own: the other folds of a cross-validation. The
+    The attacker runs the public mechanism on labelled texts of their own: the other folds of a cross-validation. The
     score to compare with is that of always guessing the commonest value. In the default set an author writes several
     texts, so that recognising the author helps too.
 
@@ -38,12 +38,13 @@ class AttributeInference(Task):
     """
 
     name: ClassVar[str] = "attribute-inference"
+    reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="accuracy", meaning="share of authors whose attribute is inferred", better="lower"),
         Score(name="guessing", meaning="share with the commonest value", better="neither"),
     )
-    trained: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     path: str = "privacy/llmprivacy-synthetic.jsonl.gz"
     text: str = "text"
     label: str = "profile.sex"

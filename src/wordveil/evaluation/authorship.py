@@ -41,8 +41,8 @@ class AuthorshipLinkage(Task):
     """Share of released texts whose author is named, among all authors, by the nearest profile.
 
     A profile is the TF-IDF of the words, word pairs and character n-grams of an author's known texts, which were never
-    released: the attacker has them from elsewhere. (Profiles of texts that he sent through the public mechanism
-    himself linked no better for most mechanisms tried.) Style and content both help him, as they would in earnest;
+    released: the attacker has them from elsewhere. (Profiles of texts that they sent through the public mechanism
+    themselves linked no better for most mechanisms tried.) Style and content both help them, as they would in earnest;
     headers, quotations, signatures and the author's own name are stripped, as far as simple rules find them.
 
     Attributes:
@@ -55,12 +55,13 @@ class AuthorshipLinkage(Task):
     """
 
     name: ClassVar[str] = "authorship"
+    reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="success", meaning="share of released texts linked to their author", better="lower"),
         Score(name="guessing", meaning="one over the number of authors", better="neither"),
     )
-    trained: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     path: str = "documents/20news.train.jsonl.gz"
     author: str = ""
     authors: int = 200

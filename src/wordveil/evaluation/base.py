@@ -10,6 +10,7 @@ mechanism than what it releases, except the attacks, which may also use its publ
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -81,14 +82,16 @@ class Task(ABC):
         kind: Utility, attack or measure.
         scores: What it reports; the first is the one that plots use.
         exact: Whether its scores are computed without sampling when the subject is a selection mechanism.
-        trained: Whether `run` fits a model; such tasks need the extra `evaluation`.
+        reads_words: Whether the task reads released words, and says nothing about released vectors.
+        needs: Modules of the extra `evaluation` that `run` imports.
     """
 
     name: ClassVar[str]
     kind: ClassVar[TaskKind]
     scores: ClassVar[tuple[Score, ...]]
     exact: ClassVar[bool] = False
-    trained: ClassVar[bool] = False
+    reads_words: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def prepare(self, embeddings: Embeddings) -> Any:
@@ -102,11 +105,12 @@ class Task(ABC):
     @property
     def lacking(self) -> str:
         """What the task needs and this machine has not got, for a reader; "" where it can run."""
-        return ""
+        absent = [name for name in self.needs if importlib.util.find_spec(name) is None]
+        return f"{' and '.join(absent)} not installed: pip install 'wordveil[evaluation]'" if absent else ""
 
     def applies(self, subject: Subject) -> bool:
         """Whether the task says anything about this subject; one that does not is left out of its row."""
-        return True
+        return not (self.reads_words and subject.vectors is not None)
 
     @abstractmethod
     def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:

@@ -1,4 +1,4 @@
-"""Every task by name, at three sizes: full, reduced (minutes on two cores) and miniature (seconds)."""
+"""Every task by name, at three sizes: full, reduced and miniature; and which of them can run here."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from wordveil.errors import ParameterError
 from wordveil.evaluation.attributes import AttributeInference
 from wordveil.evaluation.authorship import AuthorshipLinkage
 from wordveil.evaluation.base import Task
-from wordveil.evaluation.bayes import BayesOnVectors, BayesOnWords
+from wordveil.evaluation.bayes import BayesGuess
 from wordveil.evaluation.classification import CentroidClassification, LexiconClassification, TextClassification
-from wordveil.evaluation.context import ContextInversion
-from wordveil.evaluation.data import file_digest
+from wordveil.evaluation.data import file_digest, locate
 from wordveil.evaluation.deniability import OverlapSkewness, PlausibleDeniability
-from wordveil.evaluation.masked import MaskedInversion
+from wordveil.evaluation.inversion import ReviewInversion, SentenceInversion
 from wordveil.evaluation.membership import MembershipInference
 from wordveil.evaluation.overlap import ContextualOverlap, TextOverlap
-from wordveil.evaluation.priors import ZIPF
+from wordveil.evaluation.priors import PUBLIC_LIST
 from wordveil.evaluation.retrieval import Retrieval, TopicRetrieval
 from wordveil.evaluation.sentence_tasks import SentenceSimilarity
 from wordveil.evaluation.survival import PersonalDataSurvival, RareWordSurvival
 from wordveil.evaluation.word_tasks import DistanceDistortion, OddManOut, WordSimilarity
 
-__all__ = ["SIZES", "TASKS", "chosen_tasks", "data_digests", "data_files"]
+__all__ = ["SIZES", "TASKS", "chosen_tasks", "data_digests", "data_files", "data_text", "runnable"]
 
 TASKS: dict[str, type[Task]] = {
     task.name: task
@@ -40,10 +39,9 @@ TASKS: dict[str, type[Task]] = {
         LexiconClassification,
         CentroidClassification,
         TextClassification,
-        BayesOnWords,
-        BayesOnVectors,
-        ContextInversion,
-        MaskedInversion,
+        BayesGuess,
+        ReviewInversion,
+        SentenceInversion,
         PersonalDataSurvival,
         RareWordSurvival,
         AttributeInference,
@@ -65,10 +63,9 @@ _REDUCED: dict[str, dict[str, Any]] = {
     "text-classification": {"limit": 2000},
     "deniability": {"words": 300, "draws": 50},
     "skewness": {"words": 500},
-    "bayes": {"training": 25_000, "trials": 5000},
-    "bayes-vectors": {"trials": 500},
-    "context-inversion": {"limit": 60, "public_limit": 1000},
-    "masked-inversion": {"limit": 100, "public_limit": 600, "epochs": 2},
+    "bayes": {"trials": 2000},
+    "inversion-reviews": {"limit": 100, "public_limit": 4000, "model_limit": 600, "epochs": 2},
+    "inversion-sentences": {"limit": 150, "epochs": 2},
     "rare-word-survival": {"limit": 100},
     "attribute-inference": {"folds": 3},
     "authorship": {"authors": 150},
@@ -87,12 +84,11 @@ _MINIATURE: dict[str, dict[str, Any]] = {
     "text-classification": {"limit": 40, "test_limit": 20},
     "deniability": {"words": 20, "draws": 10},
     "skewness": {"words": 20, "neighbours": 3},
-    "bayes": {"training": 500, "trials": 200},
-    "bayes-vectors": {"trials": 50},
-    "context-inversion": {"limit": 5, "public_limit": 20, "candidates": 5},
-    "masked-inversion": {"limit": 5, "public_limit": 20, "epochs": 1, "candidates": 10},
+    "bayes": {"trials": 200},
+    "inversion-reviews": {"limit": 5, "public_limit": 20, "model_limit": 20, "epochs": 1, "candidates": 10},
+    "inversion-sentences": {"limit": 5, "public_limit": 20, "model_limit": 20, "epochs": 1, "candidates": 10},
     "pii-survival": {"limit": 20},
-    "rare-word-survival": {"limit": 5, "common": 10},
+    "rare-word-survival": {"limit": 5},
     "attribute-inference": {"folds": 2},
     "authorship": {"authors": 5, "words": 12},
     "membership": {"limit": 40, "epochs": 2, "width": 4},
@@ -112,10 +108,11 @@ def chosen_tasks(
     Args:
         names: Task names.
         size: "full", "reduced" or "miniature".
-        data: "task" or "task.field" to a file of the user's own; "task" alone means its first file.
+        data: "task" or "task.field" to a file of the user's own; "task" alone means its first file. A task that
+            trains and tests then holds out a fifth of that file: it never tests on other data than it was given.
 
     Raises:
-        ParameterError: If a name, a size or a field is not known.
+        ParameterError: If a name, a size or a field is not known, or a test file comes without a training file.
     """
     if size not in SIZES:
         raise ParameterError("size", size, f"must be one of {', '.join(SIZES)}.")
@@ -127,7 +124,14 @@ def chosen_tasks(
     for name in (*wanted, *own):
         if name not in TASKS:
             raise ParameterError("task", name, f"must be all or among {', '.join(TASKS)}.")
-    return tuple(_build(name, {**SIZES[size].get(name, {}), **own.get(name, {})}) for name in wanted)
+    return tuple(_build(name, {**SIZES[size].get(name, {}), **_own_split(name, own.get(name, {}))}) for name in wanted)
+
+
+def _own_split(name: str, given: Mapping[str, str]) -> Mapping[str, str | None]:
+    """Return the user's files of one task, and no test file where they named a training file only."""
+    if "test" in given and "train" not in given:
+        raise ParameterError("data", f"{name}.test", f"must come with {name}.train: both or a split of one file.")
+    return {"test": None, **given} if "train" in given else given
 
 
 def _build(name: str, settings: Mapping[str, Any]) -> Task:
@@ -148,7 +152,32 @@ def _first_file(name: str) -> str:
 def data_files(task: Task) -> tuple[str, ...]:
     """Return the files a task reads, as its settings name them."""
     named = [getattr(task, field, None) for field in _FILES]
-    return tuple(str(name) for name in named if name is not None and name != ZIPF)
+    return tuple(str(name) for name in named if name is not None and name != PUBLIC_LIST)
+
+
+def data_text(task: Task) -> str:
+    """Return in words which files a task reads, and how it splits them; "" where it reads none."""
+    named = {field: getattr(task, field) for field in _FILES if hasattr(task, field)}
+    text = ", ".join(f"{field} {name}" for field, name in named.items() if name is not None)
+    return f"{text}, of which a fixed fifth is held out as test" if named.get("test", "") is None else text
+
+
+def runnable(tasks: tuple[Task, ...]) -> tuple[tuple[Task, ...], dict[str, str]]:
+    """Return the tasks whose data and packages are here, and why each of the others cannot run."""
+    left_out = {}
+    for task in tasks:
+        absent = [name for name in data_files(task) if not _found(name)]
+        reason = f"no file {', '.join(absent)}" if absent else task.lacking
+        if reason:
+            left_out[task.name] = reason
+    return tuple(task for task in tasks if task.name not in left_out), left_out
+
+
+def _found(name: str) -> bool:
+    try:
+        return locate(name).is_file()
+    except ParameterError:
+        return False
 
 
 def data_digests(task: Task) -> dict[str, str]:

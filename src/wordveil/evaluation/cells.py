@@ -17,13 +17,13 @@ from wordveil.errors import ParameterError
 from wordveil.evaluation.audits import AuditSettings
 from wordveil.evaluation.base import Summary, Task, summarise
 from wordveil.evaluation.catalogue import data_digests
-from wordveil.evaluation.promises import PromiseSettings, Target
+from wordveil.evaluation.promises import Baseline, PromiseSettings, Target
 from wordveil.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
 
 __all__ = ["Cell", "CellCache", "audit_key", "cell_key", "compute_cell", "promise_key"]
 
-CACHE_FORMAT = 2  # raised whenever a task's meaning changes under the same settings
+CACHE_FORMAT = 3  # raised whenever a task's meaning changes under the same settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,13 +31,12 @@ class Cell:
     """What one task found about one row.
 
     Attributes:
-        row: The row's label; "no noise" for the baseline.
+        row: The row's label.
         task: The task's name.
         key: SHA-256 of everything the result depends on.
         applies: Whether the task says anything about this row.
         scores: Score name -> summary over runs; empty where the task does not apply.
         seconds: Time it took.
-        note: Why there are no scores, where the machine lacks something; "" otherwise.
     """
 
     row: str
@@ -46,7 +45,6 @@ class Cell:
     applies: bool
     scores: Mapping[str, Summary] = field(default_factory=dict)
     seconds: float
-    note: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary."""
@@ -60,15 +58,15 @@ class Cell:
 
 
 def cell_key(
-    target: Target | None, task: Task, embeddings: Embeddings, promises: PromiseSettings, *, repeats: int, seed: int
+    target: Target | Baseline, task: Task, embeddings: Embeddings, promises: PromiseSettings, *, repeats: int, seed: int
 ) -> str:
     """Return the SHA-256 of row, task, data files, vocabulary, repeats, seed and version."""
     facts = {
         "format": CACHE_FORMAT,
         "version": __version__,
-        "row": None if target is None else asdict(target),
+        "row": asdict(target) if isinstance(target, Target) else target.label,
         "promises": asdict(promises),
-        "task": [task.name, repr(task), task.lacking],
+        "task": [task.name, repr(task)],
         "data": data_digests(task),
         "vocabulary": [embeddings.header.checksum, embeddings.candidates_checksum],
         "repeats": repeats,
@@ -111,7 +109,7 @@ def compute_cell(label: str, key: str, task: Task, prepared: Any, subject: Subje
         raise ParameterError("repeats", repeats, "must be at least 2: one run shows no spread.")
     started = time.perf_counter()
     if not task.applies(subject):
-        return Cell(row=label, task=task.name, key=key, applies=False, seconds=0.0, note=task.lacking)
+        return Cell(row=label, task=task.name, key=key, applies=False, seconds=0.0)
     certain = subject.is_baseline or (task.exact and subject.selection is not None)
     values: dict[str, list[float]] = {score.name: [] for score in task.scores}
     for i in range(1 if certain else repeats):

@@ -14,7 +14,7 @@ from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Score, Task, TaskKind
 from wordveil.evaluation.corpora import Corpus, centroids, encode, released_tokens
-from wordveil.evaluation.data import mixed_order, read_labelled, read_rows
+from wordveil.evaluation.data import read_rows, train_and_test
 from wordveil.evaluation.mean_classifier import MeanClassifier
 from wordveil.evaluation.models import (
     MODELS,
@@ -59,7 +59,7 @@ class _TwoFiles(Task):
     """
 
     kind: ClassVar[TaskKind] = TaskKind.UTILITY
-    trained: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     train: str = "sentences/sst2.train.tsv"
     test: str | None = "sentences/sst2.dev.tsv"
     released_test: bool = True
@@ -69,13 +69,9 @@ class _TwoFiles(Task):
     label: str = "label"
 
     def prepare(self, embeddings: Embeddings) -> LabelledCorpora:
-        train = read_labelled(self.train, text=self.text, label=self.label, limit=self.limit)
-        if self.test is None:
-            mixed = [train[i] for i in mixed_order(len(train))]
-            cut = len(mixed) // 5
-            test, train = mixed[:cut], mixed[cut:]
-        else:
-            test = read_labelled(self.test, text=self.text, label=self.label, limit=self.test_limit)
+        train, test = train_and_test(
+            self.train, self.test, text=self.text, label=self.label, limits=(self.limit, self.test_limit)
+        )
         classes = sorted({item.label for item in train})
         if len(classes) < 2 or not test:
             raise ParameterError("train", self.train, "must hold at least two classes, and some texts to test on.")
@@ -102,6 +98,7 @@ class TextClassification(_TwoFiles):
     """
 
     name: ClassVar[str] = "text-classification"
+    reads_words: ClassVar[bool] = True
     scores: ClassVar[tuple[Score, ...]] = (
         Score(
             name="logistic", meaning="share of test texts put in the right class, logistic regression", better="higher"
@@ -172,7 +169,7 @@ class LexiconClassification(Task):
         Score(name="accuracy", meaning="share of test words given the right polarity", better="higher"),
         Score(name="auc", meaning="area under the ROC curve", better="higher"),
     )
-    trained: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     path: str = "lexicon/opinion-lexicon.tsv"
     cap: int = 1899
     model: str = "svm"

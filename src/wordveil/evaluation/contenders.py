@@ -32,18 +32,18 @@ def contenders(
     names: tuple[str, ...] | None,
     epsilons: tuple[float, ...],
     local_epsilons: tuple[float, ...],
-    rank_epsilons: tuple[float, ...] = (2.0,),
+    rank_epsilons: tuple[float, ...] = (),
 ) -> tuple[Target, ...]:
     """Return the rows to be fitted.
 
     Args:
         names: Row names or their first parts ("tem" takes "tem-certified" too); None takes all.
-        epsilons: Of metric DP, per unit of Euclidean distance.
+        epsilons: Of metric DP, per unit of Euclidean distance; none leaves that group out, as below.
         local_epsilons: Of local, neighbour and refuted rows, nats.
         rank_epsilons: Of metric DP, per unit of neighbour-rank distance.
 
     Raises:
-        ParameterError: If a name is not known or an epsilon is not finite and positive.
+        ParameterError: If a name is not known, an epsilon is not finite and positive, or no row is left.
     """
     for epsilon in (*epsilons, *local_epsilons, *rank_epsilons):
         if not (math.isfinite(epsilon) and epsilon > 0):
@@ -52,12 +52,15 @@ def contenders(
         if not any(_matches(name, wanted) for _, name in RECIPES):
             raise ParameterError("mechanisms", wanted, f"must be all or among {', '.join(known_names())}.")
     chosen = {Group.METRIC: epsilons, Group.RANK: rank_epsilons}
-    return tuple(
+    found = tuple(
         Target(name=name, group=group, epsilon=epsilon)
         for group, name in RECIPES
         if names is None or any(_matches(name, wanted) for wanted in names)
         for epsilon in chosen.get(group, local_epsilons)
     )
+    if not found:
+        raise ParameterError("mechanisms", ",".join(names or ()), "have no row for the kinds of epsilon given.")
+    return found
 
 
 def _matches(name: str, wanted: str) -> bool:

@@ -35,8 +35,10 @@ __all__ = [
     "read_pairs",
     "read_rows",
     "read_spans",
+    "read_texts",
     "scored_pairs",
     "thinned",
+    "train_and_test",
 ]
 
 DATA_VARIABLE = "WORDVEIL_DATA"
@@ -190,6 +192,30 @@ def read_labelled(
         for row in rows
     ]
     return thinned(texts, limit)
+
+
+def read_texts(name: str | os.PathLike[str], *, column: str = "text", limit: int | None = None) -> list[str]:
+    """Return the texts of a column; a limit takes every k-th row."""
+    return thinned([str(row[column]) for row in read_rows(name, (column,))], limit)
+
+
+def train_and_test(
+    train: str, test: str | None, *, text: str = "text", label: str = "label", limits: tuple[int | None, int | None]
+) -> tuple[list[LabelledText], list[LabelledText]]:
+    """Return training and test texts: of two files, or of one whose texts are split, a fixed fifth for the test.
+
+    Args:
+        train: Training file.
+        test: Test file, or None.
+        text: Column of the text.
+        label: Column of the class.
+        limits: Training and test texts at most; of one file the first counts for both together.
+    """
+    own = read_labelled(train, text=text, label=label, limit=limits[0])
+    if test is not None:
+        return own, read_labelled(test, text=text, label=label, limit=limits[1])
+    mixed = [own[i] for i in mixed_order(len(own))]
+    return mixed[len(mixed) // 5 :], mixed[: len(mixed) // 5]
 
 
 def mixed_order(n: int) -> list[int]:

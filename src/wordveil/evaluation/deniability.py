@@ -16,7 +16,7 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Score, Task, TaskKind
-from wordveil.evaluation.priors import ZIPF, draw_words, word_prior
+from wordveil.evaluation.priors import PUBLIC_LIST, draw_words, word_prior
 from wordveil.evaluation.subjects import Subject
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.exponential import FittedExponential
@@ -37,13 +37,14 @@ class PlausibleDeniability(Task):
     Attributes:
         words: Input words.
         draws: Draws of each word.
-        frequencies: "zipf" or a file of public text; see `word_prior`.
+        frequencies: The public list, or a file of public text; see `word_prior`.
 
     Reference:
         Feyisetan, Balle, Drake, Diethe (2020), section 4.2.
     """
 
     name: ClassVar[str] = "deniability"
+    reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.MEASURE
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="n_w", meaning="probability that a typical word is released as itself", better="lower"),
@@ -53,7 +54,7 @@ class PlausibleDeniability(Task):
     exact: ClassVar[bool] = True
     words: int = 300
     draws: int = 100
-    frequencies: str = ZIPF
+    frequencies: str = PUBLIC_LIST
 
     def prepare(self, embeddings: Embeddings) -> IdArray:
         if self.words < 1 or self.draws < 1:

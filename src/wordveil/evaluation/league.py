@@ -8,7 +8,7 @@ the order, or on where an earlier run was interrupted.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -23,13 +23,11 @@ from wordveil.evaluation.audits import AuditSettings, audit_promise
 from wordveil.evaluation.base import Task
 from wordveil.evaluation.cells import Cell, CellCache, audit_key, cell_key, compute_cell, promise_key
 from wordveil.evaluation.contenders import fit_contender
-from wordveil.evaluation.promises import Contender, Group, PromiseSettings, Target
+from wordveil.evaluation.promises import Baseline, Contender, Group, PromiseSettings, Target
 from wordveil.evaluation.subjects import Subject, subject_of, unprotected
+from wordveil.mechanisms.santext import SanText
 
-__all__ = ["BASELINE", "League", "LeagueRow", "Plan", "first_words", "run_league"]
-
-BASELINE = "no noise"
-"""Label of the row without a mechanism."""
+__all__ = ["League", "LeagueRow", "Plan", "first_words", "run_league"]
 
 LeagueProgress = Callable[[int, int, str], None]
 """Called with cells done, cells in all, and the label of the row just finished."""
@@ -44,6 +42,7 @@ class Plan:
         tasks: The columns.
         promises: What the promises have besides epsilon.
         audit: How hard every row's promise is audited.
+        left_out: Name of each task that cannot run on this machine -> why.
         repeats: Runs of every cell that is not exact, at least 2.
         seed: Changes all noise; results are repeatable for one seed.
     """
@@ -52,6 +51,7 @@ class Plan:
     tasks: tuple[Task, ...]
     promises: PromiseSettings = field(default_factory=PromiseSettings)
     audit: AuditSettings = field(default_factory=AuditSettings)
+    left_out: Mapping[str, str] = field(default_factory=dict)
     repeats: int = 3
     seed: int = 0
 
@@ -67,14 +67,14 @@ class LeagueRow:
     """One row of the finished table.
 
     Attributes:
-        target: What it is; None for the baseline.
-        guarantee: The promise as a dictionary; None for the baseline or a row that could not be fitted.
+        target: What it is.
+        guarantee: The promise as a dictionary; None for a baseline or a row that could not be fitted.
         note: Where the promise comes from, or why the row could not be fitted.
         audit: What the audit of the promise showed, as a dictionary; None where there was none.
         cells: Its cells, in the order of the tasks; empty where it could not be fitted.
     """
 
-    target: Target | None
+    target: Target | Baseline
     guarantee: dict[str, Any] | None
     note: str
     cells: tuple[Cell, ...]
@@ -82,8 +82,8 @@ class LeagueRow:
 
     @property
     def label(self) -> str:
-        """Name and epsilon, or "no noise"."""
-        return BASELINE if self.target is None else self.target.label
+        """Name and epsilon, or the name of a baseline."""
+        return self.target.label
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class League:
     Attributes:
         plan: What was compared.
         vocabulary: Name, size and checksum of the public vocabulary.
-        rows: The baseline first.
+        rows: The baselines first.
         seconds: Wall-clock time of this run; cached cells cost nothing.
         cached: Cells taken from the cache.
     """
@@ -119,7 +119,7 @@ def first_words(embeddings: Embeddings, count: int | None) -> Embeddings:
         ParameterError: If fewer than 2 are asked for.
     """
     if count is not None and count < 2:
-        raise ParameterError("words", count, "must be at least 2, or None for all.")
+        raise ParameterError("words", count, "must be at least 2; None (--words 0) takes all.")
     ids = embeddings.candidates[:count]
     if len(ids) == len(embeddings):
         return embeddings
@@ -159,7 +159,7 @@ def run_league(
     if workers < 1:
         raise ParameterError("workers", workers, "must be at least 1.")
     started = time.perf_counter()
-    jobs = [_job(target, plan, embeddings, cache) for target in (None, *plan.targets)]
+    jobs = [_job(target, plan, embeddings, cache) for target in (*Baseline, *plan.targets)]
     rows: dict[str, LeagueRow] = {}
     done, total = 0, len(jobs) * len(plan.tasks)
     for row in _rows(jobs, embeddings, workers):
@@ -182,20 +182,20 @@ def run_league(
     )
 
 
-def _place(target: Target | None) -> str:
-    return "" if target is None else f"{target.group}/{target.label}"
+def _place(target: Target | Baseline) -> str:
+    return f"{target.group}/{target.label}" if isinstance(target, Target) else target.label
 
 
 @dataclass(frozen=True)
 class _Job:
-    target: Target | None
+    target: Target | Baseline
     keys: tuple[str, ...]
     plan: Plan
     cache: Path | None
     cached: int
 
 
-def _job(target: Target | None, plan: Plan, embeddings: Embeddings, cache: Path | None) -> _Job:
+def _job(target: Target | Baseline, plan: Plan, embeddings: Embeddings, cache: Path | None) -> _Job:
     keys = tuple(
         cell_key(target, task, embeddings, plan.promises, repeats=plan.repeats, seed=plan.seed) for task in plan.tasks
     )
@@ -206,7 +206,7 @@ def _job(target: Target | None, plan: Plan, embeddings: Embeddings, cache: Path 
 
 def _in_order(jobs: Sequence[_Job]) -> list[list[_Job]]:
     """Return what one process does in one go: rank rows together and first, as they share a costly matrix."""
-    rank = [job for job in jobs if job.target is not None and job.target.group is Group.RANK]
+    rank = [job for job in jobs if isinstance(job.target, Target) and job.target.group is Group.RANK]
     return [*([rank] if rank else []), *([job] for job in jobs if job not in rank)]
 
 
@@ -244,9 +244,9 @@ def _rows_in_worker(jobs: Sequence[_Job]) -> list[LeagueRow]:
 def _row(job: _Job, embeddings: Embeddings, prepared: dict[str, Any]) -> LeagueRow:
     """Compute what is missing of a row; one that has no parameters at this epsilon says so and stays empty."""
     store = CellCache(job.cache)
-    if job.target is None:
-        cells = _cells(job, unprotected(embeddings), store, prepared)
-        return LeagueRow(target=None, guarantee=None, note="the texts and vectors as they are", cells=cells)
+    if isinstance(job.target, Baseline):
+        subject = unprotected(embeddings) if job.target is Baseline.NO_NOISE else _random_words(embeddings)
+        return LeagueRow(target=job.target, guarantee=None, note="", cells=_cells(job, subject, store, prepared))
     key = promise_key(job.target, embeddings, job.plan.promises)
     finished = tuple(cell for cell in map(store.get, job.keys) if cell is not None)
     promise, audit = store.get_promise(key), store.get_audit(_audit_key(key, job.plan))
@@ -261,8 +261,13 @@ def _row(job: _Job, embeddings: Embeddings, prepared: dict[str, Any]) -> LeagueR
     if promise is None:
         store.put_promise(key, promised, contender.note)
     audit = audit if audited else _audit(key, job.plan, contender, embeddings, store)
-    cells = _cells(job, subject_of(contender.words), store, prepared)
+    cells = _cells(job, subject_of(contender.words, decoded=contender.decoded), store, prepared)
     return LeagueRow(target=job.target, guarantee=promised, note=contender.note, cells=cells, audit=audit)
+
+
+def _random_words(embeddings: Embeddings) -> Subject:
+    """Return the subject that releases uniform public words: a selection at a rate that tells no word from another."""
+    return subject_of(SanText(epsilon=1e-9).fit(embeddings))
 
 
 def _audit_key(promise: str, plan: Plan) -> str:
@@ -285,9 +290,8 @@ def _cell(job: _Job, i: int, subject: Subject, store: CellCache, prepared: dict[
     found = store.get(key)
     if found is not None:
         return found
-    if repr(task) not in prepared:
+    if task.applies(subject) and repr(task) not in prepared:
         prepared[repr(task)] = task.prepare(subject.embeddings)
-    label = BASELINE if job.target is None else job.target.label
-    cell = compute_cell(label, key, task, prepared[repr(task)], subject, job.plan.repeats)
+    cell = compute_cell(job.target.label, key, task, prepared.get(repr(task)), subject, job.plan.repeats)
     store.put(cell)
     return cell

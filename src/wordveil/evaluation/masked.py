@@ -1,120 +1,66 @@
-"""Inversion by masked prediction: an attacker who knows the mechanism and guesses each word from its noisy context.
+"""The best guess at every word of a text by masked prediction: its own release, and what a model expects at its place.
 
-What a token's own release says (`evidence`) is joined with what a model trained on public text expects at its place
-(`word_predictor`), given the releases around it. A second pass reads the context through the first one's posteriors.
+The model of public text (`word_predictor`) reads the releases around a word, two on either side and some beyond. A
+second pass reads the context through the first one's posteriors. Only a few candidates of each token are weighed, those
+of highest probability without context: an attacker of its own, not an approximation of a better one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
-from wordveil.embeddings.table import Embeddings
-from wordveil.errors import ParameterError
-from wordveil.evaluation.base import Score, Task, TaskKind
-from wordveil.evaluation.corpora import Corpus, encode, place_unknown
-from wordveil.evaluation.data import read_labelled
-from wordveil.evaluation.evidence import Evidence, certain_evidence, channel_evidence, vector_evidence
-from wordveil.evaluation.likelihoods import law_known
-from wordveil.evaluation.subjects import Subject
+from wordveil.evaluation.corpora import Corpus
 from wordveil.evaluation.word_predictor import WordPredictor, context_features
-from wordveil.randomness import RandomSource
 
-__all__ = ["MaskedInversion", "guess_in_context"]
+__all__ = ["Candidates", "guess_in_context"]
 
 ROWS = 256
 
 
 @dataclass(frozen=True)
-class Attack:
-    """The texts to invert and the model of public text."""
-
-    corpus: Corpus = field(repr=False)
-    model: WordPredictor = field(repr=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class MaskedInversion(Task):
-    """Share of tokens whose original is found from their own release and the releases around them.
-
-    The attacker sees what is released at its rawest: the words of a selection mechanism, whose channel he knows
-    exactly, and the vectors of the others, whose law he knows.
+class Candidates:
+    """What t released tokens say without their context.
 
     Attributes:
-        path: Labelled file whose texts are attacked.
-        public: Labelled file of public text for the model.
-        limit: Texts attacked.
-        public_limit: Public texts.
-        epochs: Passes over them.
-        candidates: Originals considered for each token.
-        passes: Times the context is read, at least 1.
+        ids: The words of highest posterior probability, shape (t, k).
+        logs: ln p(release | word) of each up to a constant per row, shape (t, k).
+        expected: Posterior mean of the word's features, shape (t, m).
     """
 
-    name: ClassVar[str] = "masked-inversion"
-    kind: ClassVar[TaskKind] = TaskKind.ATTACK
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="success", meaning="share of known tokens found from their release and its context", better="lower"),
-        Score(name="alone", meaning="the same without context: the best guess from the release itself", better="lower"),
-    )
-    path: str = "sentences/sst2.dev.tsv"
-    public: str = "documents/imdb.train.jsonl.gz"
-    limit: int = 300
-    public_limit: int = 2000
-    epochs: int = 3
-    candidates: int = 300
-    passes: int = 2
+    ids: IdArray = field(repr=False)
+    logs: Float64Array = field(repr=False)
+    expected: Float64Array = field(repr=False)
 
-    def prepare(self, embeddings: Embeddings) -> Attack:
-        if min(self.candidates, self.passes, self.epochs) < 1:
-            raise ParameterError("candidates", self.candidates, "must be at least 1, like passes and epochs.")
-        texts = [item.text for item in read_labelled(self.path, limit=self.limit)]
-        public = [item.text for item in read_labelled(self.public, limit=self.public_limit)]
-        model = WordPredictor.of(encode(embeddings, public), embeddings, epochs=self.epochs)
-        return Attack(encode(embeddings, texts), model)
+    @classmethod
+    def of(cls, likelihoods: Float64Array, model: WordPredictor, k: int) -> Candidates:
+        """Return the k likeliest originals of each token from P(release | word) up to a factor, shape (t, v)."""
+        joint = likelihoods * model.prior
+        size = min(k, joint.shape[1])
+        ids = np.argpartition(-joint, size - 1, axis=1)[:, :size].astype(np.int32)
+        expected = (joint @ model.features) / joint.sum(axis=1, keepdims=True)
+        chosen = np.take_along_axis(likelihoods, ids.astype(np.int64), axis=1)
+        return cls(ids, np.log(np.maximum(chosen, np.finfo(np.float64).tiny)), expected)
 
-    def applies(self, subject: Subject) -> bool:
-        if subject.vectors is not None:
-            return law_known(subject.vectors)
-        return subject.selection is not None or subject.is_baseline
-
-    def run(self, prepared: Attack, subject: Subject, source: RandomSource) -> Mapping[str, float]:
-        corpus, model = prepared.corpus, prepared.model
-        inputs = place_unknown(corpus.tokens, subject.embeddings, source, self.name)
-        evidence = self._evidence(inputs, model, subject, source)
-        known = corpus.tokens >= 0
-        alone = _best(evidence, np.log(model.prior)[evidence.ids])
-        joint = guess_in_context(evidence, corpus, model, passes=self.passes)
-        right = [float((guess == corpus.tokens)[known].mean()) if known.any() else 0.0 for guess in (joint, alone)]
-        return {"success": right[0], "alone": right[1]}
-
-    def _evidence(self, inputs: IdArray, model: WordPredictor, subject: Subject, source: RandomSource) -> Evidence:
-        if subject.vectors is not None:
-            released = subject.release_vectors(inputs, source, self.name)
-            return vector_evidence(subject, released, model.prior, model.features, self.candidates)
-        words = subject.release_words(inputs, source, self.name)
-        if subject.selection is None:
-            return certain_evidence(words, model.features)
-        distinct, places = np.unique(words, return_inverse=True)
-        found = channel_evidence(
-            subject.selection, distinct.astype(np.int32), model.prior, model.features, self.candidates
-        )
-        return Evidence(found.ids[places], found.logs[places], found.expected[places])
+    @classmethod
+    def joined(cls, parts: list[Candidates]) -> Candidates:
+        """Return the tokens of several parts in order."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("ids", "logs", "expected")))
 
 
-def guess_in_context(evidence: Evidence, corpus: Corpus, model: WordPredictor, *, passes: int) -> IdArray:
-    """Return the likeliest original of every token given its evidence and its context, shape (t,)."""
-    rows = evidence.expected
-    context: Float64Array = np.log(model.prior)[evidence.ids]
+def guess_in_context(found: Candidates, corpus: Corpus, model: WordPredictor, *, passes: int) -> IdArray:
+    """Return the likeliest original of every token given its release and its context, shape (t,)."""
+    rows = found.expected
+    context: Float64Array = np.log(model.prior)[found.ids]
     for step in range(passes):
         if step:  # read the context again, through what it says about each of its words
-            rows = _means(evidence, context, model)
-        context = _expected_at(evidence.ids, context_features(rows, corpus), model)
-    return _best(evidence, context)
+            rows = _means(found, context, model)
+        context = _expected_at(found.ids, context_features(rows, corpus), model)
+    best = (found.logs + context).argmax(axis=1)
+    return np.asarray(found.ids[np.arange(len(best)), best], dtype=np.int32)
 
 
 def _expected_at(ids: IdArray, contexts: FloatArray, model: WordPredictor) -> Float64Array:
@@ -126,14 +72,9 @@ def _expected_at(ids: IdArray, contexts: FloatArray, model: WordPredictor) -> Fl
     return found
 
 
-def _means(evidence: Evidence, context: Float64Array, model: WordPredictor) -> Float64Array:
+def _means(found: Candidates, context: Float64Array, model: WordPredictor) -> Float64Array:
     """Return the mean features of every token's candidates under the posterior, shape (t, m)."""
-    logs = evidence.logs + context
+    logs = found.logs + context
     weights: NDArray[np.float64] = np.exp(logs - logs.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
-    return np.asarray(np.einsum("tk,tkm->tm", weights, model.features[evidence.ids]))
-
-
-def _best(evidence: Evidence, context: Float64Array) -> IdArray:
-    best = (evidence.logs + context).argmax(axis=1)
-    return np.asarray(evidence.ids[np.arange(len(best)), best], dtype=np.int32)
+    return np.asarray(np.einsum("tk,tkm->tm", weights, model.features[found.ids]))

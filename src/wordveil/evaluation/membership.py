@@ -1,7 +1,7 @@
 """Membership inference: can a model trained on released texts be asked which texts it was trained on?
 
 The target model T is trained on the released half of the training texts. The attacker trains a shadow model S on
-texts of his own, learns from S's outputs on texts it saw and did not see, and asks T about both halves.
+texts of their own, learns from S's outputs on texts it saw and did not see, and asks T about both halves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Score, Task, TaskKind
 from wordveil.evaluation.corpora import Corpus, encode, released_tokens
-from wordveil.evaluation.data import mixed_order, read_labelled
+from wordveil.evaluation.data import mixed_order, train_and_test
 from wordveil.evaluation.mean_classifier import MeanClassifier
 from wordveil.evaluation.models import as_numbers, fit_quietly, load_sklearn
 from wordveil.evaluation.subjects import Subject
@@ -42,7 +42,7 @@ class MembershipInference(Task):
 
     Attributes:
         train: File split at random, the same way every time, into TR1 and TR2.
-        test: File split likewise into TE1 and TE2.
+        test: File split likewise into TE1 and TE2; None takes a fifth of the first for it.
         limit: Rows of each file at most.
         epochs: Passes over the texts.
         batch: Texts a step.
@@ -54,21 +54,22 @@ class MembershipInference(Task):
     """
 
     name: ClassVar[str] = "membership"
+    reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="auc", meaning="area under the ROC curve of the membership attack; .5 is chance", better="lower"),
         Score(name="accuracy", meaning="accuracy of the attacked classifier on original test texts", better="higher"),
     )
-    trained: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     train: str = "sentences/sst2.train.tsv"
-    test: str = "sentences/sst2.dev.tsv"
+    test: str | None = "sentences/sst2.dev.tsv"
     limit: int | None = 3000
     epochs: int = 20
     batch: int = 64
     width: int = 32
 
     def prepare(self, embeddings: Embeddings) -> Quarters:
-        files = [read_labelled(path, limit=self.limit) for path in (self.train, self.test)]
+        files = train_and_test(self.train, self.test, limits=(self.limit, self.limit))
         halves = [[file[i] for i in mixed_order(len(file))] for file in files]
         parts = [half[start::2] for half in halves for start in (0, 1)]
         classes = sorted({item.label for item in parts[0]})

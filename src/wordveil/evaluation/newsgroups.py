@@ -26,7 +26,7 @@ class Post:
 
     Attributes:
         author: The address in its From header, lower case; "" where there is none.
-        body: What its author wrote, lines joined by spaces, without his own name.
+        body: What its author wrote, lines joined by spaces, without their own name.
     """
 
     author: str

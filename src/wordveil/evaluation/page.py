@@ -12,6 +12,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from wordveil.evaluation.curves import LEVELS, READING, Reading, equal_attack
 from wordveil.evaluation.promise_text import audit_legend, promise_cells
 
 __all__ = ["league_page"]
@@ -40,7 +41,10 @@ def league_page(report: dict[str, Any]) -> str:
         rows = [row for row in report["rows"] if row["group"] == group]
         if rows:
             heading = f'<section class="{group}"><h2>{escape(text)}</h2>'
-            parts.append(heading + _tables(report, rows) + _promises(report, rows) + "</section>")
+            parts.append(
+                heading + _tables(report, rows) + _equal(report, group) + _promises(report, rows) + "</section>"
+            )
+    parts.append(_data(report))
     # "</" inside the data would end the script element.
     data = json.dumps(_plot_data(report)).replace("</", "<\\/")
     parts.append(
@@ -48,6 +52,37 @@ def league_page(report: dict[str, Any]) -> str:
         "</body></html>"
     )
     return "\n".join(part for part in parts if part) + "\n"
+
+
+def _equal(report: dict[str, Any], group: str) -> str:
+    """Return the tables of utility at equal attack success."""
+    parts = []
+    head = "".join(f'<th scope="col">{level}</th>' for level in LEVELS)
+    for one in equal_attack(report):
+        if one.group == group:
+            body = "".join(
+                f'<tr class="{group}"><th scope="row">{escape(name)}</th>{"".join(map(_reading, values))}</tr>'
+                for name, values in one.rows.items()
+            )
+            parts.append(
+                f'<h4>{escape(one.utility)}, where {escape(one.attack)} is</h4><div class="scroll" tabindex="0">'
+                f'<table class="scores"><thead><tr><th scope="col">row</th>{head}</tr></thead><tbody>{body}</tbody>'
+                "</table></div>"
+            )
+    return f"<h3>At equal attack success</h3><p>{escape(READING)}</p>{''.join(parts)}" if parts else ""
+
+
+def _reading(found: Reading | None) -> str:
+    if found is None:
+        return "<td>–</td>"
+    return f'<td data-value="{found.value:.6g}">{found.value:.3g} <small>± {found.error:.2g}</small></td>'
+
+
+def _data(report: dict[str, Any]) -> str:
+    """Return what every task read, and which were left out and why."""
+    said = [f"{task['name']}: {task['data']}" for task in report["tasks"] if task["data"]]
+    said += [f"{name}: left out, {reason}" for name, reason in report["left_out"].items()]
+    return f"<section><h2>Data</h2><ul>{''.join(f'<li>{escape(text)}</li>' for text in said)}</ul></section>"
 
 
 def _resource(name: str) -> str:

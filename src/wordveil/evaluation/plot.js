@@ -8,7 +8,8 @@
   sortable();
   if (!attacks.length || !utilities.length) return;
   const first = (axes, id) => (axes.find((a) => a.id === id) || axes[0]).id;
-  const state = { x: first(attacks, "bayes/success"), y: first(utilities, "word-similarity/spearman"), epsilon: {} };
+  const [x, y] = [first(attacks, "inversion-reviews/best"), first(utilities, "centroid-classification/accuracy")];
+  const state = { x, y, epsilon: {} };
   const groups = Object.keys(data.groups).filter((group) => data.points.some((p) => p.group === group));
 
   const svgElement = (name, attributes, text) => {

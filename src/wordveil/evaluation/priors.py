@@ -1,4 +1,4 @@
-"""What an attacker knows of a word before he sees anything: public word frequencies."""
+"""What an attacker knows of a word before they see anything: how often it occurs in public text."""
 
 from __future__ import annotations
 
@@ -6,34 +6,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
+from wordveil.embeddings.frequencies import word_frequencies
 from wordveil.embeddings.table import Embeddings
 from wordveil.evaluation.corpora import encode
-from wordveil.evaluation.data import read_labelled
+from wordveil.evaluation.data import read_texts
 from wordveil.randomness import RandomSource
 
-__all__ = ["ZIPF", "draw_words", "word_prior"]
+__all__ = ["COMMON", "PUBLIC_LIST", "content_words", "draw_words", "word_prior"]
 
-ZIPF = "zipf"
-"""The prior 1/(rank + 2.7) over the rows of the table: for tables in order of frequency, as most published ones are."""
+PUBLIC_LIST = "public list"
+"""The counts of public English text that ship with the package; see `wordveil.embeddings.frequencies`."""
 
-SMOOTHING = 0.5  # count given to a word that the public text does not hold
+SMOOTHING = 0.5
+"""Added to the count of every word, so that no word is impossible."""
+
+COMMON = 2e-4
+"""Share of public text from which on a word counts as common, 555 of the embedded ones; rarer words carry content."""
 
 
-def word_prior(embeddings: Embeddings, frequencies: str = ZIPF, *, limit: int | None = 20_000) -> Float64Array:
-    """Return a probability for every word, shape (v,), positive everywhere.
+def word_prior(embeddings: Embeddings, frequencies: str = PUBLIC_LIST, *, limit: int | None = 20_000) -> Float64Array:
+    """Return a probability for every word, shape (v,), positive everywhere: (count + 1/2) over the sum.
 
     Args:
         embeddings: The public vocabulary.
-        frequencies: "zipf", or a file with a column text whose words are counted.
+        frequencies: The public list, or a file with a column text whose words are counted.
         limit: Texts of the file that are counted at most.
     """
-    v = len(embeddings)
-    if frequencies == ZIPF:
-        weights: Float64Array = 1 / (np.arange(v, dtype=np.float64) + 3.7)
+    if frequencies == PUBLIC_LIST:
+        weights = word_frequencies(embeddings, smoothing=SMOOTHING)
     else:
-        tokens = encode(embeddings, [item.text for item in read_labelled(frequencies, limit=limit)]).tokens
-        weights = np.asarray(np.bincount(tokens[tokens >= 0], minlength=v) + SMOOTHING, dtype=np.float64)
+        tokens = encode(embeddings, read_texts(frequencies, limit=limit)).tokens
+        weights = np.asarray(np.bincount(tokens[tokens >= 0], minlength=len(embeddings)) + SMOOTHING, dtype=np.float64)
     return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+def content_words(embeddings: Embeddings) -> NDArray[np.bool_]:
+    """Return which words are rarer than `COMMON` in the public list, shape (v,); unlisted words are."""
+    return np.asarray(word_frequencies(embeddings) < COMMON)
 
 
 def draw_words(prior: Float64Array, n: int, source: RandomSource, label: str) -> IdArray:

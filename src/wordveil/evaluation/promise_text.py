@@ -55,5 +55,5 @@ def audit_legend(report: dict[str, Any]) -> list[str]:
         f"bounds from {settings['samples']:,} samples of each word of the worst pairs of the public vocabulary, each "
         f"wrong with probability at most {settings['alpha']:g}. They trust the mechanism's density, which sees events "
         "rarer than one sample in all; the bound from counted events alone trusts nothing. A bound below the claim "
-        "proves nothing."
+        "proves nothing. Rows of decoded words (+) show the audit of the vectors that the words were read from."
     ]

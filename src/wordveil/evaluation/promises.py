@@ -9,7 +9,7 @@ from wordveil.errors import ParameterError
 from wordveil.guarantees import Guarantee
 from wordveil.mechanisms.base import WordRandomizer
 
-__all__ = ["Contender", "Group", "PromiseSettings", "Target"]
+__all__ = ["Baseline", "Contender", "Group", "PromiseSettings", "Target"]
 
 
 class Group(StrEnum):
@@ -20,6 +20,21 @@ class Group(StrEnum):
     LOCAL = "local"
     NEIGHBOUR = "neighbour"
     REFUTED = "refuted"
+
+
+class Baseline(StrEnum):
+    """What every row is read against: the input as it is, and output that knows nothing of it.
+
+    A score that random words reach as well says nothing about a mechanism.
+    """
+
+    NO_NOISE = "no noise"
+    RANDOM = "random words"
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+        return self.value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +89,10 @@ class Contender:
         words: The word mechanism.
         guarantee: What it promises in its group's terms.
         note: Where the promise comes from, when it is not the mechanism's own; "" otherwise.
+        decoded: Whether words are released that were decoded from noisy vectors, and not those vectors.
     """
 
     words: WordRandomizer = field(repr=False)
     guarantee: Guarantee
     note: str = ""
+    decoded: bool = True

@@ -1,4 +1,4 @@
-"""How each row of the league table is built: parameters for one promise, one recipe a row.
+"""How each row of the league table is built: parameters for one promise, one recipe a row, one release a row.
 
 The recipes choose nothing by looking at results; clip norm, covariance, stretch and diameter are facts of the public
 vocabulary.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,6 +64,11 @@ _Recipe = Callable[[RowPlan], Contender]
 def _decoded(plan: RowPlan, mechanism: VectorMechanism, decoder: Decoder | None = None, note: str = "") -> Contender:
     words = Decoded(mechanism=mechanism, decoder=decoder or Nearest()).fit(plan.embeddings)
     return Contender(words=words, guarantee=words.guarantee(), note=note)
+
+
+def _vectors(recipe: _Recipe) -> _Recipe:
+    """Return the recipe of the row that releases the vectors themselves."""
+    return lambda plan: replace(recipe(plan), decoded=False)
 
 
 def _laplace(plan: RowPlan) -> Contender:
@@ -170,7 +175,7 @@ def _laplace_local(plan: RowPlan) -> Contender:
     words = Decoded(mechanism=MultivariateLaplace(epsilon=low / reach)).fit(plan.embeddings)
     own = words.randomizer.guarantee()
     assert isinstance(own, MetricDP)
-    local = laplace_to_local(own, dimensions=d, diameter=reach, delta=delta)
+    local = laplace_to_local(words.randomizer, diameter=reach, delta=delta)
     note = f"exact privacy profile at the vocabulary's diameter {reach:.4g}; {own.epsilon:.4g} metric DP"
     return Contender(words=words, guarantee=local, note=note)
 
@@ -250,24 +255,12 @@ def _refuted_gaussian(plan: RowPlan) -> Contender:
     return Contender(words=found.words, guarantee=found.guarantee, note=note)
 
 
-RECIPES: dict[tuple[Group, str], _Recipe] = {
+_VECTORS: dict[tuple[Group, str], _Recipe] = {
     (Group.METRIC, "laplace"): _laplace,
-    (Group.METRIC, "laplace+rank-softmax"): _laplace_rank,
-    (Group.METRIC, "laplace+vickrey"): _laplace_vickrey,
     (Group.METRIC, "mahalanobis"): _mahalanobis,
     (Group.METRIC, "projection"): _projection,
     (Group.METRIC, "projection-principal"): _projection_principal,
-    (Group.METRIC, "santext"): _santext,
-    (Group.METRIC, "santext-certified"): _santext_certified,
-    (Group.METRIC, "tem"): _tem,
-    (Group.METRIC, "tem-certified"): _tem_certified,
-    (Group.RANK, "santext"): _santext_rank,
-    (Group.RANK, "santext-certified"): _santext_rank_certified,
-    (Group.RANK, "tem"): _tem_rank,
-    (Group.RANK, "tem-certified"): _tem_rank_certified,
     (Group.LOCAL, "laplace-profile"): _laplace_local,
-    (Group.LOCAL, "santext"): _santext_local,
-    (Group.LOCAL, "santext-certified"): _santext_local_certified,
     (Group.LOCAL, "clipped-gaussian"): _clipped_gaussian,
     (Group.LOCAL, "clipped-laplace"): _clipped_laplace,
     (Group.LOCAL, "truncated-laplace"): _truncated,
@@ -278,4 +271,28 @@ RECIPES: dict[tuple[Group, str], _Recipe] = {
     (Group.REFUTED, "clipped-gaussian-classical"): _refuted_gaussian,
     (Group.REFUTED, "jaccard"): _refuted_jaccard,
 }
-"""(group, row name) -> how it is built."""
+
+_WORDS: dict[tuple[Group, str], _Recipe] = {
+    (Group.METRIC, "laplace+rank-softmax"): _laplace_rank,
+    (Group.METRIC, "laplace+vickrey"): _laplace_vickrey,
+    (Group.METRIC, "santext"): _santext,
+    (Group.METRIC, "santext-certified"): _santext_certified,
+    (Group.METRIC, "tem"): _tem,
+    (Group.METRIC, "tem-certified"): _tem_certified,
+    (Group.RANK, "santext"): _santext_rank,
+    (Group.RANK, "santext-certified"): _santext_rank_certified,
+    (Group.RANK, "tem"): _tem_rank,
+    (Group.RANK, "tem-certified"): _tem_rank_certified,
+    (Group.LOCAL, "santext"): _santext_local,
+    (Group.LOCAL, "santext-certified"): _santext_local_certified,
+}
+
+RECIPES: dict[tuple[Group, str], _Recipe] = {
+    **{(group, f"{name}-vectors"): _vectors(recipe) for (group, name), recipe in _VECTORS.items()},
+    **{(group, f"{name}+nearest"): recipe for (group, name), recipe in _VECTORS.items()},
+    **_WORDS,
+}
+"""(group, row name) -> how it is built.
+
+A row is one release: the vectors of a mechanism, or the words that a decoder (+) turned them into, or selected words.
+"""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,11 +17,13 @@ from typing import Any
 from wordveil import __version__
 from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Task, TaskKind
+from wordveil.evaluation.catalogue import data_text
 from wordveil.evaluation.cells import Cell
+from wordveil.evaluation.curves import LEVELS, READING, Reading, equal_attack
 from wordveil.evaluation.league import League
 from wordveil.evaluation.page import league_page
 from wordveil.evaluation.promise_text import audit_legend, promise_cells
-from wordveil.evaluation.promises import Group
+from wordveil.evaluation.promises import Baseline, Group, Target
 
 __all__ = ["GROUP_TEXT", "as_dict", "as_markdown", "write_league"]
 
@@ -48,12 +51,11 @@ def as_dict(league: League, command: str = "") -> dict[str, Any]:
         "seed": plan.seed,
         "groups": {group.value: text for group, text in GROUP_TEXT.items()},
         "tasks": [_task(task) for task in plan.tasks],
+        "left_out": dict(plan.left_out),
         "rows": [
             {
                 "label": row.label,
-                "name": row.label if row.target is None else row.target.name,
-                "group": None if row.target is None else row.target.group.value,
-                "epsilon": None if row.target is None else row.target.epsilon,
+                **_place(row.target),
                 "guarantee": row.guarantee,
                 "note": row.note,
                 "audit": row.audit,
@@ -62,6 +64,12 @@ def as_dict(league: League, command: str = "") -> dict[str, Any]:
             for row in league.rows
         ],
     }
+
+
+def _place(target: Target | Baseline) -> dict[str, Any]:
+    if isinstance(target, Baseline):
+        return {"name": target.label, "group": None, "epsilon": None}
+    return {"name": target.name, "group": target.group.value, "epsilon": target.epsilon}
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
@@ -74,6 +82,7 @@ def _task(task: Task) -> dict[str, Any]:
         "name": task.name,
         "kind": task.kind.value,
         "settings": repr(task),
+        "data": data_text(task),
         "scores": [asdict(score) for score in task.scores],
     }
 
@@ -96,8 +105,33 @@ def as_markdown(report: dict[str, Any]) -> str:
     for group, text in report["groups"].items():
         rows = [row for row in report["rows"] if row["group"] == group]
         if rows:
-            lines += [f"## {text}", "", *_group_tables(report, rows), *_promises(rows)]
-    return "\n".join(lines).rstrip() + "\n"
+            lines += [f"## {text}", "", *_group_tables(report, rows), *_equal_attack(report, group), *_promises(rows)]
+    return "\n".join([*lines, *_data(report)]).rstrip() + "\n"
+
+
+def _data(report: dict[str, Any]) -> list[str]:
+    """Return what every task read, and which were left out and why."""
+    lines = ["## Data", ""]
+    lines += [f"- {task['name']}: {task['data']}" for task in report["tasks"] if task["data"]]
+    lines += [f"- {name}: left out, {reason}" for name, reason in report["left_out"].items()]
+    return lines
+
+
+def _equal_attack(report: dict[str, Any], group: str) -> list[str]:
+    found = [one for one in equal_attack(report) if one.group == group]
+    if not found:
+        return []
+    lines = ["### At equal attack success", "", READING, ""]
+    for one in found:
+        lines += [f"{one.utility}, where {one.attack} is", "", "| row | " + " | ".join(map(str, LEVELS)) + " |"]
+        lines.append("|---|" + "---|" * len(LEVELS))
+        lines += [f"| {name} | " + " | ".join(map(_reading, values)) + " |" for name, values in one.rows.items()]
+        lines.append("")
+    return lines
+
+
+def _reading(found: Reading | None) -> str:
+    return "-" if found is None else f"{_number(found.value)} +- {_number(found.error)}"
 
 
 def _group_tables(report: dict[str, Any], rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -174,7 +208,9 @@ def write_league(league: League, path: str | os.PathLike[str], command: str = ""
 
 
 def _as_json(report: dict[str, Any]) -> str:
-    return json.dumps(_finite(report), indent=1, ensure_ascii=False) + "\n"
+    """Return the report as JSON, a line for each cell: diffs of two runs stay readable, and the file small."""
+    text = json.dumps(_finite(report), indent=1, ensure_ascii=False)
+    return re.sub(r"\n {5,}|\n {4}(?=[}\]])", " ", text) + "\n"
 
 
 def _finite(value: Any) -> Any:

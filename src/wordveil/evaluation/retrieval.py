@@ -1,6 +1,6 @@
 """Search in released documents by queries that are not randomized: recall and nDCG.
 
-The owner stores released vectors with a service and searches with vectors of his own. Documents are centroids of
+The owner stores released vectors with a service and searches with vectors of their own. Documents are centroids of
 released vectors; queries are centroids in the public space, projected where the mechanism projects.
 """
 

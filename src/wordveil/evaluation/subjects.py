@@ -1,7 +1,7 @@
 """What is put to the test: a fitted mechanism seen as a releaser of words and, where it is one, of vectors.
 
-A vector mechanism is tested in both forms: its vectors as they are, and the words its decoder turns them into. A word
-mechanism releases words, and the vector of the released word stands for its vector.
+One subject is one release. A vector mechanism makes two: of its vectors as they are, or of the words that its decoder
+turns them into, and then nobody sees the vectors. The vector of a released word stands for its vector.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Subject:
 
     Attributes:
         words: The word mechanism, decoder included.
-        vectors: The vector mechanism inside it, or None.
+        vectors: The vector mechanism inside it where its vectors are released; None where words are.
         space: The vocabulary with its vectors where the released vectors live.
         threads: Threads; no score depends on it.
     """
@@ -103,9 +103,15 @@ class Subject:
         return np.concatenate(parts) if parts else np.empty((0, self.space.dimensions))
 
 
-def subject_of(randomizer: WordRandomizer, *, threads: int | None = 1) -> Subject:
-    """Return the subject of a fitted word mechanism; the vector mechanism inside a decoded one is found."""
-    if isinstance(randomizer, FittedDecoded):
+def subject_of(randomizer: WordRandomizer, *, decoded: bool = False, threads: int | None = 1) -> Subject:
+    """Return the subject of a fitted word mechanism.
+
+    Args:
+        randomizer: The mechanism; of a decoded one, the vectors before decoding are what is released.
+        decoded: Whether the words of a decoded mechanism are released instead.
+        threads: Threads; no score depends on it.
+    """
+    if isinstance(randomizer, FittedDecoded) and not decoded:
         space = randomizer.randomizer.decoding_space(randomizer.embeddings)
         return Subject(words=randomizer, vectors=randomizer.randomizer, space=space, threads=threads)
     return Subject(words=randomizer, vectors=None, space=randomizer.embeddings, threads=threads)

@@ -13,7 +13,8 @@ from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Score, Task, TaskKind
 from wordveil.evaluation.corpora import Corpus, encode, released_tokens
-from wordveil.evaluation.data import Spans, read_labelled, read_spans, thinned
+from wordveil.evaluation.data import Spans, read_spans, read_texts, thinned
+from wordveil.evaluation.priors import content_words
 from wordveil.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
 
@@ -41,6 +42,7 @@ class PersonalDataSurvival(Task):
     """
 
     name: ClassVar[str] = "pii-survival"
+    reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="tokens", meaning="share of personal-data tokens released unchanged", better="lower"),
@@ -77,16 +79,16 @@ class PersonalDataSurvival(Task):
 class RareWordSurvival(Task):
     """Share of a clinical note's rare words that are released unchanged: diagnoses, drugs, names, places.
 
-    A word is rare if it is not among the `common` first rows of a frequency-ordered vocabulary.
+    A word is rare if its share of the public list is below 2e-4, or it is not in the vocabulary; see `priors`.
 
     Attributes:
         path: File with the column named by `text`.
         text: The column.
-        common: How many first rows count as common.
         limit: Texts at most.
     """
 
     name: ClassVar[str] = "rare-word-survival"
+    reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="tokens", meaning="share of rare tokens released unchanged", better="lower"),
@@ -94,16 +96,13 @@ class RareWordSurvival(Task):
     )
     path: str = "privacy/mts-dialog.test.jsonl.gz"
     text: str = "note"
-    label: str = "section"
-    common: int = 1000
     limit: int | None = None
 
     def prepare(self, embeddings: Embeddings) -> tuple[Corpus, NDArray[np.bool_]]:
-        items = read_labelled(self.path, text=self.text, label=self.label, limit=self.limit)
-        corpus = encode(embeddings, [item.text for item in items])
-        rare = (corpus.tokens >= self.common) | (corpus.tokens < 0)
+        corpus = encode(embeddings, read_texts(self.path, column=self.text, limit=self.limit))
+        rare = content_words(embeddings)[corpus.tokens] | (corpus.tokens < 0)
         if not rare.any():
-            raise ParameterError("common", self.common, "leaves no rare word; lower it.")
+            raise ParameterError("path", self.path, "must hold at least one rare word.")
         return corpus, rare
 
     def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:

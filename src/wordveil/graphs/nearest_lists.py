@@ -74,5 +74,6 @@ def edge_lengths(vectors: Float32Array, edges: EdgeArray) -> NDArray[np.float64]
 
 def components(v: int, edges: EdgeArray) -> IdArray:
     """Return the number of each word's connected component, shape (v,), int32; isolated words have their own."""
-    graph = coo_array((np.ones(len(edges), dtype=np.int8), (edges[:, 0], edges[:, 1])), shape=(v, v))
+    ends = edges.astype(np.int32)  # SciPy 1.11 takes no other
+    graph = coo_array((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(v, v))
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int32)

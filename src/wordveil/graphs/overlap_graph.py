@@ -12,6 +12,7 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.graphs.nearest_lists import EdgeArray, components, edge_lengths, nearest_lists, unique_edges
+from wordveil.parameters import check_within
 
 __all__ = ["OverlapGraph", "overlap_graph"]
 
@@ -70,8 +71,7 @@ def overlap_graph(
         raise ParameterError("adjacent", adjacent, limit)
     if not 1 <= overlap <= v:
         raise ParameterError("overlap", overlap, f"must be in [1, {v}], the number of words.")
-    if not 0 <= tau <= 1:
-        raise ParameterError("tau", tau, "must be in [0, 1].")
+    check_within("tau", tau, 1)
     lists = nearest_lists(embeddings.vectors, max(adjacent, overlap), threads=threads, progress=progress)
     near = unique_edges(np.repeat(np.arange(v), adjacent - 1), lists[:, 1:adjacent].ravel())
     near = near[_overlaps(lists[:, :overlap], near) >= tau]

@@ -24,7 +24,8 @@ from wordveil.errors import ParameterError
 from wordveil.graphs.nearest_lists import EdgeArray, components, unique_edges
 from wordveil.kernels.distance_table import DistanceTable
 from wordveil.kernels.threads import map_chunks
-from wordveil.metrics import Precomputed, VocabularyMetric
+from wordveil.metrics import PathMatrix, Precomputed, VocabularyMetric
+from wordveil.parameters import check_positive, check_whole
 
 __all__ = ["NeighbourRank", "RankGraph", "rank_distances", "rank_graph"]
 
@@ -74,10 +75,9 @@ class NeighbourRank(VocabularyMetric):
     cap: float | None = None
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise ParameterError("k", self.k, "must be at least 1.")
-        if self.cap is not None and not (math.isfinite(self.cap) and self.cap > 0):
-            raise ParameterError("cap", self.cap, "must be in (0, inf), or None.")
+        check_whole("k", self.k)
+        if self.cap is not None:
+            check_positive("cap", self.cap)
 
     @property
     def name(self) -> str:
@@ -106,7 +106,7 @@ class NeighbourRank(VocabularyMetric):
         # A path of h edges sums h rounded logarithms; every edge is at least ln 2 long.
         error = (longest / math.log(2) + 4) * 2.0**-52 * longest
         table = DistanceTable(distances)
-        return Precomputed(label=self.name, vocabulary=checksum, table=table, error=error, by_construction=True)
+        return PathMatrix(label=self.name, vocabulary=checksum, table=table, error=error)
 
 
 # The last matrix, because certifying and then fitting need the same one and 6 000 words take a minute and a half.

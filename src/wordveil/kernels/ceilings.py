@@ -149,19 +149,21 @@ class Ceilings:
         """Return sums of b exp(scale sqrt(min(h, farthest))) over every block, shape (n, blocks), by NumPy."""
         packed, blocks = self.pack(), len(self._edges) - 1
         high = -(-len(rows) // ROWS)  # tiles of ROWS rows, so that a row's bits never depend on its batch
-        left = np.zeros((high * ROWS, self._d + 2), dtype=np.float32)
+        # The product is taken in float64: in float32 some BLAS kernels round a row by its place in the tile.
+        left = np.zeros((high * ROWS, self._d + 2))
         left[: len(rows), :-2] = -rows
         left[: len(rows), -2] = self._halves(rows)
         left[:, -1] = 1.0
         stack = left.reshape(high, ROWS, -1)
         sums = np.empty((high, ROWS, blocks), dtype=np.float32)
-        tiles = np.empty((min(high, STACK), ROWS, self._columns), dtype=np.float32)
+        products = np.empty((min(high, STACK), ROWS, self._columns))
+        tiles = np.empty(products.shape, dtype=np.float32)
         for start in range(0, high, STACK):
             some = stack[start : start + STACK]
-            tile = tiles[: len(some)]
+            product, tile = products[: len(some)], tiles[: len(some)]
             for block in range(blocks):
-                np.matmul(some, packed.factor[block], out=tile)
-                np.clip(tile, np.float32(0), np.float32(farthest), out=tile)
+                np.matmul(some, packed.factor[block].astype(np.float64), out=product)
+                np.clip(product, 0.0, farthest, out=tile, casting="same_kind")
                 np.sqrt(tile, out=tile)
                 tile *= np.float32(scale)
                 np.exp(tile, out=tile)

@@ -13,7 +13,7 @@ import numpy as np
 from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.distance_table import DistanceTable
-from wordveil.metrics import Metric, PairwiseMetric
+from wordveil.metrics import Metric, PairwiseMetric, to_distances
 
 __all__ = ["CoordinateSource", "DistanceSource", "FunctionSource", "TableSource"]
 
@@ -106,5 +106,5 @@ class CoordinateSource:
         squared += self._norms[words, None]
         np.maximum(squared, 0.0, out=squared)
         squared[self.canonical[outputs] == words[:, None]] = 0.0
-        self._metric.from_squared(squared)
+        to_distances(self._metric, squared)
         return np.asarray(squared)

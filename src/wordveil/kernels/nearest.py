@@ -20,6 +20,7 @@ from wordveil.kernels.library_product import LibraryProduct
 from wordveil.kernels.rescoring import Pairs, nearest_pairs, squared_distances
 from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.tile_screen import NumpyProduct, TileScreen
+from wordveil.parameters import as_floats
 
 __all__ = ["NearestWords"]
 
@@ -81,11 +82,13 @@ class NearestWords:
             Ids, int32, and Euclidean distances, float64, both of shape (n, k).
 
         Raises:
-            ParameterError: If k is out of range or a query is not finite.
+            ParameterError: If k is out of range, or a query is not finite or has another number of dimensions.
         """
         if not 1 <= k <= len(self.outputs):
             raise ParameterError("k", k, f"must be in [1, {len(self.outputs)}], the number of words searched.")
-        rows = np.asarray(queries, dtype=np.float64)
+        rows = as_floats("queries", queries)
+        if rows.ndim != 2 or rows.shape[1] != self._vectors.shape[1]:
+            raise ParameterError("queries", f"shape {rows.shape}", f"must have shape (n, {self._vectors.shape[1]}).")
         if not np.all(np.isfinite(rows)):
             raise ParameterError("queries", "<hidden>", "must be finite.")
         ids = np.empty((len(rows), k), dtype=np.int32)

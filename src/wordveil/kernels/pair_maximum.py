@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float32Array, Float64Array
 from wordveil.kernels.pair_tiles import SIDE, PairTiles
 from wordveil.kernels.threads import map_chunks
-from wordveil.metrics import Angular, Euclidean, Mahalanobis
+from wordveil.metrics import Angular, is_norm, to_distances
 
 __all__ = ["PairMaximum", "PairProblem", "WorstPair"]
 
@@ -98,8 +98,8 @@ class PairMaximum:
         self._z = np.zeros(len(tiles.rows))
         middle = (problem.values.min() + problem.values.max()) / 2
         self._z[: tiles.v] = problem.values - middle
-        # Angles and whitened distances are never below the chord; of a user's own metric nothing is known.
-        self._fast = problem.per_distance and isinstance(tiles.metric, Euclidean | Angular | Mahalanobis)
+        # Norms are the chord and angles never below it; of a metric with distances of its own nothing is known.
+        self._fast = problem.per_distance and (is_norm(tiles.metric) or type(tiles.metric) is Angular)
         self._norms = np.einsum("ij,ij->i", tiles.rows, tiles.rows)
         self._scout()
         # The screens compare with the pair known at the start, never with one found meanwhile by another thread, so
@@ -140,7 +140,7 @@ class PairMaximum:
         """Offer the likely worst partners of a row; products may be rough here, the pairs are judged directly."""
         rows, v = self._tiles.rows[: self._tiles.v], self._tiles.v
         distance = np.maximum(self._norms[:v] + self._norms[row] - 2 * (rows @ rows[row]), 0.0)
-        self._tiles.metric.from_squared(distance)
+        to_distances(self._tiles.metric, distance)
         scores = self._problem.score(distance, np.abs(self._z[:v] - self._z[row]))
         top = np.argpartition(-scores, min(4, v - 1))[:4]
         self._offer(np.full(len(top), row), top)
@@ -158,7 +158,7 @@ class PairMaximum:
             j = np.maximum(first[low : low + CHUNK], second[low : low + CHUNK])
             difference = self._tiles.coordinates[i] - self._tiles.coordinates[j]
             squared = np.einsum("ij,ij->i", difference, difference)
-            self._tiles.metric.from_squared(squared)
+            to_distances(self._tiles.metric, squared)
             scores = self._problem.score(squared, np.abs(self._z[i] - self._z[j]))
             k = int(np.lexsort((j, i, -scores))[0])
             pair = WorstPair(value=float(scores[k]), first=int(i[k]), second=int(j[k]))

@@ -14,7 +14,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array
 from wordveil.kernels.threads import map_chunks
-from wordveil.metrics import Metric
+from wordveil.metrics import Metric, to_distances
 
 __all__ = ["SIDE", "UNIT", "NormaliserSums", "PairTiles"]
 
@@ -59,7 +59,7 @@ class PairTiles:
             np.fill_diagonal(tile, 0.0)
         if tile.min() < 0.0:
             np.maximum(tile, 0.0, out=tile)
-        self.metric.from_squared(tile)
+        to_distances(self.metric, tile)
 
     def visits_before(self, block: int) -> int:
         """Return how many pairs are visited by the blocks of rows before this one."""

@@ -24,7 +24,7 @@ from wordveil.kernels.integer_draws import WordArray, multiply_high, pick_column
 from wordveil.kernels.row_cache import RowCache
 from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.weight_rows import WeightRows
-from wordveil.metrics import Metric
+from wordveil.metrics import Metric, is_norm
 
 __all__ = ["SelectionRows"]
 
@@ -66,7 +66,7 @@ class SelectionRows(WeightRows):
         super().__init__(vectors, metric, outputs, canonical, rate=rate, cap=cap, base=base)
         self._ceilings = Ceilings(vectors, metric, outputs, self._edges, base, self.engine)
         self._cache: RowCache | None = None
-        self._attempts = ATTEMPTS if metric.is_norm else 0
+        self._attempts = ATTEMPTS if is_norm(metric) else 0
         # Units of ceilings: their sum stays below 1.2 * 2**62, and one is a whole number of the units inside any block.
         self._ceiling_unit = min(self._mass_unit / 2, float(self._inner_units.min()))
         self._scales = np.minimum(self._inner_units / self._ceiling_unit, 2.0**62).astype(np.uint64)

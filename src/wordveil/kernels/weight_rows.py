@@ -20,7 +20,7 @@ from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
 from wordveil.kernels.compiled.library import NUMPY, engine_name
 from wordveil.kernels.compiled.selection_rows import MOST_COLUMNS, MOST_K, CompiledRows
 from wordveil.kernels.threads import map_chunks
-from wordveil.metrics import Metric
+from wordveil.metrics import Metric, is_norm, to_distances
 
 __all__ = ["UNIT", "UNIT32", "WeightRows"]
 
@@ -69,8 +69,8 @@ class WeightRows:
         d = metric.coordinates(vectors[:1]).shape[1]
         self._right, self._laid = np.zeros((self.blocks, d + 2, self.width)), np.zeros(self.blocks, dtype=bool)
         self._base = None if base is None else self._pack_base(base)
-        self._weight_type = np.float32 if metric.is_norm else np.float64
-        fits = metric.is_norm and self._right.shape[1] <= MOST_K and self.width <= MOST_COLUMNS
+        self._weight_type = np.float32 if is_norm(metric) else np.float64
+        fits = is_norm(metric) and self._right.shape[1] <= MOST_K and self.width <= MOST_COLUMNS
         self.engine = engine_name() if fits else NUMPY
         output_canonical = canonical[outputs]
         self._by_canonical = np.argsort(output_canonical, kind="stable")
@@ -145,7 +145,7 @@ class WeightRows:
             np.maximum(product, 0.0, out=product)
         if tile is not product:
             np.copyto(tile, product, casting="same_kind")
-        self.metric.from_squared(tile)
+        to_distances(self.metric, tile)
         tile *= tile.dtype.type(-self.rate)
         if math.isfinite(self.cap):
             np.maximum(tile, tile.dtype.type(-self.rate * self.cap), out=tile)

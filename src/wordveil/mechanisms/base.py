@@ -67,6 +67,10 @@ class VectorRandomizer(ABC):
         """Return the vocabulary as a decoder must see it: with its vectors where the noisy vectors live."""
         return embeddings
 
+    def disclosed(self) -> tuple[str, ...]:
+        """What every release shows whatever the noise, a sentence each, beyond what the pipeline shows by itself."""
+        return ()
+
     def advice(self) -> str:
         """What a user should know beyond the guarantee, with what to use instead; empty where there is nothing."""
         return ""
@@ -124,6 +128,10 @@ class WordRandomizer(ABC):
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
         """Return the released ids, shape (n,), given input ids in [0, v) and their draws."""
+
+    def disclosed(self) -> tuple[str, ...]:
+        """What every release shows whatever the noise, a sentence each, beyond what the pipeline shows by itself."""
+        return ()
 
     def advice(self) -> str:
         """What a user should know beyond the guarantee, with what to use instead; empty where there is nothing."""

@@ -14,7 +14,8 @@ from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_log_delta
-from wordveil.mechanisms.rows import check_delta, check_dimensions, check_positive, checked_rows, clip_to_ball
+from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball
+from wordveil.parameters import check_delta, check_positive, check_whole
 from wordveil.randomness import Draws, Stream
 
 __all__ = ["ClippedGaussian", "FittedClippedGaussian"]
@@ -73,7 +74,7 @@ class ClippedGaussian(VectorMechanism):
         check_positive("clip_norm", self.clip_norm)
         if self.calibration not in ("analytic", "classical"):
             raise ParameterError("calibration", self.calibration, "must be 'analytic' or 'classical'.")
-        if not self.holds and not self.allow_refuted:
+        if not self.holds and self.allow_refuted is not True:
             raise RefutedClaimError(self._refutation() + " Use calibration='analytic', or pass allow_refuted=True.")
 
     @property
@@ -99,7 +100,7 @@ class ClippedGaussian(VectorMechanism):
 
     def for_dimensions(self, dimensions: int) -> FittedClippedGaussian:
         """Return the randomizer for vectors of d >= 1 dimensions; no vocabulary is needed."""
-        check_dimensions(dimensions)
+        check_whole("dimensions", dimensions)
         claim: LocalDP | NoGuarantee = LocalDP(
             epsilon=self.epsilon, delta=self.delta, slack=None, unit=PrivacyUnit.VECTOR, standing=Standing.PROVED
         )
@@ -138,4 +139,5 @@ class FittedClippedGaussian(VectorRandomizer):
 
     def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
         clipped = clip_to_ball(checked_rows(vectors, self.dimensions), self.mechanism.clip_norm)
+        check_draws(draws, clipped.shape)
         return np.asarray(clipped + draws[0] * self.sigma)

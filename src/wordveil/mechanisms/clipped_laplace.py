@@ -12,7 +12,8 @@ from wordveil.arrays import Float64Array, FloatArray
 from wordveil.embeddings.table import Embeddings
 from wordveil.guarantees import LocalDP, PrivacyUnit, Standing
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
-from wordveil.mechanisms.rows import check_dimensions, check_positive, checked_rows, clip_to_ball
+from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball
+from wordveil.parameters import check_positive, check_whole
 from wordveil.randomness import Draws, Stream
 
 __all__ = ["ClippedLaplace", "FittedClippedLaplace"]
@@ -63,7 +64,7 @@ class ClippedLaplace(VectorMechanism):
 
     def for_dimensions(self, dimensions: int) -> FittedClippedLaplace:
         """Return the randomizer for vectors of d >= 1 dimensions; no vocabulary is needed."""
-        check_dimensions(dimensions)
+        check_whole("dimensions", dimensions)
         return FittedClippedLaplace(mechanism=self, dimensions=dimensions)
 
 
@@ -89,4 +90,5 @@ class FittedClippedLaplace(VectorRandomizer):
 
     def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
         clipped = clip_to_ball(checked_rows(vectors, self.dimensions), self.mechanism.clip_norm)
+        check_draws(draws, clipped.shape)
         return np.asarray(clipped + draws[0] * self.scale)

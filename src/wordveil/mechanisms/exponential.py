@@ -10,7 +10,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -18,10 +18,13 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.certificates import Certificate, Scalar, identity
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError, ParameterError
-from wordveil.guarantees import Guarantee, LocalDP, MetricDP, PrivacyUnit, Standing
+from wordveil.guarantees import Guarantee, LocalDP, MetricDP, Standing, weakest
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
+from wordveil.mechanisms.certificate_check import check_certificate
 from wordveil.mechanisms.metric_rows import ChannelRows, bound_metric, metric_assumptions, rows_for
-from wordveil.metrics import AnyMetric
+from wordveil.mechanisms.rows import check_draws, checked_ids
+from wordveil.metrics import AnyMetric, VocabularyMetric
+from wordveil.parameters import check_positive
 from wordveil.randomness import Draws, Stream, words
 
 __all__ = [
@@ -30,8 +33,6 @@ __all__ = [
     "Calibration",
     "FittedExponential",
     "SelectionMechanism",
-    "check_calibration",
-    "check_epsilon",
     "fit_selection",
 ]
 
@@ -64,6 +65,14 @@ class SelectionMechanism(WordMechanism):
     metric: AnyMetric
     calibration: Calibration
 
+    def __post_init__(self) -> None:
+        check_positive("epsilon", self.epsilon)
+        if self.calibration not in get_args(Calibration):
+            known = ", ".join(get_args(Calibration))
+            raise ParameterError("calibration", self.calibration, f"must be one of {known}.")
+        if not isinstance(self.metric, AnyMetric):
+            raise ParameterError("metric", self.metric, "must be a metric, such as Euclidean().")
+
     @property
     def needs_certificate(self) -> bool:
         """Whether `fit` needs a certificate."""
@@ -76,7 +85,10 @@ class SelectionMechanism(WordMechanism):
 
     @property
     def highest_rate(self) -> float:
-        """A rate above which the promise cannot hold: a score alone loses rate per distance."""
+        """A rate above which the promise cannot hold: a score alone loses rate per distance.
+
+        For local DP it depends on the vocabulary's diameter, and `check_certificate` finds it out.
+        """
         return math.inf if self.certificate_method == LARGEST_LOSS else self.epsilon
 
     @abstractmethod
@@ -88,8 +100,17 @@ class SelectionMechanism(WordMechanism):
         """Bind to a public vocabulary; a certified calibration needs the certificate of `certify`."""
 
     def certified_parameters(self) -> dict[str, Scalar]:
-        """Return what a certificate must say that it was made for."""
-        return {"mechanism": self.name, "epsilon": self.epsilon, "metric": identity(self.metric)}
+        """Return what a certificate must say that it was made for; a user's metric is not one of ours by its name."""
+        own = "" if type(self.metric).__module__.startswith("wordveil.") else "own "
+        return {"mechanism": self.name, "epsilon": self.epsilon, "metric": f"{own}{identity(self.metric)}"}
+
+    def parameters_for(self, embeddings: Embeddings) -> dict[str, Scalar]:
+        """Return `certified_parameters`, and which matrix a metric that belongs to vocabularies has for this one."""
+        parameters = self.certified_parameters()
+        if isinstance(self.metric, VocabularyMetric):
+            bound = self.metric.bind(embeddings.vectors, embeddings.header.checksum)
+            parameters["matrix"] = bound.table.checksum
+        return parameters
 
     def solved_parameters(self, certificate: Certificate) -> Mapping[str, Scalar]:
         """Return what the certificate found besides numbers, and may say without having been asked."""
@@ -105,7 +126,7 @@ class SelectionMechanism(WordMechanism):
             method=self.certificate_method,
             vocabulary=embeddings.header.checksum,
             candidates=embeddings.candidates_checksum,
-            parameters={**self.solved_parameters(certificate), **self.certified_parameters()},
+            parameters={**self.solved_parameters(certificate), **self.parameters_for(embeddings)},
         )
 
 
@@ -138,6 +159,8 @@ class FittedExponential(WordRandomizer):
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
+        ids = checked_ids(ids, len(self.embeddings))
+        check_draws(draws, (len(ids), self.draw_width))
         return self.rows.draw(ids, draws[0], threads=threads, progress=progress)
 
     def for_batch_job(self) -> FittedExponential:
@@ -177,51 +200,50 @@ def fit_selection(
         base: Base measure over the candidates, of which the certificate speaks; None for 1.
 
     Raises:
-        CertificateError: If a certificate is missing, superfluous, or made for other inputs.
+        CertificateError: If a certificate is missing, superfluous, made for other inputs, or refuted by two words.
         ParameterError: If no cap exists, it is so far that 64-bit sampling cannot honour the promise, or the metric
             does not belong to this vocabulary or fails an axiom.
     """
-    rate, cap, error = _rate_and_cap(mechanism, embeddings, certificate)
+    rate, cap = _rate_and_cap(mechanism, embeddings, certificate)
     metric = bound_metric(mechanism.metric, embeddings)
     rows = rows_for(metric, embeddings, rate=rate, cap=cap, base=base)
-    slack = rows.arithmetic_slack() + error
+    slack, epsilon, local = rows.arithmetic_slack(), mechanism.epsilon, mechanism.certificate_method == LARGEST_LOSS
     if not math.isfinite(slack):
         raise ParameterError(
             "gamma", cap, "makes the farthest words' weights too small for 64-bit sampling at this epsilon; lower it."
         )
-    claim = _claim(mechanism, metric, cap=cap, slack=slack)
-    return FittedExponential(embeddings=embeddings, rows=rows, claim=claim, base=base)
-
-
-def _claim(mechanism: SelectionMechanism, metric: AnyMetric, *, cap: float, slack: float) -> MetricDP | LocalDP:
-    """Return what the mechanism promises, its certificate having been checked."""
-    method, assumptions = mechanism.certificate_method, metric_assumptions(metric)
-    if mechanism.needs_certificate:
-        assumptions += (f"certificate: {method} of this vocabulary and candidate set",)
-    standing = Standing.CERTIFIED if mechanism.needs_certificate else Standing.PROVED
-    if method == LARGEST_LOSS:
-        return LocalDP(epsilon=mechanism.epsilon, slack=slack, standing=standing, assumptions=assumptions)
-    return MetricDP(
-        epsilon=mechanism.epsilon,
-        metric=metric.name,
-        slack=slack,
-        largest_distance=cap,
-        unit=PrivacyUnit.TOKEN,
-        standing=standing,
-        assumptions=assumptions,
+    assumptions = metric_assumptions(metric)
+    standing = Standing.PUBLISHED if assumptions else Standing.PROVED
+    if certificate is not None:
+        assumptions += (check_certificate(certificate, rows, embeddings, base, local=local),)
+        standing, slack = weakest([standing, Standing.CERTIFIED]), slack + certificate.error
+        if local:
+            epsilon = certificate.numbers["epsilon"]  # at most what was asked for, and rounded up
+    grounds: dict[str, Any] = {"slack": slack, "standing": standing, "assumptions": assumptions}
+    claim: MetricDP | LocalDP = (
+        LocalDP(epsilon=epsilon, **grounds)
+        if local
+        else MetricDP(
+            epsilon=epsilon,
+            metric=metric.name,
+            vocabulary=embeddings.header.checksum,
+            largest_distance=cap,
+            **grounds,
+        )
     )
+    return FittedExponential(embeddings=embeddings, rows=rows, claim=claim, base=base)
 
 
 def _rate_and_cap(
     mechanism: SelectionMechanism, embeddings: Embeddings, certificate: Certificate | None
-) -> tuple[float, float, float]:
-    """Return the rate, the cap and the certificate's own error in nats."""
+) -> tuple[float, float]:
+    """Return the rate and the cap, which the certificate gives where the calibration needs one."""
     outputs = len(embeddings.candidates)
     if not mechanism.needs_certificate:
         if certificate is not None:
             raise CertificateError("A certificate was passed, but calibration='textbook' uses none; say 'certified'.")
         rate = mechanism.epsilon / 2
-        return rate, mechanism.cap(rate, outputs), 0.0
+        return rate, mechanism.cap(rate, outputs)
     if certificate is None:
         raise CertificateError(
             f"calibration={mechanism.calibration!r} needs a certificate: pass certify(mechanism, embeddings)."
@@ -235,17 +257,4 @@ def _rate_and_cap(
         )
     if not math.isclose(cap, mechanism.cap(rate, outputs), rel_tol=1e-12):
         raise CertificateError(f"The certificate clips distances at {cap!r}, this mechanism elsewhere.")
-    return rate, cap, certificate.error
-
-
-def check_epsilon(epsilon: float) -> None:
-    """Raise `ParameterError` unless epsilon is in (0, inf)."""
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ParameterError("epsilon", epsilon, "must be in (0, inf).")
-
-
-def check_calibration(calibration: str) -> None:
-    """Raise `ParameterError` unless the calibration is known."""
-    known = get_args(Calibration)
-    if calibration not in known:
-        raise ParameterError("calibration", calibration, f"must be one of {', '.join(known)}.")
+    return rate, cap

@@ -11,7 +11,7 @@ import math
 from scipy.special import log_ndtr
 
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.rows import check_delta, check_positive
+from wordveil.parameters import check_delta, check_positive
 
 __all__ = ["analytic_scale", "classical_scale", "gaussian_log_delta"]
 

@@ -16,8 +16,9 @@ from wordveil.graphs.nearest_lists import nearest_lists
 from wordveil.guarantees import NoGuarantee, PrivacyUnit, Standing, round_up
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.gaussian_scale import classical_scale
-from wordveil.mechanisms.rows import check_delta, check_positive
+from wordveil.mechanisms.rows import check_draws
 from wordveil.mechanisms.word_rows import WordRows
+from wordveil.parameters import check_delta, check_positive, check_whole
 from wordveil.randomness import Draws, Stream
 
 __all__ = ["FittedJaccard", "Jaccard", "class_delta", "class_errors"]
@@ -85,11 +86,10 @@ class Jaccard(VectorMechanism):
         check_positive("sparse_factor", self.sparse_factor)
         if self.dense_factor == self.sparse_factor:
             raise ParameterError("sparse_factor", self.sparse_factor, "must differ from dense_factor.")
-        if self.neighbours < 2:
-            raise ParameterError("neighbours", self.neighbours, "must be at least 2: the word itself counts.")
+        check_whole("neighbours", self.neighbours, 2)
         if self.threshold is not None:
             check_positive("threshold", self.threshold)
-        if not self.allow_refuted:
+        if self.allow_refuted is not True:
             raise RefutedClaimError(
                 "The Jaccard mechanism is refuted: the norm of its noise alone tells dense from sparse words. Use "
                 "ClippedGaussian or NADP, or pass allow_refuted=True for an experiment."
@@ -155,6 +155,7 @@ class FittedJaccard(VectorRandomizer):
 
     def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
         sigmas = self.sigmas[self.rows.find(vectors)]
+        check_draws(draws, (len(sigmas), self.dimensions))
         return np.asarray(np.asarray(vectors, dtype=np.float64) + draws[0] * sigmas[:, None])
 
 

@@ -14,8 +14,9 @@ from wordveil.errors import ParameterError
 from wordveil.guarantees import MetricDP, PrivacyUnit, Standing, round_up
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.multivariate_laplace import laplace_noise
-from wordveil.mechanisms.rows import check_positive, checked_rows, multiply_rows
+from wordveil.mechanisms.rows import check_draws, checked_rows, multiply_rows
 from wordveil.metrics import Mahalanobis as MahalanobisMetric
+from wordveil.parameters import check_positive, check_within
 from wordveil.randomness import Draws, Stream
 
 __all__ = ["FittedMahalanobis", "Mahalanobis", "scaled_covariance"]
@@ -64,8 +65,7 @@ class Mahalanobis(VectorMechanism):
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
-        if not 0 <= self.lam <= 1:
-            raise ParameterError("lam", self.lam, "must be in [0, 1].")
+        check_within("lam", self.lam, 1)
 
     def fit(self, embeddings: Embeddings) -> FittedMahalanobis:
         d = embeddings.dimensions
@@ -79,13 +79,14 @@ class Mahalanobis(VectorMechanism):
             raise ParameterError(
                 "lam", self.lam, "makes the covariance singular on this vocabulary (lambda_min <= 0); lower it."
             )
+        whitening = np.ascontiguousarray((axes / np.sqrt(values)) @ axes.T)
+        label = f"lam {self.lam!r}, covariance of table {embeddings.header.checksum[:12]}"
         return FittedMahalanobis(
             mechanism=self,
             dimensions=d,
             root=np.ascontiguousarray((axes * np.sqrt(values)) @ axes.T),
-            metric=MahalanobisMetric(whitening=np.ascontiguousarray((axes / np.sqrt(values)) @ axes.T)),
+            metric=MahalanobisMetric(whitening=whitening, label=label),
             smallest_eigenvalue=smallest,
-            table=embeddings.header.checksum[:12],
         )
 
 
@@ -99,7 +100,6 @@ class FittedMahalanobis(VectorRandomizer):
         root: S^(1/2), symmetric, shape (d, d).
         metric: The metric of the guarantee, which measures ||S^(-1/2)(x - x')||.
         smallest_eigenvalue: lambda_min(S), rounded down.
-        table: Start of the checksum of the table whose covariance was taken: it is part of the metric.
     """
 
     mechanism: Mahalanobis
@@ -107,7 +107,6 @@ class FittedMahalanobis(VectorRandomizer):
     root: Float64Array = field(repr=False, compare=False)
     metric: MahalanobisMetric = field(repr=False, compare=False)
     smallest_eigenvalue: float
-    table: str
 
     @property
     def euclidean_epsilon(self) -> float:
@@ -117,7 +116,7 @@ class FittedMahalanobis(VectorRandomizer):
     def guarantee(self) -> MetricDP:
         return MetricDP(
             epsilon=self.mechanism.epsilon,
-            metric=f"{self.metric.name} (lam {self.mechanism.lam:g}, covariance of table {self.table})",
+            metric=self.metric.name,
             slack=None,
             unit=PrivacyUnit.VECTOR,
             standing=Standing.PROVED,
@@ -140,8 +139,10 @@ class FittedMahalanobis(VectorRandomizer):
         return laplace_noise(stream, n, self.dimensions)
 
     def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+        scale = math.sqrt(self.smallest_eigenvalue) / self.mechanism.epsilon  # of its shortest axis
+        rows = checked_rows(vectors, self.dimensions, scale=scale)
+        check_draws(draws, rows.shape, rows.shape[:1])
         directions, radii = draws
-        rows = checked_rows(vectors, self.dimensions)
         stretched = multiply_rows(directions, self.root)
         return np.asarray(rows + stretched * (radii / self.mechanism.epsilon)[:, None])
 

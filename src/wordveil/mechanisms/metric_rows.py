@@ -14,9 +14,21 @@ from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, 
 from wordveil.kernels.integer_draws import WordArray
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
-from wordveil.metrics import SAMPLE, AnyMetric, Metric, PairwiseMetric, Precomputed, VocabularyMetric, check_axioms
+from wordveil.metrics import (
+    SAMPLE,
+    AnyMetric,
+    Metric,
+    PairwiseMetric,
+    VocabularyMetric,
+    check_axioms,
+    is_known,
+)
+from wordveil.parameters import check_within
 
 __all__ = ["ChannelRows", "bound_metric", "distance_source", "metric_assumptions", "rows_for"]
+
+
+_TOGETHER = ("from_squared", "distance_error")
 
 
 class ChannelRows(Protocol):
@@ -66,22 +78,37 @@ def bound_metric(metric: AnyMetric, embeddings: Embeddings) -> AnyMetric:
     """Return the metric ready for this vocabulary, its axioms checked on a sample where it is a user's own.
 
     Raises:
-        ParameterError: If it belongs to another vocabulary, cannot be made for this one, or fails an axiom.
+        ParameterError: If it belongs to another vocabulary, cannot be made for this one, fails an axiom, has the name
+            of another metric, or computes distances in a way whose error it does not state.
     """
     if isinstance(metric, VocabularyMetric):
         return metric.bind(embeddings.vectors, embeddings.header.checksum)
-    if not _is_known(metric):
+    if not is_known(metric):
+        _check_own(metric)
         distinct = np.unique(embeddings.canonical)
         some = distinct[np.unique(np.linspace(0, len(distinct) - 1, min(SAMPLE, len(distinct))).astype(np.int64))]
         check_axioms(metric, embeddings.vectors[some])
     return metric
 
 
+def _check_own(metric: Metric | PairwiseMetric) -> None:
+    """Check that a user's class does not inherit what is true of another metric: its name, and its rounding."""
+    if metric.name.split(" ")[0] in ("euclidean", "angular", "mahalanobis"):
+        raise ParameterError("metric", metric.name, f"is not what {type(metric).__name__} is; give it its own name.")
+    if isinstance(metric, PairwiseMetric):
+        check_within("distance_error", metric.distance_error)
+    else:
+        order = type(metric).__mro__
+        owns = {name: next(i for i, kind in enumerate(order) if name in vars(kind)) for name in _TOGETHER}
+        if owns["distance_error"] > owns["from_squared"]:
+            raise ParameterError("metric", metric.name, "has its own from_squared; give it its own distance_error too.")
+
+
 def distance_source(metric: AnyMetric, embeddings: Embeddings) -> DistanceSource:
     """Return where word-to-word distances of a bound metric come from."""
     if isinstance(metric, VocabularyMetric):
         bound = metric.bind(embeddings.vectors, embeddings.header.checksum)
-        return TableSource(bound.table, error=bound.error)
+        return TableSource(bound.table, error=bound.counted_error)
     if isinstance(metric, PairwiseMetric):
         return FunctionSource(metric, embeddings.vectors, embeddings.canonical)
     return CoordinateSource(metric, embeddings.vectors, embeddings.canonical)
@@ -105,14 +132,7 @@ def rows_for(
 
 
 def metric_assumptions(metric: AnyMetric) -> tuple[str, ...]:
-    """Return what a promise in a bound metric assumes, each a sentence: nothing for metrics known to be metrics."""
-    if _is_known(metric):
+    """Return what a promise in a bound metric assumes, each a sentence: nothing of what is known to be a metric."""
+    if is_known(metric):
         return ()
     return (f"{metric.name} satisfies the triangle inequality, which was checked on a sample of the vocabulary",)
-
-
-def _is_known(metric: AnyMetric) -> bool:
-    """Return whether the metric is one by a theorem: a closed form of this library, or shortest paths."""
-    if isinstance(metric, Precomputed):
-        return metric.by_construction
-    return isinstance(metric, Metric) and type(metric).__module__ == Metric.__module__

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,9 +9,10 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.embeddings.table import Embeddings
-from wordveil.errors import ParameterError
 from wordveil.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
+from wordveil.mechanisms.rows import check_draws, checked_rows
+from wordveil.parameters import check_positive, check_whole
 from wordveil.randomness import Draws, Stream
 
 __all__ = ["FittedMultivariateLaplace", "MultivariateLaplace", "laplace_noise"]
@@ -24,8 +24,8 @@ class MultivariateLaplace(VectorMechanism):
 
     Guarantee:
         epsilon-metric DP for the Euclidean distance between input vectors, proved, tight, for every pair of
-        vectors. The proof speaks of real numbers: float64 rounding of the noise is not covered, so released floats
-        are rounded to a public grid, and decoding to words comes after.
+        vectors. The proof speaks of real numbers: float64 rounding of the noise is outside it. Decoding to words
+        comes after.
 
     Attributes:
         epsilon: Loss per unit of Euclidean distance, in (0, inf). The noise norm is d/epsilon on average.
@@ -53,16 +53,14 @@ class MultivariateLaplace(VectorMechanism):
     epsilon: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise ParameterError("epsilon", self.epsilon, "must be in (0, inf).")
+        check_positive("epsilon", self.epsilon)
 
     def fit(self, embeddings: Embeddings) -> FittedMultivariateLaplace:
         return self.for_dimensions(embeddings.dimensions)
 
     def for_dimensions(self, dimensions: int) -> FittedMultivariateLaplace:
         """Return the randomizer for vectors of d >= 1 dimensions; no vocabulary is needed."""
-        if dimensions < 1:
-            raise ParameterError("dimensions", dimensions, "must be at least 1.")
+        check_whole("dimensions", dimensions)
         return FittedMultivariateLaplace(mechanism=self, dimensions=dimensions)
 
 
@@ -86,8 +84,10 @@ class FittedMultivariateLaplace(VectorRandomizer):
         return laplace_noise(stream, n, self.dimensions)
 
     def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+        rows = checked_rows(vectors, self.dimensions, scale=1 / self.mechanism.epsilon)
+        check_draws(draws, rows.shape, rows.shape[:1])
         directions, radii = draws
-        return np.asarray(vectors, dtype=np.float64) + directions * (radii / self.mechanism.epsilon)[:, None]
+        return np.asarray(rows + directions * (radii / self.mechanism.epsilon)[:, None])
 
 
 def laplace_noise(stream: Stream, n: int, d: int) -> Draws:

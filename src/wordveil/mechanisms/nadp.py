@@ -14,8 +14,9 @@ from wordveil.graphs.overlap_graph import OverlapGraph, overlap_graph
 from wordveil.guarantees import NeighbourDP, PrivacyUnit, Standing, round_up
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.gaussian_scale import analytic_scale
-from wordveil.mechanisms.rows import check_delta, check_positive
+from wordveil.mechanisms.rows import check_draws
 from wordveil.mechanisms.word_rows import WordRows
+from wordveil.parameters import check_delta, check_positive, check_whole, check_within
 from wordveil.randomness import Draws, Stream
 
 __all__ = ["NADP", "FittedNADP"]
@@ -80,12 +81,9 @@ class NADP(VectorMechanism):
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
         check_delta(self.delta)
-        if self.adjacent < 2:
-            raise ParameterError("adjacent", self.adjacent, "must be at least 2: the word itself counts.")
-        if self.overlap < 1:
-            raise ParameterError("overlap", self.overlap, "must be at least 1.")
-        if not 0 <= self.tau <= 1:
-            raise ParameterError("tau", self.tau, "must be in [0, 1].")
+        check_whole("adjacent", self.adjacent, 2)
+        check_whole("overlap", self.overlap)
+        check_within("tau", self.tau, 1)
         if self.isolated not in ("global", "verbatim"):
             raise ParameterError("isolated", self.isolated, "must be 'global' or 'verbatim'.")
 
@@ -138,10 +136,6 @@ class FittedNADP(VectorRandomizer):
 
     def guarantee(self) -> NeighbourDP:
         mechanism = self.mechanism
-        assumptions: tuple[str, ...] = ("the component of every released word is disclosed by the size of its noise",)
-        if self.noiseless_share > 0:
-            share = f"{round_up(100 * self.noiseless_share, 3)} % of the words have no neighbour and no noise"
-            assumptions = (*assumptions, share)
         return NeighbourDP(
             epsilon=mechanism.epsilon,
             delta=mechanism.delta,
@@ -152,8 +146,15 @@ class FittedNADP(VectorRandomizer):
             slack=None,
             unit=PrivacyUnit.VECTOR,
             standing=Standing.CERTIFIED,
-            assumptions=assumptions,
+            assumptions=self.disclosed(),
         )
+
+    def disclosed(self) -> tuple[str, ...]:
+        said: tuple[str, ...] = ("the component of every released word is disclosed by the size of its noise",)
+        if self.noiseless_share > 0:
+            share = f"{round_up(100 * self.noiseless_share, 3)} % of the words have no neighbour and no noise"
+            said = (*said, share)
+        return said
 
     def advice(self) -> str:
         v = len(self.embeddings)
@@ -169,4 +170,5 @@ class FittedNADP(VectorRandomizer):
 
     def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
         sigmas = self.sigmas[self.rows.find(vectors)]
+        check_draws(draws, (len(sigmas), self.dimensions))
         return np.asarray(np.asarray(vectors, dtype=np.float64) + draws[0] * sigmas[:, None])

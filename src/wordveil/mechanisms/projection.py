@@ -16,8 +16,9 @@ from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.multivariate_laplace import laplace_noise
 from wordveil.mechanisms.projection_matrices import draw_matrix, given_matrix, principal_directions, random_rows
 from wordveil.mechanisms.projection_planning import log_union_bound, plan_dimensions, published_dimensions
-from wordveil.mechanisms.rows import check_delta, check_dimensions, check_positive, checked_rows, multiply_rows
+from wordveil.mechanisms.rows import check_draws, checked_rows, multiply_rows
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
+from wordveil.parameters import check_delta, check_positive, check_whole
 from wordveil.randomness import Draws, Stream
 
 __all__ = ["FittedProjection", "Projection"]
@@ -100,8 +101,7 @@ class Projection(VectorMechanism):
             raise ParameterError("sensitivity", self.sensitivity, f"must be one of {', '.join(SENSITIVITIES)}.")
         check_positive("beta", self.beta)
         check_delta(self.delta)
-        if self.seed < 0:
-            raise ParameterError("seed", self.seed, "must be 0 or more.")
+        check_whole("seed", self.seed, 0)
         if self.matrix is not None:
             object.__setattr__(self, "matrix", given_matrix(self.matrix))
         self._check_fit()
@@ -113,7 +113,7 @@ class Projection(VectorMechanism):
         if self.dimensions is None and self.matrix is None and not planned:
             raise ParameterError("dimensions", None, f"must be given with sensitivity={self.sensitivity!r}.")
         if self.dimensions is not None:
-            check_dimensions(self.dimensions)
+            check_whole("dimensions", self.dimensions)
         if self.matrix is not None and self.dimensions not in (None, len(self.matrix)):
             raise ParameterError("dimensions", self.dimensions, f"must be {len(self.matrix)}, the rows of matrix.")
 
@@ -240,7 +240,9 @@ class FittedProjection(VectorRandomizer):
         return laplace_noise(stream, n, self.dimensions)
 
     def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
-        directions, radii = draws
         rows = checked_rows(vectors, self.matrix.shape[1])
-        images = multiply_rows(rows, np.ascontiguousarray(self.matrix.T))
-        return np.asarray(images + directions * (radii * (self.stretch / self.mechanism.epsilon))[:, None])
+        scale = self.stretch / self.mechanism.epsilon
+        images = checked_rows(multiply_rows(rows, np.ascontiguousarray(self.matrix.T)), self.dimensions, scale=scale)
+        check_draws(draws, images.shape, images.shape[:1])
+        directions, radii = draws
+        return np.asarray(images + directions * (radii * scale)[:, None])

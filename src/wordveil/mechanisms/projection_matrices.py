@@ -11,6 +11,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
+from wordveil.parameters import as_floats
 
 __all__ = ["draw_matrix", "given_matrix", "principal_directions", "random_rows"]
 
@@ -48,7 +49,7 @@ def given_matrix(rows: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ..
     Raises:
         ParameterError: Unless it is a finite matrix with at least one row and one column, not all zero.
     """
-    matrix = np.asarray(rows, dtype=np.float64)
+    matrix = as_floats("matrix", rows)
     if matrix.ndim != 2 or 0 in matrix.shape or not np.all(np.isfinite(matrix)) or not matrix.any():
         raise ParameterError("matrix", f"shape {matrix.shape}", "must be finite, not all zero, of shape (m, d).")
     return tuple(tuple(row) for row in matrix.tolist())

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaincc, gammaln
 
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.rows import check_delta, check_positive
+from wordveil.parameters import check_delta, check_positive
 
 __all__ = ["log_union_bound", "plan_dimensions", "published_dimensions"]
 

@@ -1,67 +1,80 @@
-"""Row arithmetic that mechanisms share: checks, clipping to a ball, products whose bits do not depend on the batch.
+"""What mechanisms share about rows: checks, clipping to a ball, products whose bits do not depend on the batch.
 
 No randomness, no claim.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
+from wordveil.parameters import as_floats
+from wordveil.randomness import Draws
 
 __all__ = [
-    "check_delta",
-    "check_dimensions",
-    "check_positive",
+    "check_draws",
+    "checked_ids",
     "checked_rows",
     "clip_to_ball",
     "multiply_rows",
 ]
 
+LARGEST = 1e100  # of a coordinate: squares and products stay finite
+DIGITS = 2.0**40  # a coordinate of so many noise scales leaves the noise 12 bits of a float64 sum
 TILE_ROWS = 64  # rows of every product: BLAS may round a short batch differently from a long one
 
 
-def check_positive(name: str, value: float) -> None:
-    """Raise `ParameterError` unless the parameter is in (0, inf)."""
-    if not (math.isfinite(value) and value > 0):
-        raise ParameterError(name, value, "must be in (0, inf).")
-
-
-def check_delta(delta: float, upper: float = 1.0) -> None:
-    """Raise `ParameterError` unless delta is in (0, upper)."""
-    if not 0 < delta < upper:
-        raise ParameterError("delta", delta, f"must be in (0, {upper:g}).")
-
-
-def check_dimensions(dimensions: int) -> None:
-    """Raise `ParameterError` unless a number of dimensions is a whole number, at least 1."""
-    if not isinstance(dimensions, int | np.integer) or dimensions < 1:
-        raise ParameterError("dimensions", dimensions, "must be a whole number, at least 1.")
-
-
-def checked_rows(vectors: FloatArray, dimensions: int) -> Float64Array:
-    """Return rows as float64 after checking shape and finiteness; values are never shown.
+def checked_rows(vectors: FloatArray, dimensions: int, *, scale: float | None = None) -> Float64Array:
+    """Return rows as float64 after checking shape, finiteness and size; values are never shown.
 
     Args:
         vectors: Shape (n, d), any float type; n = 0 is valid.
         dimensions: The d expected.
+        scale: Scale of the noise that is added to rows as they are, so that it is not lost beside them; None where
+            rows are clipped first.
 
     Returns:
         Shape (n, d), float64.
 
     Raises:
-        ParameterError: If the shape is not (n, d) or a value is not finite.
+        ParameterError: If the shape is not (n, d), or a value is not finite or too large.
     """
-    rows = np.asarray(vectors, dtype=np.float64)
+    rows = as_floats("vectors", vectors)
     if rows.ndim != 2 or rows.shape[1] != dimensions:
         raise ParameterError("vectors", f"shape {rows.shape}", f"must have shape (n, {dimensions}).")
     if not np.all(np.isfinite(rows)):
         raise ParameterError("vectors", "<hidden>", "must be finite; remove rows that hold NaN or infinity.")
+    largest = LARGEST if scale is None else min(LARGEST, DIGITS * scale)
+    if max(rows.max(initial=0.0), -rows.min(initial=0.0)) > largest:
+        raise ParameterError("vectors", "<hidden>", f"must be within {largest:.3g}; beyond, noise is lost.")
     return rows
+
+
+def check_draws(draws: Draws, *shapes: tuple[int, ...]) -> None:
+    """Check that draws are those of so many rows: stretched over more, one row's noise would serve several.
+
+    Raises:
+        ParameterError: If their number or a shape is another.
+    """
+    found = tuple(np.shape(draw) for draw in draws)
+    if found != shapes:
+        raise ParameterError("draws", f"shapes {found}", f"must have the shapes {shapes}: one draw a row.")
+
+
+def checked_ids(ids: IdArray, words: int) -> IdArray:
+    """Return word ids after checking that each is one of a vocabulary; they are never shown.
+
+    Raises:
+        ParameterError: If they are no whole numbers in one row, or one is not in [0, words).
+    """
+    given = np.asarray(ids)
+    if given.ndim != 1 or not (given.size == 0 or given.dtype.kind in "iu"):
+        raise ParameterError("ids", f"{given.dtype} of shape {given.shape}", "must be whole numbers of shape (n,).")
+    if given.size and not 0 <= given.min() <= given.max() < words:
+        raise ParameterError("ids", "<hidden>", f"must be in [0, {words}), the words of the vocabulary.")
+    return np.asarray(given, dtype=np.int32)
 
 
 def clip_to_ball(rows: Float64Array, radius: float) -> Float64Array:

@@ -11,8 +11,6 @@ from wordveil.mechanisms.exponential import (
     Calibration,
     FittedExponential,
     SelectionMechanism,
-    check_calibration,
-    check_epsilon,
     fit_selection,
 )
 from wordveil.metrics import AnyMetric, Euclidean
@@ -20,7 +18,7 @@ from wordveil.metrics import AnyMetric, Euclidean
 __all__ = ["TAIL_NATS", "SanText"]
 
 TAIL_NATS = 28.0
-"""Weights stop falling at exp(-28): 64-bit sampling can honour no smaller ratio, and the law moves by v * 7e-13."""
+"""Weights stop falling at exp(-28): 64-bit sampling can honour no smaller ratio; the law moves by v * 7e-13 at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +30,8 @@ class SanText(SelectionMechanism):
         calibration="certified" the rate is the one in the certificate, between epsilon/2 and epsilon; the same
         promise, for this vocabulary and candidate set, by computation over all pairs of words. With
         calibration="certified-local" it is the largest rate found whose loss between any two words is at most epsilon
-        nats: epsilon local DP, by the same computation.
+        nats: local DP at what was found, by the same computation. In a metric of a user's own, or a matrix of more than
+        3 000 words, whose axioms are checked on a sample, every promise is unverified.
 
     Attributes:
         epsilon: Loss per unit of distance, unit 1/distance (with calibration="certified-local": loss between any two
@@ -49,7 +48,8 @@ class SanText(SelectionMechanism):
         Findings of ACL, section 4.1. Deviation: the score is min(dist, 28/rate), again a metric and never larger,
         so that a word e^28 times less likely than the nearest keeps a probability that 64-bit arithmetic can honour;
         the law moves by at most v * 7e-13 in total variation and the promise holds where the textbook sampler's
-        underflow would break it.
+        underflow would break it. That holds for an input that may be output, or has an output at distance 0. One that
+        lies farther than 28/rate from every output becomes uniform over them; the promise holds for it as well.
 
     Example:
         >>> import numpy as np
@@ -72,10 +72,6 @@ class SanText(SelectionMechanism):
     epsilon: float
     metric: AnyMetric = field(default_factory=Euclidean)
     calibration: Calibration = "textbook"
-
-    def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_calibration(self.calibration)
 
     def cap(self, rate: float, outputs: int) -> float:
         return TAIL_NATS / rate

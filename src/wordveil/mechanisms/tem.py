@@ -13,11 +13,10 @@ from wordveil.mechanisms.exponential import (
     Calibration,
     FittedExponential,
     SelectionMechanism,
-    check_calibration,
-    check_epsilon,
     fit_selection,
 )
 from wordveil.metrics import AnyMetric, Euclidean
+from wordveil.parameters import check_delta, check_positive
 
 __all__ = ["TEM", "truncation_distance"]
 
@@ -42,12 +41,21 @@ class TEM(SelectionMechanism):
         and epsilon * gamma local DP. Arithmetic adds the stated slack. With calibration="certified" the rate is the
         one in the certificate, between epsilon/2 and epsilon; the same promise, for this vocabulary and candidate set,
         by computation over all pairs of words. With calibration="certified-local" it is the largest rate found whose
-        loss between any two words is at most epsilon nats: epsilon local DP, by the same computation.
+        loss between any two words is at most epsilon nats: local DP at what was found, by the same computation. In a
+        metric of a user's own, or a matrix of more than 3 000 words, whose axioms are checked on a sample, every
+        promise is unverified.
+
+        At the textbook rate, with gamma computed, the loss is capped at epsilon * gamma = 2 ln((1 - beta)(v - 1)/beta),
+        the same at every epsilon: a larger epsilon cuts off nearer. It is what beta costs: so that the words beyond
+        gamma keep at most beta between them, each must be that much less likely than the word itself. Only beta, the
+        number of words that may be output, or a gamma of one's own moves it; epsilon says how fast the loss grows up to
+        there.
 
     Attributes:
         epsilon: Loss per unit of distance, unit 1/distance (with calibration="certified-local": loss between any two
             words, nats), in (0, inf).
-        beta: Public; probability, per the paper's bound, of leaving the words within gamma. In (0, 1).
+        beta: Public; probability, per the paper's bound, of leaving the words within gamma, for an input that may be
+            output; one that may not, and lies far from all that may, leaves them oftener. In (0, 1).
         gamma: Public truncation distance; None computes (1/rate) ln((1 - beta)(v - 1)/beta).
         metric: The metric, Euclidean unless said otherwise; any other, a user's own or a matrix included.
         calibration: "textbook"; or "certified" or "certified-local", for which `fit` needs a certificate.
@@ -86,12 +94,10 @@ class TEM(SelectionMechanism):
     calibration: Calibration = "textbook"
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_calibration(self.calibration)
-        if not 0 < self.beta < 1:
-            raise ParameterError("beta", self.beta, "must be in (0, 1).")
-        if self.gamma is not None and not (math.isfinite(self.gamma) and self.gamma > 0):
-            raise ParameterError("gamma", self.gamma, "must be in (0, inf), or None to compute it.")
+        super().__post_init__()
+        check_delta(self.beta, name="beta")
+        if self.gamma is not None:
+            check_positive("gamma", self.gamma)
 
     def cap(self, rate: float, outputs: int) -> float:
         return truncation_distance(2 * rate, self.beta, outputs) if self.gamma is None else self.gamma

@@ -15,8 +15,8 @@ from wordveil.arrays import Float64Array
 from wordveil.certificates import Certificate, Scalar
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError, ParameterError
-from wordveil.mechanisms.exponential import FittedExponential, SelectionMechanism, check_epsilon, fit_selection
-from wordveil.metrics import Angular, Euclidean, Mahalanobis, Metric
+from wordveil.mechanisms.exponential import FittedExponential, SelectionMechanism, fit_selection
+from wordveil.metrics import Angular, Euclidean, Metric, is_norm
 
 __all__ = ["BASE_TAIL_NATS", "MOST_OUTPUTS", "TIGHT", "TightConstraints", "pack_base", "unpack_base"]
 
@@ -87,12 +87,12 @@ class TightConstraints(SelectionMechanism):
     calibration: Literal["certified"] = "certified"
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
+        super().__post_init__()
         if self.calibration != "certified":
             raise ParameterError(
                 "calibration", self.calibration, "must be certified: no theorem covers a solved measure."
             )
-        if not isinstance(self.metric, Euclidean | Angular | Mahalanobis):
+        if not isinstance(self.metric, Metric) or not (is_norm(self.metric) or type(self.metric) is Angular):
             raise ParameterError(
                 "metric", self.metric.name, "is not known to be of negative type; use a norm or angles."
             )

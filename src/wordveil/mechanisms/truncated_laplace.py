@@ -20,7 +20,7 @@ from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.gaussian_scale import analytic_scale
-from wordveil.mechanisms.rows import check_delta, check_dimensions, check_positive, checked_rows, clip_to_ball
+from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball
 from wordveil.mechanisms.truncated_law import (
     certified_half_width,
     exact_half_width,
@@ -28,6 +28,7 @@ from wordveil.mechanisms.truncated_law import (
     noise_deviation,
     published_half_width,
 )
+from wordveil.parameters import check_delta, check_positive, check_whole
 from wordveil.randomness import Draws, Stream
 
 __all__ = ["FittedTruncatedLaplace", "TruncatedLaplace"]
@@ -99,7 +100,7 @@ class TruncatedLaplace(VectorMechanism):
         if self.calibration not in ("certified", "exact", "published"):
             raise ParameterError("calibration", self.calibration, "must be 'certified', 'exact' or 'published'.")
         check_delta(self.delta, 1.0 if published else 0.5)
-        if published and not self.allow_refuted:
+        if published and self.allow_refuted is not True:
             raise RefutedClaimError(
                 "The published truncated Laplace calibration is refuted: at its paper's setting (d = 300, "
                 f"delta = 4^-300, epsilon = 0.1) the exact delta is .987. {ADVICE}"
@@ -109,14 +110,14 @@ class TruncatedLaplace(VectorMechanism):
                 raise ParameterError(
                     "padded_dimensions", self.padded_dimensions, "only reproduces calibration='published'; omit it."
                 )
-            check_dimensions(self.padded_dimensions)
+            check_whole("padded_dimensions", self.padded_dimensions)
 
     def fit(self, embeddings: Embeddings) -> FittedTruncatedLaplace:
         return self.for_dimensions(embeddings.dimensions)
 
     def for_dimensions(self, dimensions: int) -> FittedTruncatedLaplace:
         """Return the randomizer for vectors of d >= 1 dimensions; no vocabulary is needed."""
-        check_dimensions(dimensions)
+        check_whole("dimensions", dimensions)
         calibrated = dimensions if self.padded_dimensions is None else self.padded_dimensions
         if calibrated < dimensions:
             raise ParameterError("padded_dimensions", calibrated, f"must be at least {dimensions}.")
@@ -201,4 +202,5 @@ class FittedTruncatedLaplace(VectorRandomizer):
 
     def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
         clipped = clip_to_ball(checked_rows(vectors, self.dimensions), self.mechanism.clip_norm)
+        check_draws(draws, clipped.shape)
         return np.asarray(clipped + self.noise(draws[0]))

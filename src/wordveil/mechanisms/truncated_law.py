@@ -24,7 +24,9 @@ __all__ = [
     "published_half_width",
 ]
 
+LARGE, SMALL = 30.0, 1e-250  # beyond them a quotient or an exponential could overflow
 PIECES = 64
+UNIT = 2.0**-53
 TOLERANCE = 1e-9  # relative, of the branch and bound and of the bracket of A
 
 
@@ -46,11 +48,17 @@ def certified_half_width(dimensions: int, epsilon: float, delta: float) -> float
     """Return A/C = (1/alpha) ln(1 + sqrt(d) (e^(epsilon/sqrt d) - 1)/(2 delta)), for delta < 1/2.
 
     With p(t) = (e^(alpha t) - 1)/(2 (e^(alpha A) - 1)), convex and 0 at 0, p(s_i) <= (s_i/2C) p(2C), so that the sum
-    over coordinates is at most (||s||_1/2C) p(2C) <= sqrt(d) p(2C) = delta.
+    over coordinates is at most (||s||_1/2C) p(2C) <= sqrt(d) p(2C) = delta. Rounded up.
     """
     root = math.sqrt(dimensions)
-    inner = root * math.expm1(epsilon / root) / (2 * delta)
-    return math.log1p(inner) * 2 * root / epsilon
+    share = epsilon / root
+    if share < LARGE:
+        inner = root * math.expm1(share) / 2
+        log = math.log1p(inner / delta) if delta > SMALL else math.log(inner + delta) - math.log(delta)
+    else:  # 1 + r (e^x - 1) <= r e^x for r = sqrt(d)/(2 delta) > 1: no overflow, and next to nothing more
+        log = share + math.log(root / 2) - math.log(delta)
+    # Share, exponential and logarithm round by a few units each, the first of which the exponential magnifies.
+    return log * 2 * root / epsilon * (1 + (32 + 4 * min(share, LARGE)) * UNIT)
 
 
 def escape(shift: Float64Array, alpha: float, half_width: float) -> Float64Array:

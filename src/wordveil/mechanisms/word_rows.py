@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float32Array, FloatArray, IdArray
 from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
+from wordveil.parameters import as_floats
 
 __all__ = ["WordRows"]
 
@@ -48,7 +49,7 @@ class WordRows:
         Raises:
             ParameterError: If the shape is wrong or a row is no word's vector; the row is not shown.
         """
-        given = np.asarray(vectors)
+        given = as_floats("vectors", vectors)
         if given.ndim != 2 or given.shape[1] != self._vectors.shape[1]:
             raise ParameterError("vectors", f"shape {given.shape}", f"must be (n, {self._vectors.shape[1]}).")
         with np.errstate(over="ignore", invalid="ignore"):

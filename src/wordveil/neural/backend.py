@@ -5,11 +5,14 @@ The package must import without its extras, and a class needs its base when it i
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
 
 from wordveil.errors import MissingExtraError, ParameterError
 
-__all__ = ["Module", "check_device", "functional", "nn", "require_torch", "torch"]
+__all__ = ["Module", "check_device", "functional", "nn", "not_compiled", "require_torch", "torch"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Missing:
@@ -39,6 +42,11 @@ except ImportError:
     Module = _MissingModule
 else:
     torch, nn, functional, Module = _torch, _torch.nn, _torch.nn.functional, _torch.nn.Module
+
+
+def not_compiled(function: _Function) -> _Function:
+    """Keep a function from `torch.compile`, which would draw and round with other arithmetic than ours."""
+    return function if isinstance(torch, _Missing) else torch.compiler.disable(function)
 
 
 def require_torch() -> None:

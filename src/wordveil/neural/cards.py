@@ -16,13 +16,7 @@ from wordveil.guarantees import Guarantee, NoGuarantee
 from wordveil.neural.private_embedding import PrivateEmbedding
 from wordveil.neural.storage import write_bytes, write_json
 
-__all__ = ["DISCLOSED", "ModelCard", "make_card", "write_card"]
-
-DISCLOSED = (
-    "the number of tokens of a text and their positions",
-    "an unknown token is replaced by a uniform public word and then randomized like any other",
-)
-"""What every pass discloses whatever the noise."""
+__all__ = ["CUT", "ModelCard", "make_card", "write_card"]
 
 CUT = "that a text is longer than {} tokens: the rest is left out"
 
@@ -35,11 +29,14 @@ class ModelCard:
         task: "rewrite" or "classify".
         mechanism: The mechanism with its parameters.
         guarantee: What one pass promises for one token.
+        mitigations: What was measured to help and is no part of the guarantee.
+        disclosed: What every pass shows whatever the noise.
         noise: Where the noise comes from.
         vocabulary: Name and checksum of the public vocabulary.
         data: SHA-256 of each training file.
         text_is_public: Whether the training texts were declared public.
-        passes: Passes of the worst private training text through the noise; 0 where the text is public.
+        passes: How often the private training text that passed most often went through the noise, rows of equal text
+            counted together; 0 where the text is public.
         composed: What all those passes together promise, or None.
         scores: Held-out scores.
         settings: Training settings.
@@ -48,6 +45,8 @@ class ModelCard:
     task: str
     mechanism: str
     guarantee: Guarantee
+    mitigations: tuple[str, ...]
+    disclosed: tuple[str, ...]
     noise: str
     vocabulary: Mapping[str, str]
     data: Mapping[str, str]
@@ -63,12 +62,13 @@ class ModelCard:
             return [f"Nothing is promised: {self.guarantee.reason}."]
         what = "A rewrite" if self.task == "rewrite" else "A prediction"
         said = [f"{what} of a private text is post-processing of one pass: {self.guarantee.sentence()}."]
+        said += [f"It assumes: {line}." for line in getattr(self.guarantee, "assumptions", ())]
         said.append("The promise is per token and adds up over the tokens in which two texts of equal length differ.")
         said.append("Every further pass over the same text draws afresh and is one more release: promises add up.")
         if self.composed is not None:
             said.append(
-                f"Each private training text went through the noise {self.passes} times; all passes together: "
-                f"{self.composed.sentence()}."
+                f"The private training text that passed most often went through the noise {self.passes} times, rows of "
+                f"equal text counted together; all its passes together: {self.composed.sentence()}."
             )
         return said
 
@@ -76,13 +76,15 @@ class ModelCard:
         """Return what is not covered, one sentence each."""
         targets = "the training sentences, which are its targets" if self.task == "rewrite" else "the training labels"
         said = [f"The weights expose {targets}, whatever the noise: these were declared public."]
-        said += [f"Disclosed whatever the noise: {line}." for line in DISCLOSED]
+        said += [f"Disclosed whatever the noise: {line}." for line in self.disclosed]
         if not self.text_is_public:
             said.append("Disclosed: how many training texts there are, and the label of each.")
+            said.append("Disclosed, by the number of passes above: how often the most frequent training text occurs.")
         said.append(f"Disclosed: {CUT.format(self.settings.get('max_tokens', 'so many'))}.")
         said.append("A promise per word says little about a sentence: the epsilons of its words add up.")
         if self.noise != "secure":
             said.append("The noise comes from the device's own generator, which is not cryptographic.")
+        said += [f"{line[0].upper()}{line[1:]}." for line in self.mitigations]
         return said
 
     def as_dict(self) -> dict[str, Any]:
@@ -92,6 +94,8 @@ class ModelCard:
             "task": self.task,
             "mechanism": self.mechanism,
             "guarantee": self.guarantee.as_dict(),
+            "mitigations": list(self.mitigations),
+            "disclosed": list(self.disclosed),
             "noise": self.noise,
             "vocabulary": dict(self.vocabulary),
             "data": dict(self.data),
@@ -137,6 +141,8 @@ def make_card(
         task=task,
         mechanism=repr(embedding.mechanism),
         guarantee=embedding.guarantee(),
+        mitigations=embedding.mitigations(),
+        disclosed=embedding.disclosed(),
         noise=embedding.noise,
         vocabulary={"name": header.name, "checksum": header.checksum},
         data=data,

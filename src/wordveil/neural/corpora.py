@@ -6,8 +6,9 @@ table's first words where the text is private. Punctuation is no token here, as 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from wordveil.embeddings.table import Embeddings, load_embeddings
 from wordveil.errors import DataFormatError, ParameterError
 from wordveil.evaluation.corpora import Corpus, encode
 from wordveil.evaluation.data import locate, read_rows, thinned
+from wordveil.neural.passes import KEY_BYTES, text_digest
 from wordveil.neural.private_embedding import PADDING, UNKNOWN
 from wordveil.tokenization import DEFAULT_SCHEME, tokenizer_for
 
@@ -27,6 +29,8 @@ __all__ = ["TABLES", "Batch", "Dataset", "TextFile", "encode_texts", "model_voca
 
 TABLES = ("random", "glove", "word2vec", "embedded")
 """Where a model's vectors come from; glove and word2vec need a file."""
+
+_TEXT_KEY = os.urandom(KEY_BYTES)  # of this process: digests of texts mean nothing outside of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,14 +158,14 @@ class Batch:
         ids: Shape (n, longest), int64: ids, `UNKNOWN` or `PADDING`.
         lengths: Tokens of each text, at least 1, shape (n,).
         labels: Class of each text, shape (n,); None for rewriters.
-        keys: Names of the texts, for counting passes: data set and row number, or text and nonce.
+        keys: What passes are counted by: equal texts have equal keys.
         nonces: Places of the texts' noise; None draws afresh.
     """
 
     ids: NDArray[np.int64] = field(repr=False)
     lengths: NDArray[np.int64] = field(repr=False)
     labels: NDArray[np.int64] | None = field(repr=False)
-    keys: tuple[tuple[str, int], ...] = field(repr=False)
+    keys: tuple[Hashable, ...] = field(repr=False)
     nonces: tuple[int, ...] | None = field(default=None, repr=False)
 
 
@@ -170,14 +174,14 @@ class Dataset:
     """Encoded texts without the empty ones.
 
     Attributes:
-        name: Tells the keys of two data sets apart.
         corpus: The tokens.
+        keys: One per text, for counting passes.
         labels: Class of each text, shape (n,), or None.
         max_tokens: Longer texts are cut here.
     """
 
-    name: str
     corpus: Corpus = field(repr=False)
+    keys: Sequence[Hashable] = field(repr=False)
     labels: NDArray[np.int64] | None = field(default=None, repr=False)
     max_tokens: int = 35
 
@@ -192,7 +196,7 @@ class Dataset:
         for i, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
             ids[i, :length] = self.corpus.tokens[start : start + length]
         labels = None if self.labels is None else self.labels[rows]
-        return Batch(ids, lengths, labels, tuple((self.name, row) for row in rows.tolist()))
+        return Batch(ids, lengths, labels, tuple(self.keys[row] for row in rows.tolist()))
 
     def batches(self, size: int, order: NDArray[np.int64] | None = None) -> Iterator[Batch]:
         """Yield batches of at most `size` texts in the given order."""
@@ -200,18 +204,18 @@ class Dataset:
         for start in range(0, len(rows), size):
             yield self.batch(rows[start : start + size])
 
-    def part(self, name: str, rows: NDArray[np.int64]) -> Dataset:
+    def part(self, rows: NDArray[np.int64]) -> Dataset:
         """Return some of the texts as a data set of its own."""
         pieces = [self.corpus.tokens[self.corpus.offsets[i] : self.corpus.offsets[i + 1]] for i in rows.tolist()]
         offsets = np.concatenate(([0], np.cumsum([len(piece) for piece in pieces]))).astype(np.int64)
         tokens = np.concatenate(pieces) if pieces else self.corpus.tokens[:0]
         labels = None if self.labels is None else self.labels[rows]
         corpus = Corpus(tokens=tokens, offsets=offsets)
-        return Dataset(name=name, corpus=corpus, labels=labels, max_tokens=self.max_tokens)
+        keys = [self.keys[row] for row in rows.tolist()]
+        return Dataset(corpus=corpus, keys=keys, labels=labels, max_tokens=self.max_tokens)
 
 
 def encode_texts(
-    name: str,
     texts: Sequence[str],
     vocabulary: Embeddings,
     *,
@@ -222,8 +226,7 @@ def encode_texts(
     """Return texts as a data set; texts without a token are left out, unknown tokens are marked.
 
     Args:
-        name: Name of the data set.
-        texts: The texts.
+        texts: The texts; equal ones are one text to whoever counts passes.
         vocabulary: The model's vocabulary.
         labels: Their classes, where the data set has some.
         classes: The classes, in the order of their numbers.
@@ -238,12 +241,12 @@ def encode_texts(
     if any(label not in place for label in labels):
         raise ParameterError("labels", "<hidden>", f"must be among the {len(place)} classes of the training data.")
     whole = Dataset(
-        name=name,
         corpus=Corpus(tokens=tokens, offsets=corpus.offsets),
+        keys=[text_digest(text, _TEXT_KEY) for text in texts],
         labels=np.array([place[label] for label in labels], dtype=np.int64) if labels else None,
         max_tokens=max_tokens,
     )
     rows = np.flatnonzero(np.diff(corpus.offsets) > 0)
     if not rows.size:
         raise ParameterError("texts", f"{len(texts)} texts", "hold no token.")
-    return whole.part(name, rows)
+    return whole.part(rows)

@@ -1,7 +1,8 @@
 """Noise drawn where the tensors live: fast, and *not* cryptographic.
 
-PyTorch's generators (Philox on CUDA, Mersenne Twister on the CPU) start from a 64-bit seed; whoever learns or guesses
-it removes all noise. Releases should keep `noise="secure"`, which draws on the CPU from `RandomSource`.
+PyTorch's generator on CUDA (Philox) starts from a 64-bit seed; whoever learns or guesses it removes all noise. The one
+on the CPU is no choice at all: a Mersenne Twister with a 32-bit seed, all of whose numbers follow from 624 of them; the
+layer refuses it. Releases should keep `noise="secure"`, which draws on the CPU from `RandomSource`.
 Only laws with a closed transform are here: the three clipped mechanisms.
 """
 
@@ -19,7 +20,7 @@ from wordveil.neural.backend import torch
 
 __all__ = ["CLIPPED", "DEVICE_ASSUMPTION", "DeviceNoise"]
 
-SEED_BYTES = 7  # what every PyTorch generator takes whole
+SEED_BYTES = 8  # what Philox takes whole
 
 DEVICE_ASSUMPTION = (
     "the noise comes from the device's own generator, which is not cryptographic: nobody knows or guesses its seed"
@@ -58,11 +59,11 @@ class DeviceNoise:
 
     def _generator(self, device: Any) -> Any:
         place = (os.getpid(), device)
-        if place not in self._generators:
-            generator = torch.Generator(device=device)
+        generator = self._generators.get(place)
+        if generator is None:
+            generator = self._generators[place] = torch.Generator(device=device)
             generator.manual_seed(int.from_bytes(os.urandom(SEED_BYTES), "little"))
-            self._generators = {place: generator}
-        return self._generators[place]
+        return generator
 
     def _noise(self, like: Any, generator: Any) -> Any:
         drawn = self._randomizer

@@ -55,7 +55,8 @@ class Job:
 
     Raises:
         GuaranteeError: If the targets are not declared public: weights fitted to private targets expose them.
-        ParameterError: If the task does not exist, or a classifier has no label column.
+        ParameterError: If the task does not exist, a classifier has no label column, or noise on the device is asked
+            of a processor.
     """
 
     task: str
@@ -87,6 +88,8 @@ class Job:
             )
         if self.task == "classify" and self.data.label is None:
             raise ParameterError("label", None, "must name the column of the class.")
+        if self.noise == "device" and self.device == "cpu":
+            raise ParameterError("noise", "device", "needs a GPU: give its device, or take noise 'secure'.")
 
 
 def run_job(
@@ -120,7 +123,7 @@ def run_job(
     if resuming and read_json(directory / "config.json") != config:
         raise ResumeError("The interrupted training had other data, settings or version. Repeat those, or start anew.")
     write_json(directory / "config.json", config)
-    data = encode_texts("texts", texts, vocabulary, labels=labels, classes=classes, max_tokens=job.training.max_tokens)
+    data = encode_texts(texts, vocabulary, labels=labels, classes=classes, max_tokens=job.training.max_tokens)
     model = _build(config, vocabulary, job.mechanism, source=source).to(job.device)
     held_out, training = _split(data, job.training)
     log = fit(
@@ -129,7 +132,7 @@ def run_job(
         held_out,
         job.training,
         directory=directory,
-        identity=_digest({**config, "file": file_digest(job.data.path)}),  # lies in the checkpoint only
+        identity=_digest({**config, **_of_this_run(job, model)}),  # lies in the checkpoint only
         resume=resuming,
         progress=progress,
     )
@@ -204,6 +207,11 @@ def _config(job: Job, classes: list[str], vocabulary: Embeddings) -> dict[str, A
     return plain
 
 
+def _of_this_run(job: Job, model: Any) -> dict[str, Any]:
+    """Return what else a resumed training must share: passes with a test source's noise would become proved ones."""
+    return {"file": file_digest(job.data.path), "test source": model.embedding.source.is_test_source}
+
+
 def _digest(config: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
@@ -214,7 +222,7 @@ def _split(data: Dataset, training: Training) -> tuple[Dataset, Dataset]:
     count = min(max(1, round(training.validation * len(data))), len(data) - 1)
     if count < 1:
         raise ParameterError("data", f"{len(data)} texts", "must hold at least 2 texts with a token.")
-    return data.part("held out", order[:count]), data.part("training", order[count:])
+    return data.part(order[:count]), data.part(order[count:])
 
 
 def _build(

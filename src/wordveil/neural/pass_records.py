@@ -7,7 +7,6 @@ text, so it is as confidential as the texts and has mode 0600.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
 import weakref
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.errors import DataFormatError, ParameterError
+from wordveil.neural.passes import KEY_BYTES, text_digest
 
 __all__ = ["PassRecord"]
 
@@ -23,8 +23,6 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS secret (key BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS passes (place BLOB PRIMARY KEY, text BLOB NOT NULL) WITHOUT ROWID;
 """
-KEY_BYTES = 32
-DIGEST_BYTES = 16
 PLACE_BYTES = 10  # a nonce of `RandomSource`
 
 
@@ -70,7 +68,7 @@ class PassRecord:
         if sentences is None:
             raise ParameterError("sentences", None, "must be given as (text, nonce): this record counts by text.")
         pairs: Any = sentences
-        rows = [(place.to_bytes(PLACE_BYTES, "little"), self._digest(text)) for text, place in pairs]
+        rows = [(place.to_bytes(PLACE_BYTES, "little"), text_digest(text, self._key)) for text, place in pairs]
         with self._file:
             self._file.executemany("INSERT OR IGNORE INTO passes VALUES (?, ?)", rows)
 
@@ -89,7 +87,3 @@ class PassRecord:
         """Remove a record that nothing has open, with what a killed process left of its last transaction."""
         for name in (path.name, f"{path.name}-journal"):
             path.with_name(name).unlink(missing_ok=True)
-
-    def _digest(self, text: str) -> bytes:
-        data = text.encode("utf-8", "surrogatepass")
-        return hashlib.blake2b(data, key=self._key, digest_size=DIGEST_BYTES).digest()

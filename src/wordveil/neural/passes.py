@@ -6,6 +6,8 @@ epoch is one pass over each of its sentences. Passes over public text cost nothi
 
 from __future__ import annotations
 
+import hashlib
+import threading
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Protocol
@@ -13,7 +15,15 @@ from typing import Protocol
 from wordveil.errors import ParameterError
 from wordveil.guarantees import Guarantee, compose_releases
 
-__all__ = ["PassCounter", "Passes", "all_passes"]
+__all__ = ["KEY_BYTES", "PassCounter", "Passes", "all_passes", "text_digest"]
+
+KEY_BYTES = 32
+DIGEST_BYTES = 16
+
+
+def text_digest(text: str, key: bytes) -> bytes:
+    """Return what stands for a text where passes are counted: equal texts have one, and only the key can make it."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=DIGEST_BYTES).digest()
 
 
 class Passes(Protocol):
@@ -40,7 +50,7 @@ def all_passes(passes: Passes, guarantee: Guarantee) -> Guarantee | None:
 class PassCounter:
     """Counts passes over private sentences by key; without keys a pass counts for every sentence there is.
 
-    Keys are the caller's ids (a row number), held in memory only: what is saved is the largest count.
+    Keys are held in memory only: what is saved is the largest count. Equal sentences must have equal keys.
     """
 
     def __init__(self, largest: int = 0) -> None:
@@ -48,13 +58,15 @@ class PassCounter:
             raise ParameterError("largest", largest, "must be at least 0.")
         self._common = largest
         self._own: Counter[Hashable] = Counter()
+        self._lock = threading.Lock()  # replicas of a layer count together
 
     def count(self, sentences: Sequence[Hashable] | None) -> None:
         """Add one pass over these sentences, or over all where they are not named; a key given twice counts twice."""
-        if sentences is None:
-            self._common += 1
-        else:
-            self._own.update(sentences)
+        with self._lock:
+            if sentences is None:
+                self._common += 1
+            else:
+                self._own.update(sentences)
 
     @property
     def largest(self) -> int:

@@ -1,34 +1,41 @@
 """The layer that embeds tokens and adds the noise: what stands left of it is private, what stands right is released.
 
-Fresh noise is drawn for every token of every pass. The noise is a constant to the gradient; the table is frozen, or
-trainable where it is public anyway. Positions of padding give zero vectors: the length of a text is disclosed.
-This module does not train, and does not know documents.
+Fresh noise is drawn for every token of every pass, in every thread, process and replica. The noise is a constant to the
+gradient; the table is frozen, or learns where all text is public: what it learns names the words of the text.
+Positions of padding give zero vectors: the length of a text is disclosed. This module does not train, and does not
+know documents.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.decoding.base import Decoder
 from wordveil.embeddings.table import Embeddings
-from wordveil.errors import ParameterError
+from wordveil.errors import ParameterError, WordveilError
 from wordveil.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.neural.backend import Module, nn, require_torch, torch
+from wordveil.neural.backend import Module, nn, not_compiled, require_torch, torch
 from wordveil.neural.device_noise import CLIPPED, DEVICE_ASSUMPTION, DeviceNoise
 from wordveil.neural.passes import PassCounter, Passes, all_passes
 from wordveil.randomness import Draws, RandomSource, Stream, words
+from wordveil.vector_release.grid import grid_mitigation
 
 __all__ = ["PADDING", "UNKNOWN", "PrivateEmbedding"]
+
+DISCLOSED = (
+    "the number of tokens of a text and their positions",
+    "an unknown token is replaced by a uniform public word and then randomized like any other",
+)
 
 PADDING = -1
 """Id of a position that holds no token."""
@@ -48,25 +55,32 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
 
     Guarantee:
         That of the mechanism for each token and each pass (`guarantee()`); passes over private sentences compose
-        (`composed_guarantee()`). Released vectors lie on a public grid. Not covered: what training does with targets,
-        the timing of a pass, and noise on the device (`noise="device"`), whose generator is not cryptographic.
+        (`composed_guarantee()`). Not covered: what training does with targets, the timing of a pass, and noise on the
+        device (`noise="device"`), whose generator is not cryptographic.
+
+    Mitigation, measured (no guarantee):
+        Released vectors lie on a public grid; see `mitigations()`.
 
     Args:
         embeddings: The public vocabulary.
         mechanism: Any vector mechanism; clipped ones clip by themselves. None adds no noise: for baselines.
         decoder: Turns each noisy vector into a word, whose vector is then the output; None leaves noisy vectors.
         source: Randomness, `RandomSource()` unless given.
-        noise: "secure" draws on the CPU and moves the result; "device" draws with PyTorch where the table lives.
-        trainable: Whether the table learns. It must then be public, and the mechanism one of the clipped ones, whose
-            proofs need no table; there is no decoder.
+        noise: "secure" draws on the CPU and moves the result; "device" draws with PyTorch on the GPU where the table
+            lives.
+        trainable: Whether the table learns. All text must then be public, and the mechanism one of the clipped ones,
+            whose proofs need no table; there is no decoder. For private text load the state into a frozen layer.
         text_is_public: Whether all text that passes is public, so that passes are not counted.
 
     Raises:
         MissingExtraError: If PyTorch is not installed.
         ParameterError: If the options do not go together.
+        WordveilError: When it is copied or pickled.
 
     Edge cases:
-        An empty batch gives an empty tensor. Ids outside the vocabulary raise, without being shown.
+        An empty batch gives an empty tensor. Ids outside the vocabulary raise, without being shown. Replicas (as of
+        `nn.DataParallel`) and threads draw fresh noise and share the count of passes. `torch.compile` leaves the layer
+        as it is; tracing is refused, because a trace would keep the noise.
     """
 
     def __init__(
@@ -88,33 +102,51 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         self.text_is_public = text_is_public
         self._randomizer = None if mechanism is None else mechanism.fit(embeddings)
         self._source = RandomSource() if source is None else source
-        # Two layers of one source must not share noise; a test source is to be repeated.
-        self._name = "private embedding" + ("" if self._source.is_test_source else os.urandom(16).hex())
         self._pass = 0
         self.passes: Passes = PassCounter()
-        self._check(decoder, trainable)
+        self._check(decoder)
         self._device_noise = DeviceNoise(self._randomizer) if noise == "device" else None
         space = embeddings if self._randomizer is None else self._randomizer.decoding_space(embeddings)
         self._decoder = None if decoder is None else decoder.fit(space)
         rows = torch.from_numpy(np.array(embeddings.vectors, dtype=np.float32))
         self.table = nn.Parameter(rows, requires_grad=trainable)
+        self._check_table()
         self.released_size = self._measure()
         self.step = 2.0 ** (math.floor(math.log2(self.released_size)) - GRID_BITS)
 
-    def _check(self, decoder: Decoder | None, trainable: bool) -> None:
+    def _check(self, decoder: Decoder | None) -> None:
         if self.noise == "device" and (self._randomizer is None or decoder is not None):
             raise ParameterError("noise", "device", "needs a mechanism and no decoder.")
         if decoder is not None and self._randomizer is None:
             raise ParameterError("decoder", type(decoder).__name__, "needs a mechanism.")
-        # Their proofs speak of any two vectors: a table that moves changes nothing.
-        any_vectors = self._randomizer is None or isinstance(self._randomizer, CLIPPED)
-        if trainable and (decoder is not None or not any_vectors):
+
+    def _check_table(self) -> None:
+        """Refuse a table that learns where that is not covered; anyone may have set it to learn since it was made."""
+        if not self.table.requires_grad:
+            return
+        if not self.text_is_public:
+            raise ParameterError(
+                "trainable", True, "needs text_is_public=True: gradients, and what they move, name the private words."
+            )
+        if self._decoder is not None or not self._any_vectors:
             raise ParameterError("trainable", True, "needs one of the clipped mechanisms and no decoder.")
+
+    @property
+    def _any_vectors(self) -> bool:
+        """Whether the proof speaks of any two vectors, so that a table that moves changes nothing."""
+        return self._randomizer is None or isinstance(self._randomizer, CLIPPED)
 
     @property
     def source(self) -> RandomSource:
         """Where secure noise comes from."""
         return self._source
+
+    @property
+    def domain(self) -> str:
+        """Stands for mechanism and vocabulary in the place of noise: equal draws at two epsilons must not occur."""
+        header = self.vocabulary.header
+        setting = f"{self.mechanism!r}|{header.checksum}|{self.vocabulary.candidates_checksum}"
+        return hashlib.blake2b(setting.encode(), digest_size=16).hexdigest() + "|"
 
     @property
     def dimensions(self) -> int:
@@ -140,6 +172,16 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         """What all passes so far promise together for one token of the private sentence that passed most often."""
         return all_passes(self.passes, self.guarantee()) or self.guarantee()
 
+    def disclosed(self) -> tuple[str, ...]:
+        """What every pass shows whatever the noise, one sentence each."""
+        return (*DISCLOSED, *(() if self._randomizer is None else self._randomizer.disclosed()))
+
+    def mitigations(self) -> tuple[str, ...]:
+        """What was measured to help and is no part of any guarantee, one sentence each."""
+        # Without a mechanism nothing is rounded; a decoder releases words.
+        return () if self._randomizer is None or self._decoder is not None else (grid_mitigation(self.step),)
+
+    @not_compiled
     def forward(
         self, ids: Any, sentences: Sequence[Hashable] | None = None, nonces: Sequence[int] | None = None
     ) -> Any:
@@ -150,31 +192,42 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
             sentences: One key per first index, to count passes of private sentences one by one; without keys the pass
                 counts for every sentence.
             nonces: Places of the sentences' noise (`RandomSource.nonces`): a sentence that passes again at its place
-                draws the noise it drew before, so that a repeated pass releases nothing new. None draws afresh.
+                draws the noise it drew before, so that a repeated pass releases nothing new; another sentence there
+                draws other noise. None draws afresh.
 
         Raises:
-            ParameterError: If an id is outside the vocabulary (it is not shown), or keys or nonces do not fit.
+            ParameterError: If an id is outside the vocabulary (it is not shown), keys or nonces do not fit, or the
+                table has been set to learn where that is not covered.
         """
+        self._check_table()
+        if torch.jit.is_tracing():
+            raise WordveilError("A trace would keep the noise of this pass and give it out again. Call the layer.")
         for name, given in (("sentences", sentences), ("nonces", nonces)):
             if given is not None and len(given) != ids.shape[0]:
                 raise ParameterError(name, f"{len(given)} of them", f"must be one per sentence, {ids.shape[0]}.")
         if nonces is not None and self.noise == "device":
             raise ParameterError("nonces", "given", "need noise='secure': a device's generator has no places.")
-        flat = ids.reshape(-1).cpu().numpy().astype(np.int32)
-        if flat.size and (flat.max() >= len(self.vocabulary) or flat.min() < UNKNOWN):
-            raise ParameterError("ids", "<hidden>", f"must be in [0, {len(self.vocabulary)}), UNKNOWN or PADDING.")
+        flat = self._checked(ids.reshape(-1).cpu().numpy())
         if not self.text_is_public and self._randomizer is not None:
             self.passes.count(sentences)
         present = flat != PADDING
         out = torch.zeros((flat.size, self.dimensions), dtype=torch.float32, device=self.table.device)
         if present.any():
-            draw = self._pass_draw(int(present.sum())) if nonces is None else self._placed_draw(present, nonces)
+            draw = self._pass_draw(int(present.sum())) if nonces is None else self._placed_draw(flat, nonces)
             released = self._released(self._known(flat[present], draw), draw)
             out[torch.from_numpy(present).to(out.device)] = released
         return out.reshape(*ids.shape, self.dimensions)
 
+    def _checked(self, ids: Any) -> IdArray:
+        if ids.dtype.kind not in "iu" or (ids.size and (ids.max() >= len(self.vocabulary) or ids.min() < UNKNOWN)):
+            allowed = f"must be integers in [0, {len(self.vocabulary)}), UNKNOWN or PADDING."
+            raise ParameterError("ids", "<hidden>", allowed)
+        return np.asarray(ids, dtype=np.int32)
+
     def vectors(self, rows: Float64Array) -> Float64Array:
         """Return released vectors for rows given as they are, shape (n, m): what `forward` does after the look-up."""
+        if not self.text_is_public:
+            self.passes.count(None)
         if self.noise == "device":
             given = torch.from_numpy(np.asarray(rows, dtype=np.float64)).to(self.table.device)
             return np.asarray(self._drawn_on_device(given).cpu().numpy())
@@ -194,7 +247,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         return self._decoded(self._known(ids, draw), draw)
 
     def get_extra_state(self) -> dict[str, int]:
-        """Return what a resumed run must go on from: the number of passes drawn, and the largest count."""
+        """Return what a resumed run must go on from: passes drawn from a test source, and the largest count."""
         return {"pass": self._pass, "largest": self.passes.largest}
 
     def set_extra_state(self, state: Any) -> None:
@@ -203,16 +256,29 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         if int(state["largest"]) > self.passes.largest:
             self.passes = PassCounter(int(state["largest"]))
 
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:  # asked by copy, deepcopy and pickle alike
+        raise WordveilError(
+            "A PrivateEmbedding holds its run's key and cannot be copied or pickled. Make another and load its state."
+        )
+
     def _pass_draw(self, n: int) -> Draw:
-        """Return the noise of the next pass: no two passes share a place in the source's counter space."""
-        self._pass += 1
-        stream = self._source.stream(self._name, str(self._pass))
+        """Return the noise of a pass; no two passes share a place, unless a test source repeats them.
+
+        The place comes from the operating system, not from a count: threads and replicas would share a count.
+        """
+        place = os.urandom(16).hex()
+        if self._source.is_test_source:
+            self._pass += 1
+            place = str(self._pass)
+        stream = self._source.stream("private embedding", place)
         return lambda sample: sample(stream, n)
 
-    def _placed_draw(self, present: NDArray[np.bool_], nonces: Sequence[int]) -> Draw:
-        """Return noise that lies where the nonces say; one chunk takes all tokens."""
-        counts = present.reshape(len(nonces), -1).sum(axis=1).tolist()
-        documents = self._source.documents(nonces, counts)
+    def _placed_draw(self, tokens: IdArray, nonces: Sequence[int]) -> Draw:
+        """Return noise that lies where nonces, mechanism and tokens say; one chunk takes all tokens."""
+        rows = [row[row != PADDING] for row in tokens.reshape(len(nonces), -1)]
+        contents = [row.astype("<i4").tobytes().decode("latin-1") for row in rows]
+        places = self._source.nonces([f"{self.domain}{nonce}" for nonce in nonces], contents)
+        documents = self._source.documents(places, [len(row) for row in rows])
         return lambda sample: next(documents.chunks(sample, documents.total))
 
     def _known(self, tokens: IdArray, draw: Draw) -> IdArray:
@@ -233,17 +299,27 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         if self.noise == "device":
             released = self._drawn_on_device(rows.detach()).float()
         else:
-            given = rows.detach().cpu().numpy().astype(np.float64)
+            # Only clipped mechanisms hold for a table that has moved; others randomize the vocabulary's own rows.
+            own = rows.detach().cpu().numpy() if self._any_vectors else self.vocabulary.vectors[tokens]
+            given = np.asarray(own, dtype=np.float64)
             released = torch.from_numpy(self._on_grid(self._randomized(given, draw)).astype(np.float32))
             released = released.to(self.table.device)
         if not self.table.requires_grad:
             return released
-        # Clipping and noise are constants to the gradient: it passes straight to the public table.
-        return rows + (released - rows).detach()
+        # Clipping and noise are constants to the gradient: it passes straight to the public table. The bracket is
+        # exactly 0, so that what is released stays on the grid: the low bits of any other sum would tell the word.
+        return released + (rows - rows.detach())
 
     def _drawn_on_device(self, rows: Any) -> Any:
         assert self._device_noise is not None
-        return torch.round(self._device_noise.randomize(rows) / self.step) * self.step
+        if rows.device.type == "cpu":
+            raise ParameterError(
+                "noise",
+                "device",
+                "needs a GPU: PyTorch's generator on a processor has 2^32 seeds, and 624 of its numbers give all later "
+                "ones. Use 'secure'.",
+            )
+        return torch.round(self._device_noise.randomize(rows) / self.step) * self.step + 0.0
 
     def _randomized(self, rows: Float64Array, draw: Draw) -> Float64Array:
         if self._randomizer is None:
@@ -258,7 +334,8 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
 
     def _on_grid(self, rows: Float64Array) -> Float64Array:
         # The low bits of a float sum give the word away; with 16 bits below its size a value is exact in float32.
-        return np.asarray(np.rint(rows / self.step) * self.step)
+        # Adding 0.0 takes the sign off -0.0: it would tell on which side of zero the finer sum lay.
+        return np.asarray(np.rint(rows / self.step) * self.step + 0.0)
 
     def _measure(self) -> float:
         """Return the root mean square of a released coordinate, from public words and public draws."""

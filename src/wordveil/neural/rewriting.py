@@ -20,13 +20,14 @@ from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError
 from wordveil.evaluation.corpora import Corpus, encoder_for
 from wordveil.guarantees import Guarantee
-from wordveil.neural.cards import CUT, DISCLOSED
+from wordveil.neural.cards import CUT
 from wordveil.neural.corpora import Dataset
 from wordveil.neural.jobs import load_model
 from wordveil.neural.models import Rewriter
 from wordveil.neural.pass_records import PassRecord
 from wordveil.neural.private_embedding import UNKNOWN
 from wordveil.randomness import RandomSource
+from wordveil.release import TextOptions, effective_guarantee
 from wordveil.tokenization import EncodedText, apply_casing, detokenize
 
 __all__ = ["TextRewriter"]
@@ -53,10 +54,6 @@ class TextRewriter:
         model.eval()
         self._passes = PassRecord()
         model.embedding.passes = self._passes
-        header, layer = model.embedding.vocabulary.header, model.embedding
-        setting = f"{layer.mechanism!r}|{header.checksum}|{layer.vocabulary.candidates_checksum}"
-        # Two mechanisms under one key must not share noise: equal draws at two epsilons tell more than their sum.
-        self._domain = hashlib.blake2b(setting.encode(), digest_size=16).hexdigest() + "|"
 
     @classmethod
     def load(cls, directory: Path, *, source: RandomSource | None = None, device: str = "cpu") -> TextRewriter:
@@ -91,7 +88,7 @@ class TextRewriter:
     def digest(self) -> str:
         """Return a checksum of the model: weights, mechanism and place of the noise."""
         layer = self.model.embedding
-        digest = hashlib.blake2b(f"{self._domain}{layer.noise}".encode(), digest_size=16)
+        digest = hashlib.blake2b(f"{layer.domain}{layer.noise}".encode(), digest_size=16)
         for name, value in sorted(self.model.state_dict().items()):
             if not name.endswith("_extra_state"):
                 digest.update(name.encode() + value.cpu().numpy().tobytes())
@@ -99,13 +96,13 @@ class TextRewriter:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one rewrite promises for one token."""
-        return self.model.embedding.guarantee()
+        """What one rewrite promises for one token, between texts that agree in what is disclosed."""
+        return effective_guarantee(self.model.embedding.guarantee(), TextOptions(), test_source=False)
 
     @property
     def disclosed(self) -> tuple[str, ...]:
         """What a rewrite discloses whatever the noise, one sentence each."""
-        return (*DISCLOSED, "punctuation and layout", CUT.format(LONGEST))
+        return (*self.model.embedding.disclosed(), "punctuation and layout", CUT.format(LONGEST))
 
     def rewrite(self, texts: Sequence[PrivateText], *, ids: Sequence[str] | None = None) -> list[ReleasedText]:
         """Return one rewrite per text, in order.
@@ -113,7 +110,8 @@ class TextRewriter:
         Args:
             texts: The private texts. Texts without a token come back as they are: they hold punctuation only.
             ids: One id per text, unique within the run: a text that is rewritten again under its id and the same key
-                draws the same noise, and nothing new is released. None draws fresh ones.
+                draws the same noise, and nothing new is released; whether a text has changed shows, and the losses of
+                two versions add up only under two keys. None draws fresh ones.
         """
         return self.rewrite_counted(texts, ids=ids)[0]
 
@@ -123,7 +121,8 @@ class TextRewriter:
         """Return the rewrites, as `rewrite` does, and the tokens that passed through the noise."""
         encoded = encoder_for(self.model.embedding.vocabulary).encode(texts)
         names = [os.urandom(16).hex() for _ in texts] if ids is None else ids
-        nonces = self.source.nonces([self._domain + name for name in names], texts)
+        domain = self.model.embedding.domain
+        nonces = self.source.nonces([domain + name for name in names], texts)
         written = self._written(texts, nonces, encoded)
         cased = self.model.embedding.vocabulary.header.casing == "cased"
         released = []
@@ -141,7 +140,7 @@ class TextRewriter:
             tokens=np.where(tokens < 0, UNKNOWN, tokens).astype(np.int32),
             offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         )
-        data = Dataset(name="rewritten", corpus=corpus, max_tokens=LONGEST)
+        data = Dataset(corpus=corpus, keys=list(zip(texts, nonces, strict=True)), max_tokens=LONGEST)
         entries = self.model.embedding.vocabulary.words
         written: list[list[str]] = [[] for _ in texts]
         filled = np.flatnonzero(counts)
@@ -151,7 +150,6 @@ class TextRewriter:
             batch = data.batch(rows)
             if self.model.embedding.noise == "secure":
                 batch = replace(batch, nonces=tuple(nonces[i] for i in places))
-            batch = replace(batch, keys=tuple((texts[i], nonces[i]) for i in places))
             for i, chosen in zip(places, self.model.rewrite(batch), strict=True):
                 written[i] = [entries[int(word)] for word in chosen]
         return written

@@ -156,4 +156,5 @@ def _release(rewriter: TextRewriter, records: list[Record]) -> tuple[list[list[R
 def _fingerprint(rewriter: TextRewriter) -> dict[str, Any]:
     # A digest of 128 random bits says nothing of them; it keeps a run from going on under another key.
     key = hashlib.blake2b(rewriter.source.export_key(), digest_size=16).hexdigest()
-    return {RUN_KEY: key, "model": rewriter.digest(), "version": __version__}
+    test = rewriter.source.is_test_source
+    return {RUN_KEY: key, "model": rewriter.digest(), "version": __version__, "test source": test}

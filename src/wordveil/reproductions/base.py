@@ -6,20 +6,22 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
+
+import numpy as np
 
 from wordveil import __version__
 from wordveil.embeddings.table import Embeddings, load_embeddings
 from wordveil.errors import ParameterError
 from wordveil.evaluation.base import Summary, Task, summarise
 from wordveil.evaluation.data import locate
-from wordveil.evaluation.subjects import Subject
+from wordveil.evaluation.subjects import Subject, unprotected
 from wordveil.randomness import RandomSource
 from wordveil.reproductions.figures import Plotted, draw
 
-__all__ = ["Comparison", "Options", "Reproduction", "as_markdown", "table_of", "write_reproduction"]
+__all__ = ["Check", "Comparison", "Options", "Reproduction", "as_markdown", "table_of", "write_reproduction"]
 
 SIZES = ("full", "reduced", "miniature")
 _Choice = TypeVar("_Choice")
@@ -45,6 +47,23 @@ class Comparison:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Check:
+    """How one baseline or part of the setting was held against the paper's own words.
+
+    Attributes:
+        what: Which mechanism, score, data set or parameter.
+        paper: What the paper says, and where; what its code does, where that is public and known.
+        ours: What is drawn or computed here.
+        same: "yes", or in what it differs.
+    """
+
+    what: str
+    paper: str
+    ours: str
+    same: str = "yes"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reproduction:
     """What came of repeating one paper.
 
@@ -52,6 +71,7 @@ class Reproduction:
         name: The paper's short name on the command line.
         reference: Authors, year, title.
         setting: Vocabulary, data and sizes, and how they differ from the paper's.
+        checks: Each baseline, and what else decides the numbers, beside the paper's words.
         comparisons: Number beside number.
         findings: What we found wrong or worth knowing, one sentence or two each.
         missing: What was not reproduced, and why.
@@ -61,6 +81,7 @@ class Reproduction:
     name: str
     reference: str
     setting: tuple[str, ...]
+    checks: tuple[Check, ...]
     comparisons: tuple[Comparison, ...]
     findings: tuple[str, ...]
     missing: tuple[str, ...]
@@ -116,10 +137,32 @@ class Options:
                 found[name].append(value)
         return {name: summarise(values) for name, values in found.items()}
 
+    def score_tables(self, tasks: Sequence[Task], subject: Subject, label: str) -> list[dict[str, Summary]]:
+        """Return each task's scores on noisy tables, one a run: a word has one noisy vector wherever it occurs.
+
+        That is how experiments with noisy embedding files are done. Releases draw afresh for every token.
+        """
+        prepared = [task.prepare(subject.embeddings) for task in tasks]
+        found: list[dict[str, list[float]]] = [{score.name: [] for score in task.scores} for task in tasks]
+        for i in range(self.repeats):
+            table = noisy_table(subject, self.source(f"table {label} {i}"))
+            for task, ready, scores in zip(tasks, prepared, found, strict=True):
+                for name, value in task.run(ready, table, self.source(f"{task.name} {label} {i}")).items():
+                    scores[name].append(value)
+        return [{name: summarise(values) for name, values in scores.items()} for scores in found]
+
     def source(self, label: str) -> RandomSource:
         """Return test noise that no other label shares."""
         digest = sum(ord(c) * 257**i for i, c in enumerate(label)) % (1 << 61)
         return RandomSource.seeded_for_tests(self.seed * (1 << 61) + digest)
+
+
+def noisy_table(subject: Subject, source: RandomSource) -> Subject:
+    """Return the subject whose space is one release of every word's vector, and which adds nothing to it."""
+    words = subject.embeddings
+    rows = subject.release_vectors(np.arange(len(words), dtype=np.int32), source, "table")
+    space = Embeddings.from_arrays(list(words.words), rows, casing=words.header.casing, candidate_rule="all")
+    return replace(unprotected(words, threads=subject.threads), space=space)
 
 
 def table_of(name: str) -> Embeddings:
@@ -160,14 +203,21 @@ def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> st
     lines += ["## Setting", "", *_items(found.setting)]
     if picture:
         lines += [f"![{found.name}: the figures, repeated]({picture})", ""]
-    lines += ["## Numbers", "", "| what | paper | here | remark |", "|---|---|---|---|"]
-    lines += [f"| {c.what} | {c.paper} | {c.ours} | {c.remark} |" for c in found.comparisons]
+    lines += ["## Checked against the paper", "", "| what | the paper | here | same |", "|---|---|---|---|"]
+    lines += [_line(c.what, c.paper, c.ours, c.same) for c in found.checks]
+    lines += ["", "## Numbers", "", "| what | paper | here | remark |", "|---|---|---|---|"]
+    lines += [_line(c.what, c.paper, c.ours, c.remark) for c in found.comparisons]
     lines += ["", "A number after +- is the standard error over runs with fresh noise.", ""]
     if found.findings:
         lines += ["## Findings", "", *_items(found.findings)]
     if found.missing:
         lines += ["## Not reproduced", "", *_items(found.missing)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _line(*cells: str) -> str:
+    """Return a row of a table; a bar inside a cell is escaped."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _items(sentences: Sequence[str]) -> list[str]:

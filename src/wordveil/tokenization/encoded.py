@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import IdArray
 from wordveil.tokenization.readings import UNKNOWN
 
-__all__ = ["EncodedBatch", "EncodedText", "tokens_per_text"]
+__all__ = ["EncodedBatch", "EncodedText", "tokens_per_document", "tokens_per_text"]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -96,3 +96,9 @@ def tokens_per_text(parts: Sequence[EncodedBatch]) -> NDArray[np.int64]:
         return np.empty(0, np.int64)
     running = np.cumsum(np.concatenate([part.counts for part in parts]))
     return np.asarray(np.diff(running[np.concatenate([part.last for part in parts])], prepend=0))
+
+
+def tokens_per_document(counts: NDArray[np.int64], documents: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+    """Turn the number of tokens of each text into that of each document, which may have any number of texts."""
+    running = np.concatenate(([0], np.cumsum(counts)))
+    return np.asarray(np.diff(running[np.cumsum([0, *map(len, documents)])]))

@@ -9,8 +9,9 @@ marks them with -1.
 
 from __future__ import annotations
 
+import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal
@@ -42,8 +43,8 @@ class Encoder:
         tokenizer: Cuts the texts.
         numbers: "unknown" makes every token with a digit (Unicode Nd, Nl, No) unknown; "vocabulary" looks it up,
             which discloses more and is to be declared on the release.
-        public_words: Words that pass through verbatim, compared without case to whole tokens. Each must be one
-            token for `tokenizer`.
+        public_words: Exempt words: whole tokens that equal one of them but for case stand as it is spelled here. Each
+            must be one token for `tokenizer`.
         keep_shapes: Whether to record casing shapes, which discloses them.
     """
 
@@ -53,7 +54,7 @@ class Encoder:
     numbers: Literal["unknown", "vocabulary"] = "unknown"
     public_words: frozenset[str] = frozenset()
     keep_shapes: bool = False
-    _public: frozenset[str] = field(init=False, repr=False, compare=False)
+    _public: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.casing not in ("lower", "cased"):
@@ -63,14 +64,16 @@ class Encoder:
         for word in sorted(self.public_words):
             if self.tokenizer.split(PrivateText(word)) != ["", word, ""]:
                 raise ParameterError("public_words", word, "is not one token, so it can never match; list its parts.")
-        object.__setattr__(self, "_public", frozenset(map(str.casefold, self.public_words)))
+        # Written as listed: how a token was spelled in the private text is nobody's business.
+        listed = {_caseless(word): word for word in sorted(self.public_words, reverse=True)}
+        object.__setattr__(self, "_public", listed)
 
     def encode(self, texts: Sequence[PrivateText]) -> list[EncodedText]:
         """Encode a batch of texts.
 
         Guarantee:
-            None by itself. Gaps hold listed gap characters, fixed HTML tags if the tokenizer keeps them, and public
-            words; every other character of the texts is represented by an id or by -1.
+            None by itself. Gaps hold listed gap characters, fixed HTML tags in lower case if the tokenizer keeps them,
+            and public words as listed; every other character of the texts is represented by an id or by -1.
 
         Args:
             texts: The batch; its size affects speed only.
@@ -104,7 +107,7 @@ class Encoder:
         gaps, tokens, lengths = list[str](), list[str](), list[int]()
         for chunk in chunks:
             pieces = split(PrivateText(chunk))
-            gaps += pieces[::2]
+            gaps += pieces[::2] if self.tokenizer.markup == "none" else map(str.lower, pieces[::2])
             tokens += pieces[1::2]
             lengths.append(len(pieces) // 2)
         number_of = defaultdict[str, int](count().__next__)
@@ -136,10 +139,11 @@ class Encoder:
         codes = np.full(len(types), UNKNOWN, np.int32)
         rest = np.arange(len(types))
         if self._public:
-            exempt = np.fromiter((token.casefold() in self._public for token in types), np.bool_, len(types))
-            for i in np.flatnonzero(exempt).tolist():
-                codes[i] = _compound(readings, Reading((), (types[i],), ()))
-            rest = rest[~exempt]
+            listed = [self._public.get(_caseless(token)) for token in types]
+            for i, word in enumerate(listed):
+                if word is not None:
+                    codes[i] = _compound(readings, Reading((), (word,), ()))
+            rest = np.array([i for i, word in enumerate(listed) if word is None], np.intp)
         if self.numbers == "unknown":
             no_digit = [i for i in rest.tolist() if types[i].isalpha() or not digit_pattern().search(types[i])]
             rest = np.array(no_digit, np.intp)
@@ -156,6 +160,11 @@ class Encoder:
 
     def _found(self, words: list[str]) -> IdArray:
         return self.lookup(words) if words else np.empty(0, np.int32)
+
+
+def _caseless(word: str) -> str:
+    """Return what two spellings of a word without regard to case have in common."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", word).casefold())
 
 
 def _compound(readings: list[Reading], reading: Reading) -> int:

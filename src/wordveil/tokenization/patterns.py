@@ -155,7 +155,7 @@ def markup_pattern() -> re.Pattern[str]:
         "amp|lt|gt|quot|apos|#39|#34|nbsp|ensp|emsp|thinsp|ndash|mdash|lsquo|rsquo|sbquo|ldquo|rdquo|bdquo|laquo|raquo|"
         "lsaquo|rsaquo|hellip|bull|middot|iexcl|iquest|sect|para"
     )
-    return re.compile(rf"(<(?i:/?(?:{names})) ?/?>|&(?:{entities});)")
+    return re.compile(rf"(<(?ai:/?(?:{names})) ?/?>|&(?:{entities});)")
 
 
 @cache

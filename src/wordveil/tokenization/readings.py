@@ -2,8 +2,10 @@
 
 Reading is pure string work against a mapping of known spellings, so it can be tried on any word list. Order:
 the whole entry; the Penn Treebank split of a contraction; the parts between hyphens; else the token is unknown
-as one piece. A part that is not known is unknown by itself, beside one that is; where no part is known, nothing
-is cut. Nothing here writes output: an unknown part yields `UNKNOWN` and never its characters.
+as one piece. Where a token is cut follows from its characters alone, whatever the vocabulary holds of its parts: a
+part that is not known is unknown by itself, so that no two unknown parts can be told apart by a cut. Only a token that
+the vocabulary lists whole is never cut. Nothing here writes output: an unknown part yields `UNKNOWN` and never its
+characters.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from wordveil.tokenization.characters import LAYOUT, plain_spelling
+from wordveil.tokenization.characters import GAP_CHARACTERS, plain_spelling
 
 __all__ = ["UNKNOWN", "Reading", "forms", "has_other_readings", "read", "shape", "spellings", "split_contraction"]
 
@@ -27,7 +29,8 @@ _FULL_WORDS = {
     "ca": "can", "wo": "will", "sha": "shall", "ai": "is", "gim": "give", "gon": "going", "got": "got",
     "lem": "let", "wan": "want", "na": "to", "ta": "to",
 }  # fmt: skip
-_NUMBER_GAP = re.compile(f"([{LAYOUT}])")
+_UNCUT = GAP_CHARACTERS - set("'-")
+"""An address, path, name or number with one of these inside stays one token."""
 
 
 class Reading(NamedTuple):
@@ -116,7 +119,6 @@ def spellings(token: str, casing: Literal["lower", "cased"]) -> Iterator[str]:
 
 def _parts(plain: str) -> Iterator[str]:
     """All strings that a cut may produce, without deciding which cut applies."""
-    yield from _NUMBER_GAP.split(plain)[::2]
     yield plain.removesuffix(".")
     pieces = plain.split("-")
     for piece in (plain, *pieces):
@@ -139,8 +141,8 @@ def read(token: str, known: Mapping[str, int], casing: Literal["lower", "cased"]
         casing: The vocabulary's casing.
 
     Returns:
-        The reading: ids in surface order, with "" (contraction), "-" (hyphen), a space (numbers joined by one) or
-        a final "." (acronym listed without it) in the gaps.
+        The reading: ids in surface order, with "" (contraction) or "-" (hyphen) in the gaps. An acronym's final period
+        belongs to its token, also where the vocabulary lists it without.
     """
     return _Reader(known, casing).read(token)
 
@@ -150,13 +152,11 @@ class _Reader(NamedTuple):
     casing: Literal["lower", "cased"]
 
     def read(self, token: str) -> Reading:
-        if reading := self._whole(token):
-            return reading
         plain = plain_spelling(token)
-        reading = self._contraction(plain, 2) or self._hyphens(plain) or self._numbers(plain)
-        if reading is None and plain.endswith(".") and (reading := self._whole(plain[:-1])):
-            return reading._replace(gaps=("", "."))
-        return reading or _unknown(token)
+        reading = self._whole(token) or self._whole(plain.removesuffix("."))
+        if reading or not _UNCUT.isdisjoint(plain):
+            return reading or _unknown(token)
+        return self._contraction(plain, 2) or self._hyphens(plain) or _unknown(token)
 
     def _whole(self, text: str) -> Reading | None:
         for form in forms(text, self.casing):
@@ -186,25 +186,16 @@ class _Reader(NamedTuple):
         parts = [self._whole(piece) or self._contraction(piece, 1) or _unknown(piece) for piece in pieces]
         return _joined(parts, "-")
 
-    def _numbers(self, plain: str) -> Reading | None:
-        """Numbers that one space joins into one token; reached only where numbers may be words at all."""
-        pieces = _NUMBER_GAP.split(plain)
-        if len(pieces) == 1:
-            return None
-        parts = [self._whole(piece) for piece in pieces[::2]]
-        found = [part for part in parts if part is not None]
-        return _joined(found, " ") if len(found) == len(parts) else None
-
 
 def _unknown(text: str) -> Reading:
     return Reading((UNKNOWN,), ("", ""), (shape(text),))
 
 
-def _joined(parts: list[Reading], gap: str) -> Reading | None:
-    """Concatenate readings with one gap between neighbours; None if no part is known."""
+def _joined(parts: list[Reading], gap: str) -> Reading:
+    """Concatenate readings with one gap between neighbours."""
     ids, gaps, shapes = parts[0]
     for part in parts[1:]:
         gaps = (*gaps[:-1], gaps[-1] + gap + part.gaps[0], *part.gaps[1:])
         ids += part.ids
         shapes += part.shapes
-    return Reading(ids, gaps, shapes) if set(ids) != {UNKNOWN} else None
+    return Reading(ids, gaps, shapes)

@@ -18,7 +18,6 @@ import numpy as np
 
 from wordveil.documents.checkpoints import (
     Journal,
-    file_identity,
     is_resumable,
     journal_path,
     remove_run_key,
@@ -32,6 +31,7 @@ from wordveil.mechanisms.base import VectorMechanism
 from wordveil.randomness import RandomSource
 from wordveil.runs import run_source
 from wordveil.vector_release.binding import bind
+from wordveil.vector_release.grid import grid_mitigation
 from wordveil.vector_release.releasing import RowReleaser, VectorSettings
 from wordveil.vector_release.values import VectorReport, vector_disclosures
 from wordveil.vectors import OutputPlan, RowsOutput, VectorReader, open_vectors, vector_format
@@ -61,7 +61,8 @@ def release_vector_file(
         mechanism: A vector mechanism.
         vocabulary: Public vocabulary for mechanisms that need one.
         settings: Which array, what to keep, grid, type.
-        source: Randomness; None takes a fresh secure source, or the key of the interrupted run that is resumed.
+        source: Randomness; None takes a fresh secure source, or the key of the interrupted run that is resumed. As for
+            `release_vectors`, two releases under one source tell which rows changed.
         resume: Continue an interrupted run with the same input and settings; starts anew where there is none.
         progress: Called after each block with rows done and rows in all.
 
@@ -71,36 +72,38 @@ def release_vector_file(
     Raises:
         ParameterError: If a parameter or a row is outside its domain; no output remains.
         DataFormatError: If the input is malformed; no output remains.
-        ResumeError: If the interrupted run had another input, key, vocabulary, version or other settings.
+        ResumeError: If the interrupted run had another input (all of it counts), key, vocabulary, version or other
+            settings.
     """
     settings = settings or VectorSettings()
     _check_destination(Path(path), Path(destination), settings)
+    own_source = source is not None
     source = source or run_source(destination, resume=resume)
     started = time.perf_counter()
     with open_vectors(path, settings.column) as reader:
         missing = [name for name in settings.keep if name not in reader.others]
         if missing:
-            listed = ", ".join(reader.others) or "nothing else"
-            raise ParameterError("keep", ", ".join(missing), f"must be among what the file holds beside: {listed}.")
+            others = len(reader.others)
+            raise ParameterError("keep", ", ".join(missing), f"must be among the {others} others that the file holds.")
         binding = bind(mechanism, reader.dimensions, vocabulary)
         releaser = RowReleaser.for_settings(binding, settings, source, Path(path).name)
         run = _Run(reader=reader, destination=Path(destination), releaser=releaser, settings=settings)
         resumed = run.execute(resume=resume, progress=progress)
         kept = run.plan.keep
-        left_out = tuple(name for name in reader.others if name not in kept)
         seconds = time.perf_counter() - started
         return VectorReport(
             guarantee=binding.guarantee(test_source=source.is_test_source),
+            mitigations=(grid_mitigation(releaser.grid),),
             grid=releaser.grid,
             dtype=settings.dtype,
-            disclosed=vector_disclosures(kept=kept),
+            disclosed=vector_disclosures(binding.randomizer, kept=kept, own_source=own_source),
             provenance=binding.provenance(test_source=source.is_test_source),
             rows=reader.rows,
             dimensions=binding.randomizer.dimensions,
             input_dimensions=reader.dimensions,
-            name=reader.name,
+            column=settings.column,
             kept=kept,
-            left_out=left_out,
+            left_out=len(reader.others) - len(kept),
             resumed_rows=resumed,
             finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             seconds=seconds,
@@ -119,6 +122,12 @@ def _check_destination(path: Path, destination: Path, settings: VectorSettings) 
         raise ParameterError("destination", os.fspath(destination), "must lie in an existing directory.")
     if destination.exists() and path.exists() and os.path.samefile(path, destination):
         raise ParameterError("destination", os.fspath(destination), "must differ from the input.")
+
+
+def _whole_input(path: Path) -> dict[str, Any]:
+    """Return the name (it is part of the rows' ids) and a digest of all bytes: what is kept is read at the end only."""
+    with path.open("rb") as file:
+        return {"name": path.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
 @dataclass(kw_only=True)
@@ -200,7 +209,7 @@ class _Run:
         # A digest of 128 random bits says nothing of them; it keeps a run from going on under another key.
         key = hashlib.blake2b(source.export_key(), digest_size=16).hexdigest()
         return {
-            "input": file_identity(Path(self.reader.path)),
+            "input": _whole_input(Path(self.reader.path)),
             "array": [self.reader.name, self.reader.rows, self.reader.dimensions, self.reader.kind],
             "output format": vector_format(self.destination).name,
             "keep": list(self.plan.keep),

@@ -2,7 +2,8 @@
 
 A float64 sum x + z cannot take every float value, and which values it takes tells x: without rounding, one of 100 000
 words was left possible after a release. Rounded to a grid far coarser than the last place of the sum, all words stayed
-possible in every trial. That is a measured mitigation, not a proof: the guarantee still speaks of ideal real noise.
+possible in every trial. That is a mitigation, measured, and no guarantee: guarantees speak of ideal real noise, and
+what they say does not change with the grid.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.randomness import RandomSource
 
-__all__ = ["STEPS", "check_grid", "grid_name", "public_grid", "round_to_grid"]
+__all__ = ["STEPS", "check_grid", "grid_mitigation", "grid_name", "public_grid", "round_to_grid"]
 
 FINER = 8  # the default grid is the noise's standard deviation over 2**8 to 2**9
 EXPONENTS = (-100, 100)
@@ -41,6 +42,14 @@ def check_grid(grid: float) -> float:
 def grid_name(grid: float) -> str:
     """Return a power of two as "2^-12"."""
     return f"2^{math.frexp(grid)[1] - 1}"
+
+
+def grid_mitigation(grid: float) -> str:
+    """Return what rounding to the grid is for, and that it promises nothing, in one sentence."""
+    return (
+        f"mitigation, measured: released values are multiples of {grid_name(grid)}, so that attacks tried on the last "
+        "bits of float sums found nothing; this is no guarantee"
+    )
 
 
 def public_grid(randomizer: VectorRandomizer, probes: FloatArray) -> float:

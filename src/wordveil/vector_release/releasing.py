@@ -154,7 +154,10 @@ def release_vectors(
 
     Guarantee:
         That of the mechanism, per row: `release.guarantee`. Rows that belong to one person add up. The proofs speak of
-        ideal real noise; rounding to the grid is a measured mitigation of what float arithmetic gives away.
+        ideal real noise.
+
+    Mitigation, measured (no guarantee):
+        Rounding to the grid hides what the last bits of float sums give away: `release.mitigations`.
 
     Args:
         vectors: Shape (n, d), d >= 1, integers or floats of at most 64 bits, finite; or a file that holds it.
@@ -162,7 +165,8 @@ def release_vectors(
         vocabulary: Public vocabulary for mechanisms that need one.
         settings: Grid, type and, for a file, which array.
         source: Randomness; a fresh secure source unless given. The same source, name, row and mechanism give the same
-            output again, so a retry releases nothing new.
+            output again, so a retry releases nothing new; but a second release under them tells which rows changed, and
+            the losses of two releases add up only under two sources.
         name: Name of the input, part of every row's id; the file name where a file is given and no name.
 
     Returns:
@@ -185,17 +189,20 @@ def release_vectors(
         'metric DP'
     """
     settings = settings or VectorSettings()
+    own_source = source is not None
     source = source or RandomSource()
     if isinstance(vectors, str | os.PathLike):
         with open_vectors(vectors, settings.column) as reader:
             binding = bind(mechanism, reader.dimensions, vocabulary)
             releaser = RowReleaser.for_settings(binding, settings, source, name or Path(vectors).name)
-            return _released(releaser, reader.rows, reader.blocks(0, settings.rows_at_once(reader.dimensions)))
+            blocks = reader.blocks(0, settings.rows_at_once(reader.dimensions))
+            return _released(releaser, reader.rows, blocks, own_source=own_source)
     rows = _matrix(vectors)
     binding = bind(mechanism, rows.shape[1], vocabulary)
     releaser = RowReleaser.for_settings(binding, settings, source, name)
     size = settings.rows_at_once(rows.shape[1])
-    return _released(releaser, len(rows), (rows[low : low + size] for low in range(0, len(rows), size)))
+    blocks = (rows[low : low + size] for low in range(0, len(rows), size))
+    return _released(releaser, len(rows), blocks, own_source=own_source)
 
 
 def _matrix(vectors: Any) -> FloatArray:
@@ -209,7 +216,7 @@ def _matrix(vectors: Any) -> FloatArray:
     return rows
 
 
-def _released(releaser: RowReleaser, rows: int, blocks: Iterable[FloatArray]) -> VectorRelease:
+def _released(releaser: RowReleaser, rows: int, blocks: Iterable[FloatArray], *, own_source: bool) -> VectorRelease:
     shape = (rows, releaser.binding.randomizer.dimensions)
     out = np.empty(shape, dtype=np.dtype(releaser.dtype).newbyteorder("<"))
     done = 0
@@ -221,6 +228,6 @@ def _released(releaser: RowReleaser, rows: int, blocks: Iterable[FloatArray]) ->
         vectors=out,
         guarantee=releaser.binding.guarantee(test_source=test),
         grid=releaser.grid,
-        disclosed=vector_disclosures(),
+        disclosed=vector_disclosures(releaser.binding.randomizer, own_source=own_source),
         provenance=releaser.binding.provenance(test_source=test),
     )

@@ -11,10 +11,11 @@ from typing import Any
 from wordveil.arrays import FloatArray
 from wordveil.errors import ParameterError
 from wordveil.guarantees import Guarantee
+from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.release import Provenance
-from wordveil.vector_release.grid import grid_name
+from wordveil.vector_release.grid import grid_mitigation
 
-__all__ = ["VectorRelease", "VectorReport", "grid_sentence", "vector_disclosures", "write_vector_report"]
+__all__ = ["VectorRelease", "VectorReport", "vector_disclosures", "write_vector_report"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,11 @@ class VectorRelease:
         if not isinstance(self.guarantee, Guarantee):
             raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
 
+    @property
+    def mitigations(self) -> tuple[str, ...]:
+        """What was measured to help and is no part of the guarantee, one sentence each."""
+        return (grid_mitigation(self.grid),)
+
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary of everything but the vectors."""
         return {
@@ -47,6 +53,7 @@ class VectorRelease:
             "dtype": self.vectors.dtype.name,
             "grid": self.grid,
             "guarantee": self.guarantee.as_dict(),
+            "mitigations": list(self.mitigations),
             "disclosed": list(self.disclosed),
             "provenance": asdict(self.provenance),
         }
@@ -58,6 +65,7 @@ class VectorReport:
 
     Attributes:
         guarantee: What each row promises.
+        mitigations: What was measured to help and is no part of the guarantee, one sentence each.
         grid: The public grid, a power of two.
         dtype: Type of the released numbers, "float32" or "float64".
         disclosed: What is disclosed whatever the noise.
@@ -65,9 +73,9 @@ class VectorReport:
         rows: Rows released.
         dimensions: Columns released: d, or m for a projection.
         input_dimensions: The d of the input.
-        name: Name of the array, column or tensor.
-        kept: What else was copied from the input.
-        left_out: What else the input holds.
+        column: Which array, column or tensor was asked for; None for the only one.
+        kept: What else was copied from the input, as asked for.
+        left_out: How many other arrays, columns or tensors the input holds; their names may be private.
         resumed_rows: Rows taken over from an interrupted run.
         finished: Time of the end, UTC, ISO 8601.
         seconds: Wall-clock time of this process's part.
@@ -75,6 +83,7 @@ class VectorReport:
     """
 
     guarantee: Guarantee
+    mitigations: tuple[str, ...]
     grid: float
     dtype: str
     disclosed: tuple[str, ...]
@@ -82,9 +91,9 @@ class VectorReport:
     rows: int
     dimensions: int
     input_dimensions: int
-    name: str
+    column: str | None
     kept: tuple[str, ...]
-    left_out: tuple[str, ...]
+    left_out: int
     resumed_rows: int
     finished: str
     seconds: float
@@ -93,21 +102,25 @@ class VectorReport:
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary."""
         facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        facts["grid_sentence"] = grid_sentence(self.grid)
         return {**facts, "guarantee": self.guarantee.as_dict(), "provenance": asdict(self.provenance)}
 
 
-def grid_sentence(grid: float) -> str:
-    """Return what rounding to the grid does and does not protect, in one sentence."""
-    return (
-        f"released values are multiples of {grid_name(grid)}: a measured mitigation of what float rounding of the "
-        "noise gives away, not a proof"
-    )
+def vector_disclosures(
+    randomizer: VectorRandomizer, *, kept: Sequence[str] = (), own_source: bool = False
+) -> tuple[str, ...]:
+    """Return what any release of vectors discloses, one sentence each.
 
-
-def vector_disclosures(*, kept: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return what any release of vectors discloses, one sentence each."""
-    said = ["the number of rows and their order, and the number of columns"]
+    Args:
+        randomizer: The mechanism, with what it shows by itself.
+        kept: What was copied.
+        own_source: Whether the caller gave the source, which may serve another release of the same rows.
+    """
+    said = ["the number of rows and their order, and the number of columns", *randomizer.disclosed()]
+    if own_source:
+        said.append(
+            "which rows equal those of another release under the same key, name and mechanism: the losses of two "
+            "releases add up only under two keys"
+        )
     if kept:
         said.append("these columns, copied unchanged beside each row: " + ", ".join(kept))
     return tuple(said)

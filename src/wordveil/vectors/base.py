@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 
 from wordveil.errors import DataFormatError, ParameterError
 
-__all__ = ["OutputPlan", "VectorFormat", "VectorReader", "check_matrix", "copy_bytes", "pick", "raw_blocks"]
+__all__ = [
+    "OutputPlan",
+    "VectorFormat",
+    "VectorReader",
+    "check_matrix",
+    "check_names",
+    "copy_bytes",
+    "pick",
+    "raw_blocks",
+]
 
 COPY_BYTES = 1 << 22
 
@@ -142,6 +151,16 @@ def check_matrix(path: str, shape: Sequence[int], dtype: np.dtype[Any]) -> tuple
     return int(shape[0]), int(shape[1])
 
 
+def check_names(path: str, names: Sequence[str]) -> None:
+    """Refuse a file in which a name stands for two things: one might be kept for the other.
+
+    Raises:
+        DataFormatError: If a name occurs twice.
+    """
+    if len(set(names)) != len(names):
+        raise DataFormatError(path, "two of its columns, arrays or tensors have one name.", remedy="Rename them.")
+
+
 def pick(path: str, name: str | None, usable: Sequence[str], what: str) -> str:
     """Return the wanted name, or the only usable one.
 
@@ -151,12 +170,12 @@ def pick(path: str, name: str | None, usable: Sequence[str], what: str) -> str:
     """
     if name is not None and name in usable:
         return name
-    listed = ", ".join(usable)
+    # Names may be private, as those of people: they are counted and not shown.
     if not usable or name is not None:
         missing = f"no {what} of numbers" + ("" if name is None else f" named {name!r}")
-        raise DataFormatError(path, f"{missing}.", remedy=f"It has: {listed}." if usable else "Check the file.")
+        raise DataFormatError(path, f"{missing} among its {len(usable)}.", remedy="Check file and name.")
     if len(usable) > 1:
-        raise ParameterError("column", None, f"must name one of {listed}: the file holds several.")
+        raise ParameterError("column", None, f"must be given: the file holds {len(usable)} that could be meant.")
     return usable[0]
 
 

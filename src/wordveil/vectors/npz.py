@@ -18,6 +18,7 @@ from wordveil.vectors.base import (
     VectorFormat,
     VectorReader,
     check_matrix,
+    check_names,
     copy_bytes,
     pick,
     raw_blocks,
@@ -35,6 +36,7 @@ class _NpzReader(VectorReader):
         self._zip = self._opened(path)
         try:
             names = [n.removesuffix(".npy") for n in self._zip.namelist() if n.endswith(".npy")]
+            check_names(self.path, names)
             usable = names if name is not None else [n for n in names if self._is_matrix(n)]
             self.name = pick(self.path, name, usable or names, "array")
             self.others = tuple(n for n in names if n != self.name)

@@ -1,7 +1,7 @@
 """Parquet: one column of lists of numbers, all of one length; other columns are copied where they are kept.
 
 Needs pyarrow (the extra `parquet`). The output has row groups of a fixed number of rows, and a column of lists of
-fixed size. The file's own metadata is not copied.
+fixed size. Metadata of the file and of its columns, and categories that no row has, are not copied.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordveil.documents.arrow_types import bare_schema, bare_table
 from wordveil.errors import DataFormatError, MissingExtraError, ParameterError
-from wordveil.vectors.base import OutputPlan, VectorFormat, VectorReader, check_matrix, pick
+from wordveil.vectors.base import OutputPlan, VectorFormat, VectorReader, check_matrix, check_names, pick
 
 __all__ = ["Parquet"]
 
@@ -45,6 +46,7 @@ class _ParquetReader(VectorReader):
             raise DataFormatError(path, "not a readable Parquet file.", remedy="Fetch it again.")
         self.schema = self._file.schema_arrow
         try:
+            check_names(self.path, self.schema.names)
             lists = [field.name for field in self.schema if _number_type(field.type) is not None]
             self.name = pick(self.path, name, lists, "column of lists")
             self.others = tuple(n for n in self.schema.names if n != self.name)
@@ -61,7 +63,7 @@ class _ParquetReader(VectorReader):
     def _first_length(self) -> int:
         """Length of the first list: the d that all rows must have."""
         for batch in self._batches(0, 1, [self.name]):
-            length = batch.column(0).value_lengths()[0].as_py()
+            length = batch.column(self.name).value_lengths()[0].as_py()
             return -1 if length is None else int(length)
         raise DataFormatError(
             self.path, "an empty column of lists tells no dimension.", remedy="Store lists of a fixed size."
@@ -92,7 +94,7 @@ class _ParquetReader(VectorReader):
         pa, _ = _pyarrow()
         row = start
         for batch in self._batches(start, size, [self.name]):
-            column = batch.column(0)
+            column = batch.column(self.name)  # by name: asked for "a.b", pyarrow gives the member b of "a" too
             if column.null_count:
                 first = int(np.flatnonzero(np.asarray(column.is_null()))[0])
                 raise DataFormatError(self.path, f"row {row + first} is null.", remedy="Remove such rows.")
@@ -156,8 +158,8 @@ class Parquet(VectorFormat):
     def finish(self, plan: OutputPlan, rows: Path, merged: Path) -> Path:
         pa, pq = _pyarrow()
         size = min(GROUP_ROWS, GROUP_VALUES // plan.dimensions)
-        schema = self._schema(plan)
-        tables = iter(())
+        schema, tables = self._schema(plan), iter(())
+        others = pa.schema([schema.field(name) for name in plan.keep])
         if plan.keep:
             assert isinstance(plan.reader, _ParquetReader)
             tables = plan.reader.tables(plan.keep, size)
@@ -167,7 +169,7 @@ class Parquet(VectorFormat):
                     count = min(size, plan.rows - low)
                     flat = np.frombuffer(source.read(count * plan.row_bytes), dtype=plan.dtype)
                     vectors = pa.FixedSizeListArray.from_arrays(pa.array(flat), plan.dimensions)
-                    kept = next(tables) if plan.keep else None
+                    kept = bare_table(next(tables), others) if plan.keep else None
                     columns = [vectors if n == plan.name or kept is None else kept.column(n) for n in schema.names]
                     writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=count)
             file.flush()
@@ -184,5 +186,6 @@ class Parquet(VectorFormat):
             return pa.schema([vectors])
         assert isinstance(plan.reader, _ParquetReader)
         own = plan.reader.schema
+        bare = bare_schema(own, list(plan.keep))
         wanted = [n for n in own.names if n in plan.keep or n == plan.name]
-        return pa.schema([vectors if n == plan.name else own.field(n) for n in wanted])
+        return pa.schema([vectors if n == plan.name else bare.field(n) for n in wanted])

@@ -9,6 +9,7 @@ import json
 import math
 import os
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +54,9 @@ class _SafetensorsReader(VectorReader):
         if size < 8 or not 2 <= length <= min(size - 8, _MAX_HEADER):
             raise DataFormatError(self.path, "the header does not fit the file.", remedy=_REMEDY)
         try:
-            entries = dict(json.loads(self._stream.read(length)))
+            entries = dict(json.loads(self._stream.read(length), object_pairs_hook=_without_repeats))
             entries.pop("__metadata__", None)
-            good = all(_fits(entry, size - 8 - length) for entry in entries.values())
+            good = all(_fits(entry, size - 8 - length) for entry in entries.values()) and _are_apart(entries)
         except (ValueError, TypeError, KeyError):
             good = False
         if not good:
@@ -87,11 +88,24 @@ class _SafetensorsReader(VectorReader):
         self._stream.close()
 
 
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; a name that stands for two things is no name."""
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError
+    return dict(pairs)
+
+
 def _fits(entry: Any, room: int) -> bool:
     """Whether a tensor's shape is one and its bytes lie inside the file."""
     first, last = entry["data_offsets"]
     whole = all(isinstance(number, int) and number >= 0 for number in (*entry["shape"], first, last))
     return whole and first <= last <= room and isinstance(entry["dtype"], str)
+
+
+def _are_apart(entries: dict[str, Any]) -> bool:
+    """Whether no two tensors share bytes: a kept one must not hold what is released with noise."""
+    places = sorted((first, last) for first, last in (e["data_offsets"] for e in entries.values()) if first < last)
+    return all(end <= start for (_, end), (start, _) in pairwise(places))
 
 
 class Safetensors(VectorFormat):

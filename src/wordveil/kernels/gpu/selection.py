@@ -26,7 +26,7 @@ from wordveil.kernels.gpu.backend import free_bytes, launch, open_device, proces
 from wordveil.kernels.gpu.selection_kernels import block_masses, block_weights
 from wordveil.kernels.integer_draws import WordArray
 from wordveil.kernels.selection import SelectionRows
-from wordveil.metrics import Metric
+from wordveil.metrics import Metric, is_norm
 
 __all__ = ["GpuSelection"]
 
@@ -62,7 +62,7 @@ class GpuSelection:
     draw_width: ClassVar[int] = 2
 
     def __init__(self, rows: SelectionRows, *, device: str = "cuda") -> None:
-        if not rows.metric.is_norm:
+        if not is_norm(rows.metric):
             raise ParameterError(
                 "metric", rows.metric.name, "has no kernel on a graphics card; use device='cpu' or a norm."
             )

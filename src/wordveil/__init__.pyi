@@ -1,0 +1,136 @@
+# Written by tools/write_stub.py from wordveil.names.EXPORTS.
+
+from wordveil.auditing.exact import verify_channel as verify_channel
+from wordveil.auditing.runner import audit as audit
+from wordveil.auditing.runner import audit_mechanism as audit_mechanism
+from wordveil.calibration import calibrate as calibrate
+from wordveil.certificates import Certificate as Certificate
+from wordveil.certification import certify as certify
+from wordveil.certification import verify as verify
+from wordveil.certification.accounting import compose_many as compose_many
+from wordveil.certification.certified_rate import certify_rate as certify_rate
+from wordveil.certification.dominating_pairs import PairLoss as PairLoss
+from wordveil.certification.dominating_pairs import dominating_pair as dominating_pair
+from wordveil.certification.dominating_pairs import generic_pair as generic_pair
+from wordveil.decoding.decoded import Decoded as Decoded
+from wordveil.decoding.nearest import Nearest as Nearest
+from wordveil.decoding.rank_softmax import RankSoftmax as RankSoftmax
+from wordveil.decoding.rank_tuning import tune_rank_softmax as tune_rank_softmax
+from wordveil.decoding.vickrey import Vickrey as Vickrey
+from wordveil.embeddings.importing import import_embeddings as import_embeddings
+from wordveil.embeddings.table import Embeddings as Embeddings
+from wordveil.embeddings.table import load_embeddings as load_embeddings
+from wordveil.errors import WordveilError as WordveilError
+from wordveil.explanations import explain as explain
+from wordveil.graphs.rank_metric import NeighbourRank as NeighbourRank
+from wordveil.guarantees import Guarantee as Guarantee
+from wordveil.guarantees import LocalDP as LocalDP
+from wordveil.guarantees import MetricDP as MetricDP
+from wordveil.guarantees import NeighbourDP as NeighbourDP
+from wordveil.guarantees import NoGuarantee as NoGuarantee
+from wordveil.guarantees import Standing as Standing
+from wordveil.guarantees import compose_releases as compose_releases
+from wordveil.guarantees import compose_tokens as compose_tokens
+from wordveil.guarantees import to_local as to_local
+from wordveil.mechanisms.base import VectorMechanism as VectorMechanism
+from wordveil.mechanisms.base import WordMechanism as WordMechanism
+from wordveil.mechanisms.clipped_gaussian import ClippedGaussian as ClippedGaussian
+from wordveil.mechanisms.clipped_laplace import ClippedLaplace as ClippedLaplace
+from wordveil.mechanisms.jaccard import Jaccard as Jaccard
+from wordveil.mechanisms.mahalanobis import Mahalanobis as Mahalanobis
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace as MultivariateLaplace
+from wordveil.mechanisms.nadp import NADP as NADP
+from wordveil.mechanisms.precomputation import precompute as precompute
+from wordveil.mechanisms.precomputation import precomputed_size as precomputed_size
+from wordveil.mechanisms.projection import Projection as Projection
+from wordveil.mechanisms.santext import SanText as SanText
+from wordveil.mechanisms.tem import TEM as TEM
+from wordveil.mechanisms.tight import TightConstraints as TightConstraints
+from wordveil.mechanisms.truncated_laplace import TruncatedLaplace as TruncatedLaplace
+from wordveil.metrics import Angular as Angular
+from wordveil.metrics import Euclidean as Euclidean
+from wordveil.metrics import PairwiseMetric as PairwiseMetric
+from wordveil.metrics import Precomputed as Precomputed
+from wordveil.one_line import sanitize as sanitize
+from wordveil.randomness import RandomSource as RandomSource
+from wordveil.release import BatchRelease as BatchRelease
+from wordveil.release import Release as Release
+from wordveil.release import TextOptions as TextOptions
+from wordveil.runs import run_source as run_source
+from wordveil.runs import sanitize_documents as sanitize_documents
+from wordveil.sanitizer import Sanitizer as Sanitizer
+from wordveil.vector_release.files import release_vector_file as release_vector_file
+from wordveil.vector_release.releasing import VectorSettings as VectorSettings
+from wordveil.vector_release.releasing import release_vectors as release_vectors
+from wordveil.vector_release.retrieval import measure_retrieval as measure_retrieval
+from wordveil.vector_release.values import VectorRelease as VectorRelease
+
+__version__: str
+
+__all__ = [
+    "Angular",
+    "BatchRelease",
+    "Certificate",
+    "ClippedGaussian",
+    "ClippedLaplace",
+    "Decoded",
+    "Embeddings",
+    "Euclidean",
+    "Guarantee",
+    "Jaccard",
+    "LocalDP",
+    "Mahalanobis",
+    "MetricDP",
+    "MultivariateLaplace",
+    "NADP",
+    "Nearest",
+    "NeighbourDP",
+    "NeighbourRank",
+    "NoGuarantee",
+    "PairLoss",
+    "PairwiseMetric",
+    "Precomputed",
+    "Projection",
+    "RandomSource",
+    "RankSoftmax",
+    "Release",
+    "SanText",
+    "Sanitizer",
+    "Standing",
+    "TEM",
+    "TextOptions",
+    "TightConstraints",
+    "TruncatedLaplace",
+    "VectorMechanism",
+    "VectorRelease",
+    "VectorSettings",
+    "Vickrey",
+    "WordMechanism",
+    "WordveilError",
+    "__version__",
+    "audit",
+    "audit_mechanism",
+    "calibrate",
+    "certify",
+    "certify_rate",
+    "compose_many",
+    "compose_releases",
+    "compose_tokens",
+    "dominating_pair",
+    "explain",
+    "generic_pair",
+    "import_embeddings",
+    "load_embeddings",
+    "measure_retrieval",
+    "precompute",
+    "precomputed_size",
+    "release_vector_file",
+    "release_vectors",
+    "run_source",
+    "sanitize",
+    "sanitize_documents",
+    "to_local",
+    "tune_rank_softmax",
+    "verify",
+    "verify_channel",
+]

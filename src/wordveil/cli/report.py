@@ -1,0 +1,55 @@
+"""`wordveil report`: whether a report speaks of the file at hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wordveil.cli.common import counted
+from wordveil.errors import ChecksumError, DataFormatError
+
+if TYPE_CHECKING:
+    from wordveil.runs import FileDigest
+
+__all__ = ["report"]
+
+
+def report(
+    released: Annotated[Path, typer.Argument(metavar="FILE", help="The released file, or directory.")],
+    verify: Annotated[Path, typer.Option("--verify", metavar="REPORT", help="A .json report of wordveil sanitize.")],
+) -> None:
+    """Check that FILE is, byte for byte, what a report speaks of.
+
+    Whoever receives a release and its report can so tell that the one belongs to the other.
+    """
+    from wordveil.reporting.evidence import differences
+    from wordveil.runs import file_digests
+
+    said = _files_of(verify)
+    if not said:
+        raise DataFormatError(verify, "no file is named in this report: the release went to standard output.")
+    found = file_digests(released)
+    if not found:
+        raise DataFormatError(released, "no such file.", remedy="Check the path.")
+    told = differences(said, found)
+    if told:
+        raise ChecksumError(f"{released} is not what {verify} speaks of: {'; '.join(told)}.")
+    typer.echo(f"{released}: is what {verify} speaks of ({counted(len(said), 'file')})")
+
+
+def _files_of(path: Path) -> list[FileDigest]:
+    """Return the files that a report names.
+
+    Raises:
+        DataFormatError: If it is no report.
+    """
+    from wordveil.runs import FileDigest
+
+    try:
+        listed = json.loads(path.read_text(encoding="utf-8"))["outputs"]
+        return [FileDigest(**file) for file in listed]
+    except (ValueError, KeyError, TypeError):
+        raise DataFormatError(path, "is no report of `wordveil sanitize` in JSON.") from None

@@ -1,0 +1,82 @@
+"""Says what the library says of Python parameters in the words of the command line: one line, options by name."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from itertools import pairwise
+
+from wordveil.errors import ParameterError
+from wordveil.names import DEFAULT_MECHANISM, EXPORTS, MECHANISMS
+
+__all__ = ["told"]
+
+_OPTIONS = {
+    "destination": "--output",
+    "source": "IN",
+    "columns": "--column",
+    "candidate_rule": "--candidates",
+    "every_output": "--exclude-outputs",
+    "block_characters": "--block-tokens",
+    "labels": "--label",
+    "model_directory": "--model",
+}
+"""Parameter of the library -> option, where the name alone does not say it."""
+
+_PHRASES = (
+    (r"(?<!-)\bcalibration='([\w-]+)'", r"--calibration \1"),
+    (r"pass allow_refuted=True", "add --allow-refuted"),
+    (r"\ballow_refuted=True", "--allow-refuted"),
+    (r"pass gamma explicitly", "give it with --set gamma=VALUE"),
+    (r"; make one for these inputs with certify\(\)", ""),
+    (r"pass certify\(mechanism, embeddings\)", "make one with wordveil certify"),
+    (r"in \(0, inf\)", "greater than 0"),
+    (r"in \[0, inf\)", "0 or greater"),
+    (r"in \(0, 1\)", "greater than 0 and less than 1"),
+    (r"in \[0, 1\)", "0 or greater and less than 1"),
+    (r"or None for all\.", "or 0 for all."),
+    (r",? or None (for|to|where) ", r"; leave it out \1 "),
+    (r",? or None\b", ""),
+)
+"""What stands for a Python expression in a message."""
+
+
+def told(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> str:
+    """Return what an expected error says, on one line, in the words of the command line.
+
+    Args:
+        error: The error.
+        options: Python name -> name on the command line, of the command that ran.
+        given: The command line.
+    """
+    if isinstance(error, ParameterError):
+        message = _of_parameter(error, options, given)
+    elif isinstance(error, OSError) and error.strerror is not None:
+        place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        message = f"{place}{error.strerror}."  # without its number
+    else:
+        message = str(error)
+    for python, words in _PHRASES:
+        message = re.sub(python, words, message)
+    # A file name may hold anything, and a message of another library several lines.
+    return " ".join(message.encode("utf-8", "backslashreplace").decode().split("\n"))
+
+
+def _parameters(given: Sequence[str]) -> set[str]:
+    """Return the parameters of the mechanism that a command line names, or of the default one."""
+    after = [value for option, value in pairwise(given) if option in ("-m", "--mechanism")]
+    public = MECHANISMS.get(after[-1] if after else DEFAULT_MECHANISM)
+    if public is None:
+        return set()
+    return {field.name for field in fields(getattr(importlib.import_module(EXPORTS[public]), public))}
+
+
+def _of_parameter(error: ParameterError, options: Mapping[str, str], given: Sequence[str]) -> str:
+    name = options.get(error.name) or _OPTIONS.get(error.name, error.name)
+    if name == error.name and "settings" in options and error.name in _parameters(given):
+        name = f"--set {error.name}"
+    shown = "" if error.value is None or isinstance(error.value, bool) or error.value == () else f"={error.value!r}"
+    return f"{name}{shown} {error.requirement}"

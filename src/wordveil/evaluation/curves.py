@@ -1,0 +1,100 @@
+"""Utility at equal attack success: each mechanism's curve over its epsilons, read at the same attack.
+
+Epsilons of different mechanisms do not compare, what an attacker gets does. Attack and utility are taken on the same
+data set. Between two epsilons a curve is a straight line; the standard error is that of the mean over runs with fresh
+noise, of attack and utility both, carried along that line. Nothing is read beyond the ends of a curve.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+__all__ = ["COMPARED", "LEVELS", "READING", "Comparison", "Curve", "Reading", "equal_attack", "read_at"]
+
+LEVELS = (0.2, 0.4, 0.6, 0.8)
+"""Attack success at which curves are read."""
+
+READING = (
+    "Each row's curve over its epsilons, read where the best attacker on the same data set succeeds as often; straight "
+    "lines between epsilons, standard errors over runs with fresh noise on the same texts, - beyond a curve's ends."
+)
+"""What the tables at equal attack success show."""
+
+FEWEST = 3  # epsilons that make a curve
+
+COMPARED = {
+    "inversion-reviews": (("centroid-classification", "accuracy"),),
+    "inversion-sentences": (("sts", "pearson"), ("retrieval", "ndcg")),
+}
+"""Attack -> utilities on the same data set."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A value read off a curve, and its standard error."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One mechanism's points, in the order of epsilon: each attack, its error, utility, its error."""
+
+    name: str
+    points: tuple[tuple[float, float, float, float], ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All curves of one group, one attack and one utility, read at `LEVELS`; None beyond a curve's ends."""
+
+    group: str
+    attack: str
+    utility: str
+    rows: Mapping[str, tuple[Reading | None, ...]]
+
+
+def read_at(points: Sequence[tuple[float, float, float, float]], level: float) -> Reading | None:
+    """Return the utility where a curve first reaches an attack success, by linear interpolation; or None.
+
+    With weight w of the right end and slope m, the variance is the sum over both ends of the squared weight times
+    (utility's variance + m^2 times the attack's).
+    """
+    for (x0, dx0, y0, dy0), (x1, dx1, y1, dy1) in pairwise(points):
+        if x0 <= level <= x1 and x0 < x1:
+            w, slope = (level - x0) / (x1 - x0), (y1 - y0) / (x1 - x0)
+            variance = (1 - w) ** 2 * (dy0**2 + (slope * dx0) ** 2) + w**2 * (dy1**2 + (slope * dx1) ** 2)
+            return Reading(y0 + w * (y1 - y0), math.sqrt(variance))
+    return None
+
+
+def equal_attack(report: Mapping[str, Any]) -> list[Comparison]:
+    """Return the comparisons that a report has curves for: groups in which some row has three epsilons."""
+    found = []
+    for group in report["groups"]:
+        rows = [row for row in report["rows"] if row["group"] == group]
+        for task, utilities in COMPARED.items():
+            for utility in utilities:
+                for score in ("best", "best-content"):
+                    curves = _curves(rows, (task, score), utility)
+                    read = {c.name: tuple(read_at(c.points, level) for level in LEVELS) for c in curves}
+                    read = {name: values for name, values in read.items() if any(values)}
+                    if read:
+                        found.append(Comparison(group, f"{task}: {score}", ": ".join(utility), read))
+    return found
+
+
+def _curves(rows: Sequence[Mapping[str, Any]], attack: tuple[str, str], utility: tuple[str, str]) -> list[Curve]:
+    points: dict[str, list[tuple[float, float, float, float]]] = {}
+    for row in sorted(rows, key=lambda row: row["epsilon"]):
+        pair = [row["cells"].get(task, {}).get("scores", {}).get(score) for task, score in (attack, utility)]
+        if None not in pair:
+            x, y = pair
+            point = (x["mean"], x["standard_error"], y["mean"], y["standard_error"])
+            points.setdefault(row["name"], []).append(point)
+    return [Curve(name, tuple(found)) for name, found in points.items() if len(found) >= FEWEST]

@@ -1,0 +1,104 @@
+"""What a certificate says of some words, computed again where it is used: a forged one must not pass for a computation.
+
+In a vocabulary of up to 1 024 different words that is every pair. In a larger one it is every pair of some 128 words:
+evenly spaced ones, those farthest from the middle, and words that may not be output. That refuses what is grossly
+wrong and proves nothing; `verify` repeats the whole computation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.certificates import Certificate
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import CertificateError
+from wordveil.guarantees import round_up
+from wordveil.kernels.distance_sources import CoordinateSource
+from wordveil.mechanisms.metric_rows import ChannelRows, distance_source
+from wordveil.metrics import AnyMetric, Metric
+
+__all__ = ["check_certificate"]
+
+WHOLE = 1024
+SHARE = 48  # words of each of the three kinds
+OUTPUTS = 1 << 12
+UNIT = 2.0**-53
+
+
+def check_certificate(
+    certificate: Certificate, rows: ChannelRows, embeddings: Embeddings, base: Float64Array | None, *, local: bool
+) -> str:
+    """Hold a certificate against pairs of words.
+
+    Args:
+        certificate: The certificate, made for this vocabulary; its rate and cap are those of the rows.
+        rows: The rows that will draw.
+        embeddings: The public vocabulary.
+        base: Base measure over the candidates, or None for 1.
+        local: Whether its epsilon bounds the loss of any pair, not the loss per distance.
+
+    Returns:
+        What was held against what, for a list of assumptions.
+
+    Raises:
+        CertificateError: If a pair of words loses more than the certificate says.
+    """
+    ids, whole = _chosen(embeddings)
+    table, error = _distances(rows.metric, embeddings, ids, ids)
+    logs = _log_normalisers(rows, embeddings, ids, base)
+    s = np.minimum(table, rows.cap)
+    loss = rows.rate * s + np.abs(logs[:, None] - logs[None])
+    # Two normalisers, and a distance on either side; exponents, exponentials and sums round besides.
+    rounding = (4 + 2 * rows.rate * min(rows.cap, 745 / rows.rate) + len(rows.outputs)) * UNIT
+    allowed = certificate.error + 4 * rows.rate * error + 4 * rounding
+    found = certificate.numbers["epsilon"]
+    if np.any(loss > found * (1.0 if local else s) + allowed):
+        raise CertificateError(
+            f"The certificate's epsilon={found!r} at rate={rows.rate!r} is refuted: two words of this vocabulary lose "
+            "more. Make another with certify(); if that is refuted too, the distances are no metric."
+        )
+    what = f"certificate: {certificate.method} of this vocabulary and candidate set"
+    if whole:
+        return f"{what}, held against every pair of words when fitted, to {round_up(allowed, 2)} nats"
+    return f"{what}, not repeated when fitted: only the pairs of {len(ids)} words were held against it"
+
+
+def _chosen(embeddings: Embeddings) -> tuple[IdArray, bool]:
+    """Return the words whose pairs are computed, ascending, and whether they are all that differ."""
+    distinct = np.unique(embeddings.canonical)
+    if len(distinct) <= WHOLE:
+        return distinct, True
+    vectors = embeddings.vectors
+    middle = vectors[distinct[:: len(distinct) // WHOLE]].mean(axis=0)
+    far = np.argsort(np.einsum("ij,ij->i", vectors, vectors) - 2 * (vectors @ middle))[-SHARE:]
+    barred = np.setdiff1d(distinct, embeddings.canonical[embeddings.candidates])
+    some = [ids[np.linspace(0, len(ids) - 1, min(SHARE, len(ids))).astype(np.int64)] for ids in (distinct, barred)]
+    return np.unique(np.concatenate([*some, embeddings.canonical[far]])), False
+
+
+def _distances(metric: AnyMetric, embeddings: Embeddings, ids: IdArray, others: IdArray) -> tuple[Float64Array, float]:
+    """Return the distances between canonical words, ascending, and others, shape (n, k), and how far one may be off."""
+    if not isinstance(metric, Metric):
+        source = distance_source(metric, embeddings)
+        return source.block(source.canonical[ids], others), source.error
+    n, twins = len(ids), embeddings.canonical[others]
+    place = np.minimum(np.searchsorted(ids, twins), n - 1)
+    own = np.where(ids[place] == twins, place, n + np.arange(len(others)))
+    rows = embeddings.vectors[np.concatenate([ids, others])]
+    near = CoordinateSource(metric, rows, np.concatenate([np.arange(n), own]).astype(np.int32))
+    words = np.arange(len(rows), dtype=np.int32)
+    return near.block(words[:n], words[n:]), near.error
+
+
+def _log_normalisers(
+    rows: ChannelRows, embeddings: Embeddings, ids: IdArray, base: Float64Array | None
+) -> Float64Array:
+    """Return ln Z of some words by float64 sums, shape (n,)."""
+    sums = np.zeros(len(ids))
+    for start in range(0, len(rows.outputs), OUTPUTS):
+        span = slice(start, start + OUTPUTS)
+        weights = _distances(rows.metric, embeddings, ids, rows.outputs[span])[0]
+        np.exp(-rows.rate * np.minimum(weights, rows.cap), out=weights)
+        sums += weights.sum(axis=1) if base is None else weights @ base[span]
+    return np.asarray(np.log(sums))

@@ -1,0 +1,66 @@
+"""Checks of what callers pass: numbers, not bools or strings, inside their domain; else `ParameterError`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Integral, Real
+
+import numpy as np
+
+from wordveil.arrays import Float64Array
+from wordveil.errors import ParameterError
+
+__all__ = ["as_floats", "check_delta", "check_number", "check_positive", "check_within", "check_whole"]
+
+
+def as_floats(name: str, value: object) -> Float64Array:
+    """Return an array of real numbers as float64; it is never shown.
+
+    Raises:
+        ParameterError: If it is ragged, or holds anything but integers and floats.
+    """
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        given = np.array(None)
+    if given.dtype.kind not in "fiu":
+        raise ParameterError(name, f"{given.dtype} of shape {given.shape}", "must be an array of real numbers.")
+    return np.asarray(given, dtype=np.float64)
+
+
+def check_number(name: str, value: object, holds: Callable[[float], bool], domain: str) -> None:
+    """Raise `ParameterError` unless the parameter is a real number of which `holds` is true; NaN never passes.
+
+    Args:
+        name: The parameter.
+        value: Its value, of any type.
+        holds: Whether a number is inside the domain; comparisons alone, so that NaN is not.
+        domain: The domain, as it is printed.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ParameterError(name, value, f"must be a number in {domain}.")
+    if not holds(float(value)):
+        raise ParameterError(name, value, f"must be in {domain}.")
+
+
+def check_positive(name: str, value: object) -> None:
+    """Raise `ParameterError` unless the parameter is a number in (0, inf)."""
+    check_number(name, value, lambda x: 0 < x < math.inf, "(0, inf)")
+
+
+def check_delta(delta: object, upper: float = 1.0, *, name: str = "delta") -> None:
+    """Raise `ParameterError` unless the parameter is a number in (0, upper)."""
+    check_number(name, delta, lambda x: 0 < x < upper, f"(0, {upper:g})")
+
+
+def check_within(name: str, value: object, most: float = math.inf) -> None:
+    """Raise `ParameterError` unless the parameter is a finite number in [0, most]."""
+    domain = "[0, inf)" if most == math.inf else f"[0, {most:g}]"
+    check_number(name, value, lambda x: 0 <= x <= most and x < math.inf, domain)
+
+
+def check_whole(name: str, value: object, least: int = 1) -> None:
+    """Raise `ParameterError` unless the parameter is a whole number, at least so large."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ParameterError(name, value, f"must be a whole number, at least {least}.")

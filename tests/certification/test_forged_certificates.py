@@ -1,0 +1,188 @@
+"""A certificate is a claim: what it says of pairs of words is computed again where it is used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from certification.small_vocabularies import SMALL, small_embeddings
+from wordveil.certificates import Certificate
+from wordveil.certification import certify, certify_rate
+from wordveil.certification.named_mechanisms import rebuild_mechanism
+from wordveil.embeddings.table import Embeddings, load_embeddings
+from wordveil.errors import CertificateError
+from wordveil.fitting import FOLDER
+from wordveil.graphs import rank_metric
+from wordveil.graphs.rank_metric import NeighbourRank
+from wordveil.guarantees import LocalDP, Standing
+from wordveil.mechanisms.certificate_check import WHOLE
+from wordveil.mechanisms.santext import SanText
+from wordveil.mechanisms.tem import TEM
+from wordveil.mechanisms.tight import TightConstraints
+from wordveil.metrics import Angular, PairwiseMetric
+
+
+def forged(certificate, **numbers):
+    return replace(certificate, numbers={**certificate.numbers, **numbers})
+
+
+def losses(fitted):
+    log_p = np.log(fitted.channel())
+    return np.stack([np.abs(log_p - row).max(axis=1) for row in log_p])
+
+
+def test_a_rate_of_20_for_an_epsilon_of_3_9_is_refused():
+    rows = np.random.default_rng(0).normal(size=(64, 3))
+    embeddings = Embeddings.from_arrays([a + b for a in "abcdefgh" for b in "abcdefgh"], rows)
+    mechanism = SanText(epsilon=4.0, calibration="certified-local")
+    certificate = certify(mechanism, embeddings)
+    fake = forged(certificate, rate=20.0, epsilon=3.9, cap=28 / 20)
+    with pytest.raises(CertificateError, match=r"epsilon=3\.9 at rate=20\.0 is refuted"):
+        mechanism.fit(embeddings, fake)
+    # What it would have drawn by: 28 nats under a promise of 4.
+    s = np.minimum(np.linalg.norm(rows[:, None] - rows[None], axis=2), 28 / 20)
+    law = np.exp(-20 * s)
+    law /= law.sum(axis=1, keepdims=True)
+    assert np.abs(np.log(law)[:, None] - np.log(law)[None]).max() > 27.9
+
+
+@dataclass(frozen=True)
+class Own(PairwiseMetric):
+    name: ClassVar[str] = "own"
+
+    def between(self, a, b):
+        return np.abs(np.asarray(a, dtype=np.float64)[:, None] - b[None]).sum(axis=2)
+
+
+MECHANISMS = [
+    SanText(epsilon=3.0, calibration="certified"),
+    SanText(epsilon=3.0, calibration="certified-local"),
+    SanText(epsilon=3.0, metric=Angular(), calibration="certified"),
+    SanText(epsilon=3.0, metric=Own(), calibration="certified"),
+    SanText(epsilon=3.0, metric=NeighbourRank(k=20), calibration="certified"),
+    TEM(epsilon=3.0, gamma=4.0, calibration="certified"),
+    TEM(epsilon=3.0, gamma=4.0, calibration="certified-local"),
+    TightConstraints(epsilon=3.0),
+]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: f"{m.name} {m.calibration} {m.metric.name}")
+@pytest.mark.parametrize("outputs", ["all", "some"])
+def test_in_a_small_vocabulary_every_pair_is_held_against_it(mechanism, outputs):
+    """One part in ten thousand below the truth is seen; the truth itself passes."""
+    embeddings = small_embeddings("gaussian", outputs)
+    certificate = certify(mechanism, embeddings)
+    claim = mechanism.fit(embeddings, certificate).guarantee()
+    assert "held against every pair of words when fitted" in claim.assumptions[-1]
+    with pytest.raises(CertificateError, match="is refuted: two words"):
+        mechanism.fit(embeddings, forged(certificate, epsilon=certificate.numbers["epsilon"] * (1 - 1e-4)))
+
+
+@pytest.mark.parametrize("case", [case for case in SMALL if case != "two words"])
+@pytest.mark.parametrize("local", [False, True])
+@pytest.mark.parametrize("outputs", ["all", "some"])
+def test_an_honest_certificate_is_never_refused(case, local, outputs):
+    embeddings = small_embeddings(case, outputs)
+    for kind in (SanText, TEM):
+        mechanism = kind(epsilon=5.0, calibration="certified-local" if local else "certified")
+        mechanism.fit(embeddings, certify(mechanism, embeddings))
+
+
+def test_a_measure_that_was_altered_is_refused():
+    embeddings = small_embeddings("gaussian")
+    mechanism = TightConstraints(epsilon=2.0)
+    certificate = certify(mechanism, embeddings)
+    other = certify(TightConstraints(epsilon=1.0), embeddings).parameters["base"]
+    with pytest.raises(CertificateError, match="is refuted"):
+        mechanism.fit(embeddings, replace(certificate, parameters={**certificate.parameters, "base": other}))
+
+
+def large(v=WHOLE + 200):
+    rows = np.random.Generator(np.random.PCG64(5)).normal(size=(v, 6)).astype(np.float32)
+    words = [f"w{i}" for i in range(v)]
+    return Embeddings.from_arrays(words, rows, candidate_rule="all").without_outputs(words[100:109])
+
+
+def test_in_a_large_vocabulary_some_pairs_are_and_the_promise_says_so():
+    embeddings = large()
+    for calibration in ("certified", "certified-local"):
+        mechanism = SanText(epsilon=4.0, calibration=calibration)
+        certificate = certify(mechanism, embeddings)
+        fitted = mechanism.fit(embeddings, certificate)
+        said = fitted.guarantee().assumptions[-1]
+        assert "not repeated when fitted: only the pairs of 103 words were held against it" in said
+        assert fitted.guarantee().standing is Standing.CERTIFIED
+        for share in (0.5, 0.9):
+            lowered = forged(certificate, epsilon=certificate.numbers["epsilon"] * share)
+            with pytest.raises(CertificateError, match="is refuted"):
+                mechanism.fit(embeddings, lowered)
+
+
+@pytest.mark.parametrize("name", ["tem-9.36", "santext-4", "santext-local-8", "tem-local-20"])
+def test_shipped_certificates_pass_and_their_forgeries_do_not(name):
+    embeddings = load_embeddings()
+    certificate = Certificate.load(FOLDER / f"{name}.json")
+    mechanism = rebuild_mechanism(certificate)
+    claim = mechanism.fit(embeddings, certificate).guarantee()
+    assert "not repeated when fitted" in claim.assumptions[-1]
+    rate = certificate.numbers["rate"] * 1.2
+    with pytest.raises(CertificateError, match="is refuted"):
+        mechanism.fit(embeddings, forged(certificate, rate=rate, cap=mechanism.cap(rate, len(embeddings.candidates))))
+
+
+@pytest.mark.parametrize("off", [1.1, 0.9, 1 + 1e-9, 1 - 1e-9])
+@pytest.mark.parametrize("mechanism", [SanText(epsilon=3.0, calibration="certified"), TightConstraints(epsilon=3.0),
+                                       TEM(epsilon=3.0, beta=0.01, calibration="certified-local")],
+                         ids=lambda m: m.name)  # fmt: skip
+def test_a_cap_that_is_not_the_mechanisms_is_refused(mechanism, off):
+    """The loss was computed at the mechanism's cap; at another it is another."""
+    embeddings = small_embeddings("gaussian")
+    certificate = certify(mechanism, embeddings)
+    cap = certificate.numbers["cap"]
+    assert cap == pytest.approx(mechanism.cap(certificate.numbers["rate"], len(embeddings.candidates)), rel=1e-15)
+    with pytest.raises(CertificateError, match="clips distances"):
+        mechanism.fit(embeddings, forged(certificate, cap=cap * off))
+    mechanism.fit(embeddings, forged(certificate, cap=float(np.nextafter(cap, 9e9))))  # a unit in the last place
+
+
+@pytest.mark.parametrize("epsilon", [8.0, 50.0, 200.0])
+def test_a_local_promise_is_what_was_found_not_what_was_asked(epsilon):
+    embeddings = small_embeddings("outlier")
+    for kind in (SanText, TEM):
+        mechanism = kind(epsilon=epsilon, calibration="certified-local")
+        certificate = certify(mechanism, embeddings)
+        fitted = mechanism.fit(embeddings, certificate)
+        claim = fitted.guarantee()
+        assert isinstance(claim, LocalDP)
+        assert claim.epsilon == certificate.numbers["epsilon"] <= epsilon
+        worst = losses(fitted).max()
+        assert worst - claim.slack <= claim.epsilon <= worst * (1 + 1e-5) + claim.slack
+    # However much is asked, a tail of 28 nats loses little more.
+    asked = SanText(epsilon=200.0, calibration="certified-local")
+    assert asked.fit(embeddings, certify(asked, embeddings)).guarantee().epsilon < 35
+
+
+def test_a_certificate_of_another_rank_matrix_is_refused(monkeypatch):
+    """Near ties may be ranked otherwise by another build of SciPy: the matrix is part of what is certified."""
+    embeddings = small_embeddings("gaussian")
+    mechanism = SanText(epsilon=3.0, metric=NeighbourRank(k=20), calibration="certified")
+    certificate = certify(mechanism, embeddings)
+    claim = mechanism.fit(embeddings, certificate).guarantee()
+    known = rank_metric.rank_distances
+    monkeypatch.setattr(rank_metric, "rank_distances", lambda *a, **k: known(*a, **k) * (1 + 1e-7))
+    monkeypatch.setattr(rank_metric, "_LAST", {})
+    with pytest.raises(CertificateError, match="matrix="):
+        mechanism.fit(embeddings, certificate)
+    other = SanText(epsilon=3.0, metric=NeighbourRank(k=20)).fit(embeddings).guarantee()
+    assert other.metric != claim.metric
+
+
+def test_a_certificate_for_one_rate_says_what_a_lower_promise_would_need():
+    embeddings = small_embeddings("gaussian")
+    certificate = certify_rate(SanText(epsilon=1.0), embeddings, 1.3)
+    lower = replace(certificate, parameters={**certificate.parameters, "epsilon": 1.4})
+    with pytest.raises(CertificateError, match="does not keep the promised"):
+        SanText(epsilon=1.4, calibration="certified").fit(embeddings, lower)

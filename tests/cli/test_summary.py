@@ -1,0 +1,318 @@
+"""What `sanitize` says of a run: in words, with every assumption, and in a report that is evidence."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+import shlex
+
+import pytest
+
+import wordveil as wv
+from wordveil.cli import progress
+from wordveil.embeddings.packaged import never_output
+
+NOTE = "babaq dabaq, Zzyzx.\nbabaq\n"
+
+
+@pytest.fixture
+def notes(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text(NOTE)
+    return path
+
+
+# The guarantee in words.
+
+
+@pytest.mark.parametrize(("epsilon", "weak"), [(0.5, False), (40, True)])
+def test_the_strength_is_said_in_words(wordveil, vocabulary, notes, epsilon, weak):
+    said = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", epsilon).err
+    sentence = re.search(r"^in words: between two words at a typical distance \(.*\), an even guess (.*)$", said, re.M)
+    assert ("all but certain" in sentence[1]) == weak
+    assert ("warning: a weak promise" in said) == weak
+
+
+def test_the_epsilon_said_is_the_epsilon_that_runs(wordveil, vocabulary, notes):
+    default = wordveil("sanitize", notes, "--vocabulary", vocabulary).err
+    assert "epsilon 3: the vocabulary's default for tem" in default
+    assert "exp(3 * t)" in default
+    given = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", 5).err
+    assert "default" not in given
+    assert "exp(5 * t)" in given
+
+
+def test_the_largest_loss_is_exact_where_it_is_known_and_a_bound_elsewhere(wordveil, vocabulary, notes, tmp_path):
+    textbook = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", 4).err
+    guarantee = wv.TEM(epsilon=4.0).fit(wv.load_embeddings(vocabulary)).guarantee()
+    bound = wv.guarantees.round_up(guarantee.loss(guarantee.largest_distance))
+    assert f"largest loss between any two words: {bound} nats, a bound: no pair need reach it" in textbook
+    arguments = ["--vocabulary", vocabulary, "-e", 4, "--calibration", "certified-local"]
+    wordveil("certify", *arguments, "-o", tmp_path / "c.json")
+    local = wordveil("sanitize", notes, *arguments, "--certificate", tmp_path / "c.json").err
+    found = json.loads((tmp_path / "c.json").read_text())["numbers"]["epsilon"]
+    assert f"{wv.guarantees.round_up(found)} nats, computed over all pairs" in local
+
+
+def test_every_assumption_is_printed(wordveil, vocabulary, notes):
+    answer = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-m", "nadp", "-e", 4)
+    fitted = wv.Sanitizer(wv.load_embeddings(vocabulary), wv.NADP(epsilon=4.0))
+    assumptions = fitted.guarantee.assumptions
+    assert assumptions
+    assert [line for line in assumptions if f"assumes: {line}" not in answer.err.splitlines()] == []
+
+
+# Certificates.
+
+
+def test_the_command_that_certify_prints_uses_the_certificate(wordveil, vocabulary, notes, tmp_path):
+    certificate = tmp_path / "a certificate.json"
+    made = wordveil("certify", "-e", 4, "--vocabulary", vocabulary, "-o", certificate, "--set", "metric=angular")
+    printed = re.search(r"^use it with: wordveil (.*)$", made.err, re.M)[1]
+    assert "--calibration certified" in printed
+    words = [{"IN": str(notes), "OUT": str(tmp_path / "out.txt")}.get(word, word) for word in shlex.split(printed)]
+    answer = wordveil(*words)
+    assert answer.status == 0, answer.err
+    assert "metric DP (certified)" in answer.err
+    # A certificate alone says calibration and epsilon; what else it was made for must be said.
+    short = wordveil(
+        "sanitize", notes, "--vocabulary", vocabulary, "--certificate", certificate, "--set", "metric=angular"
+    )
+    assert "metric DP (certified)" in short.err
+    assert "exp(4 * t)" in short.err
+
+
+def test_a_certificate_for_something_else_is_answered_with_the_whole_command(wordveil, vocabulary, notes, tmp_path):
+    certificate = tmp_path / "c.json"
+    wordveil("certify", "-e", 4, "--vocabulary", vocabulary, "-o", certificate)
+    wrong = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", 5, "--certificate", certificate)
+    assert wrong.status == 2
+    command = f"wordveil certify --mechanism tem --epsilon 5.0 --calibration certified --vocabulary {vocabulary}"
+    assert f"make one with: {command} --output certificate.json" in wrong.err
+    assert "certify()" not in wrong.err
+    elsewhere = wordveil("certify", "--verify", certificate)
+    assert elsewhere.status == 2
+    assert "was made for another vocabulary than the embedded vocabulary; name it with --vocabulary." in elsewhere.err
+
+
+# Words never output.
+
+
+def test_the_embedded_vocabulary_leaves_out_slurs_unless_told(wordveil, notes, tmp_path):
+    checksums = {}
+    for name, extra in {"default": [], "none": ["--exclude-outputs", "none"]}.items():
+        report = tmp_path / f"{name}.json"
+        answer = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", "--report", report, *extra)
+        assert answer.status == 0, answer.err
+        assert ("never output: the slurs and obscene words" in answer.err) == (name == "default")
+        checksums[name] = json.loads(report.read_text())["provenance"]["candidates_checksum"]
+    assert checksums["default"] == wv.load_embeddings().candidates_checksum
+    assert checksums["none"] == wv.load_embeddings(every_output=True).candidates_checksum
+
+
+def test_an_own_list_is_read_without_case_and_counted(wordveil, vocabulary, notes, tmp_path):
+    entries = list(wv.load_embeddings(vocabulary).words)
+    barred = tmp_path / "barred.txt"
+    barred.write_text("\n".join([*(word.upper() for word in entries[:-2]), "nowhere", "Maria"]))
+    answer = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--exclude-outputs", barred)
+    assert set(re.findall(r"[a-z]+", answer.out.lower())) <= set(entries[-2:])
+    assert f"never output: 198 words of {barred}; the other 2 never were" in answer.err
+    offensive = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--exclude-outputs", "offensive")
+    assert f"public list of {len(never_output())}" in offensive.err
+
+
+# Reports.
+
+
+def sanitized(wordveil, vocabulary, notes, tmp_path, name):
+    report = tmp_path / name
+    answer = wordveil(
+        "sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary, "--report", report, "-e", 2
+    )
+    assert answer.status == 0, answer.err
+    return report
+
+
+def test_a_report_is_evidence_of_one_file(wordveil, vocabulary, notes, tmp_path):
+    report = json.loads(sanitized(wordveil, vocabulary, notes, tmp_path, "r.json").read_text())
+    released = (tmp_path / "out.txt").read_bytes()
+    digest = hashlib.sha256(released).hexdigest()
+    assert report["outputs"] == [{"name": "out.txt", "size": len(released), "sha256": digest}]
+    assert (report["source"], report["destination"]) == ("notes.txt", "out.txt")
+    assert report["options"]["unknown"] == "random"
+    assert report["settings"]["columns"] == []
+    words = " ".join(report["in_words"])
+    assert "an even guess" in words
+    assert "two texts of 2 tokens that differ in every token" in words  # four tokens in two documents
+    assert any("not chosen by looking at these texts" in line for line in report["assumptions"])
+    assert "zzyzx" not in json.dumps(report).lower()  # the only word that is not public
+
+
+def test_a_page_says_what_the_json_says_on_any_screen(wordveil, vocabulary, notes, tmp_path):
+    page = sanitized(wordveil, vocabulary, notes, tmp_path, "r.html").read_text(encoding="utf-8")
+    report = json.loads(sanitized(wordveil, vocabulary, notes, tmp_path, "r.json").read_text())
+    assert '<meta name="viewport" content="width=device-width' in page
+    assert "prefers-color-scheme: dark" in page
+    text = html.unescape(re.sub(r"<[^>]+>", "\n", page))
+    said = [*report["in_words"], *report["assumptions"], *report["disclosed"], report["guarantee"]["sentence"]]
+    assert [line for line in said if line not in text] == []
+    assert "In plain words" in text
+    for term in ("unit", "standing", "slack"):
+        assert f"<dt>{term}</dt>" in page
+
+
+def test_a_report_tells_whether_it_speaks_of_a_file(wordveil, vocabulary, notes, tmp_path):
+    report = sanitized(wordveil, vocabulary, notes, tmp_path, "r.json")
+    same = wordveil("report", "--verify", report, tmp_path / "out.txt")
+    assert (same.status, same.out) == (0, f"{tmp_path / 'out.txt'}: is what {report} speaks of (1 file)\n")
+    (tmp_path / "out.txt").write_text("other\n")
+    other = wordveil("report", "--verify", report, tmp_path / "out.txt")
+    assert other.status == 2
+    assert "out.txt: other bytes than the report says" in other.err
+    (tmp_path / "no.json").write_text("{}")
+    assert "is no report of `wordveil sanitize`" in wordveil("report", "--verify", tmp_path / "no.json", notes).err
+
+
+def test_a_report_of_a_tree_names_every_file(wordveil, vocabulary, tmp_path):
+    for name in ("a.txt", "deep/b.txt"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text("babaq\n")
+    report = tmp_path / "r.json"
+    wordveil("sanitize", tmp_path / "in", "-o", tmp_path / "out", "--vocabulary", vocabulary, "--report", report)
+    assert [file["name"] for file in json.loads(report.read_text())["outputs"]] == ["a.txt", "deep/b.txt"]
+    assert wordveil("report", "--verify", report, tmp_path / "out").status == 0
+    (tmp_path / "out" / "a.txt").unlink()
+    (tmp_path / "out" / "c.txt").write_text("new\n")
+    missing = wordveil("report", "--verify", report, tmp_path / "out").err
+    assert "a.txt: is missing" in missing
+    assert "c.txt: is not in the report" in missing
+
+
+def test_what_went_to_standard_output_has_no_digest(wordveil, vocabulary, notes, tmp_path):
+    wordveil("sanitize", notes, "--vocabulary", vocabulary, "--report", tmp_path / "r.json", "--per", "document")
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert (report["destination"], report["outputs"]) == ("-", [])
+    assert "no file is named in" in wordveil("report", "--verify", tmp_path / "r.json", notes).err
+
+
+# Progress.
+
+
+def test_off_a_terminal_a_line_is_said_every_half_minute(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with progress.document_bar(quiet=False) as show:
+        for now[0] in (5.0, 29.0, 31.0, 40.0, 70.0):
+            show(int(now[0] * 10), 1000, 3, 310)
+    assert capsys.readouterr().err.splitlines() == [
+        "31%, 3 documents, 10 tokens/s, 0:00:31, 0:01:09 left",
+        "70%, 3 documents, 4 tokens/s, 0:01:10, 0:00:30 left",
+    ]
+    with progress.document_bar(quiet=True) as show:
+        assert show is None
+    with progress.count_bar("pair visits") as count:
+        now[0] += 31.0
+        count(1_000_000)
+    assert capsys.readouterr().err == "1,000,000 pair visits, 0:00:31\n"
+
+
+def test_the_time_left_is_known_from_the_first_report_on():
+    assert progress.time_left(10.0, 25.0, 100.0) == 30.0
+    assert progress.time_left(10.0, 0.0, 100.0) is None
+    assert progress.time_left(10.0, 5.0, None) is None
+    assert progress.clock(3725.4) == "1:02:05"
+
+
+# What was left out, and what became of an interrupted run.
+
+
+def test_records_without_text_are_kept_or_skipped_and_counted(wordveil, vocabulary, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"text": "babaq"}\n{"id": 2}\n{"text": 5, "id": 3}\n')
+    arguments = ["sanitize", rows, "-c", "text", "--vocabulary", vocabulary, "-o", tmp_path / "out.jsonl"]
+    refused = wordveil(*arguments)
+    assert refused.status == 2
+    assert "line 2" in refused.err
+    assert "--missing" in refused.err
+    kept = wordveil(*arguments, "--missing", "keep", "--report", tmp_path / "r.json")
+    assert "left out or replaced: text columns that documents lacked: 1, values that were no text: 1" in kept.err
+    assert (tmp_path / "out.jsonl").read_text().count("\n") == 3
+    assert json.loads((tmp_path / "r.json").read_text())["settings"]["missing"] == "keep"
+    skipped = wordveil(*arguments, "--missing", "skip")
+    assert "documents without text: 2" in skipped.err
+    assert (tmp_path / "out.jsonl").read_text().count("\n") == 1
+    wrong = wordveil(*arguments, "--missing", "perhaps")
+    assert wrong.err == "wordveil: --missing='perhaps' must be one of refuse, keep, skip.\n"
+
+
+def test_another_encoding_is_read_when_it_is_named(wordveil, vocabulary, tmp_path):
+    note = tmp_path / "note.txt"
+    note.write_bytes("babaq \u201cdabaq\u201d\n".encode("windows-1252"))
+    arguments = ["sanitize", note, "--vocabulary", vocabulary]
+    assert "--encoding windows-1252" in wordveil(*arguments).err
+    answer = wordveil(*arguments, "--encoding", "windows-1252", "-q")
+    assert answer.status == 0
+    assert re.fullmatch(r"\w+ \u201c\w+\u201d\n", answer.out)
+
+
+def test_resuming_nothing_is_said(wordveil, vocabulary, notes, tmp_path):
+    arguments = ["sanitize", notes, "--vocabulary", vocabulary, "-o", tmp_path / "out.txt", "--resume"]
+    assert "there is no interrupted run to resume" in wordveil(*arguments).err
+    assert wordveil(*arguments, "-q").err == ""
+
+
+def test_a_report_holds_the_digest_of_the_private_input_only_when_asked(wordveil, vocabulary, notes, tmp_path):
+    arguments = ["sanitize", notes, "--vocabulary", vocabulary, "--report", tmp_path / "r.json"]
+    digest = hashlib.sha256(notes.read_bytes()).hexdigest()
+    wordveil(*arguments)
+    assert digest not in (tmp_path / "r.json").read_text()
+    wordveil(*arguments, "--input-digest")
+    assert json.loads((tmp_path / "r.json").read_text())["inputs"][0]["sha256"] == digest
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("sanitize", "interrupted: where input and output are files, the same command with --resume continues."),
+        ("certify", "interrupted: with --checkpoint FILE, the same command continues from what FILE holds."),
+        ("calibrate", "interrupted."),
+        ("vocabulary", "interrupted: no vocabulary was written."),
+    ],
+)
+def test_an_interruption_says_what_became_of_the_work(monkeypatch, wordveil, command, said):
+    from wordveil.cli import main as entry
+
+    def press_ctrl_c(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(entry, "_run", press_ctrl_c)
+    answer = wordveil(command)
+    assert (answer.status, answer.err) == (130, f"wordveil: {said}\n")
+
+
+def test_an_import_without_default_epsilons_is_a_vocabulary_all_the_same(wordveil, tmp_path):
+    source = tmp_path / "one.txt"
+    source.write_text("a 1 2\n1 3 4\n2 5 6\n")
+    answer = wordveil("vocabulary", "import", source, tmp_path / "made")
+    assert answer.status == 0
+    assert "no default epsilon for tem, give --epsilon" in answer.err
+    assert "--candidates all" in answer.err
+    assert re.search(r"words: +3, of which 1 may be output", answer.out)
+    assert wordveil("vocabulary", "info", "--vocabulary", tmp_path / "made", "--verify").status == 0
+
+
+def test_a_system_error_is_told_on_one_line_without_its_number():
+    from wordveil.cli.wording import told
+    from wordveil.errors import DataFormatError, ParameterError
+
+    full = OSError(28, "No space left on device", "out.csv")
+    assert told(full, {}, []) == "out.csv: No space left on device."
+    assert "\n" not in told(DataFormatError("x", "two\nlines."), {}, [])
+    assert told(ParameterError("columns", (), "must name the text columns."), {"column": "--column"}, []) == (
+        "--column must name the text columns."
+    )
+    assert told(
+        ParameterError("gamma", -1.0, "must be in (0, inf), or None to compute it."), {"settings": "--set"}, []
+    ) == ("--set gamma=-1.0 must be greater than 0; leave it out to compute it.")

@@ -1,0 +1,288 @@
+"""A metric derived from one of the library's: its own distances are what every engine draws by, and what is claimed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+from tests.kernels.engines_here import every_engine
+from tests.kernels.gpu_modules import modules
+
+from wordveil.certification import certify, certify_rate, verify
+from wordveil.certification.normaliser_lipschitz import LossComputation
+from wordveil.certification.vocabulary import DistinctVectors
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import CertificateError, ParameterError, ResumeError
+from wordveil.guarantees import Standing
+from wordveil.kernels.pair_maximum import PairProblem
+from wordveil.mechanisms.precomputation import precompute
+from wordveil.mechanisms.santext import SanText
+from wordveil.mechanisms.tem import TEM
+from wordveil.mechanisms.tight import TightConstraints
+from wordveil.metrics import Angular, Euclidean, Mahalanobis, Metric, distances, is_norm
+from wordveil.randomness import RandomSource
+
+V = 90
+
+
+def halved(base, **fields):
+    """Half the distance of a metric of the library, under the same class attributes but its own name."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Halved(base):
+        name: ClassVar[str] = f"half {base.__name__}"
+
+        def from_squared(self, squared):
+            super().from_squared(squared)
+            squared *= 0.5
+
+        def distance_error(self, squared_error):
+            return 0.5 * super().distance_error(squared_error)
+
+    return Halved(**fields)
+
+
+def rooted(base, **fields):
+    """The root of a metric: again a metric, and far larger near 0."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Rooted(base):
+        name: ClassVar[str] = f"root of {base.__name__}"
+
+        def from_squared(self, squared):
+            super().from_squared(squared)
+            np.sqrt(squared, out=squared)
+
+        def distance_error(self, squared_error):
+            return math.sqrt(super().distance_error(squared_error))
+
+    return Rooted(**fields)
+
+
+BASES = [(Euclidean, {}), (Angular, {}), (Mahalanobis, {"whitening": np.diag([2.0, 1.0, 0.5])})]
+DERIVED = [
+    pytest.param(make, base, id=f"{make.__name__} {base[0].__name__}") for make in (halved, rooted) for base in BASES
+]
+
+
+def vocabulary():
+    rng = np.random.Generator(np.random.PCG64(1))
+    rows = rng.normal(size=(V, 3)).astype(np.float32)
+    words = [f"w{i}" for i in range(V)]
+    return Embeddings.from_arrays(words, rows, candidate_rule="all").without_outputs(words[:9])
+
+
+def by_hand(make, base, rows):
+    """The derived distances, or with None the base's, from its coordinates, without `from_squared`."""
+    points = base[0](**base[1]).coordinates(rows)
+    table = np.linalg.norm(points[:, None] - points[None], axis=2)
+    if base[0] is Angular:
+        table = 2 * np.arcsin(np.minimum(table / 2, 1))
+    return {halved: table / 2, rooted: np.sqrt(table), None: table}[make]
+
+
+def excess(channel, s, claim):
+    """Return how far the loss of any triple (x, x', y) exceeds epsilon * s(x, x') + slack, in nats."""
+    log_p = np.log(channel)
+    gaps = np.stack([np.abs(log_p - row).max(axis=1) for row in log_p])
+    return float((gaps - claim.epsilon * s).max()) - claim.slack
+
+
+@every_engine
+@pytest.mark.parametrize(("make", "base"), DERIVED)
+@pytest.mark.parametrize("calibration", ["textbook", "certified", "certified-local"])
+@pytest.mark.parametrize("kind", [SanText, TEM])
+def test_the_exact_law_of_every_engine_is_that_of_the_derived_distance(
+    monkeypatch, engine, make, base, calibration, kind
+):
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    embeddings, metric = vocabulary(), make(base[0], **base[1])
+    mechanism = kind(epsilon=2.0, metric=metric, calibration=calibration)
+    fitted = mechanism.fit(embeddings, None if calibration == "textbook" else certify(mechanism, embeddings))
+    rate, cap, claim = fitted.rows.rate, fitted.rows.cap, fitted.guarantee()
+    s = np.minimum(by_hand(make, base, embeddings.vectors), cap)
+    expected = np.exp(-rate * s[:, embeddings.candidates])
+    np.testing.assert_allclose(fitted.channel(), expected / expected.sum(axis=1, keepdims=True), rtol=1e-5)
+    assert excess(fitted.channel(), 1.0 - np.eye(V) if calibration == "certified-local" else s, claim) <= 0
+    assert claim.standing is Standing.PUBLISHED
+    if calibration != "certified-local":
+        assert claim.metric == metric.name
+    if calibration == "certified":
+        # What engines drew that took the derived distance for its base's, at the rate of the derived one.
+        broken = np.exp(-rate * np.minimum(by_hand(None, base, embeddings.vectors), cap)[:, embeddings.candidates])
+        assert excess(broken / broken.sum(axis=1, keepdims=True), s, claim) > 0.05
+
+
+@every_engine
+@pytest.mark.parametrize("make", [halved, rooted])
+def test_released_words_follow_the_derived_distance(monkeypatch, engine, make):
+    """False alarm 1e-9; the same check tells the Euclidean law apart."""
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    embeddings, n, word = vocabulary(), 40_000, 20
+    fitted = SanText(epsilon=3.0, metric=make(Euclidean)).fit(embeddings)
+    drawn = fitted.release(np.full(n, word, dtype=np.int32), RandomSource.seeded_for_tests(1))
+    counts = np.bincount(np.searchsorted(embeddings.candidates, drawn), minlength=len(embeddings.candidates))
+    for table, holds in (
+        (by_hand(make, BASES[0], embeddings.vectors), True),
+        (distances(Euclidean(), embeddings.vectors, embeddings.vectors), False),
+    ):
+        law = np.exp(-1.5 * table[word, embeddings.candidates])
+        law *= n / law.sum()
+        assert bool(chi2.sf(((counts - law) ** 2 / law).sum(), len(law) - 1) > 1e-9) is holds
+
+
+@pytest.mark.parametrize(("make", "base"), DERIVED)
+def test_certificates_of_derived_metrics_see_every_pair(make, base):
+    """The screen for chords must not be used: the worst pair is found among all, by brute force."""
+    embeddings, metric = vocabulary(), make(base[0], **base[1])
+    mechanism = SanText(epsilon=2.0, metric=metric, calibration="certified")
+    certificate = certify_rate(mechanism, embeddings, 1.1)
+    table = by_hand(make, base, embeddings.vectors)
+    s = np.minimum(table, certificate.numbers["cap"])
+    logs = np.log(np.exp(-1.1 * s[:, embeddings.candidates]).sum(axis=1))
+    gaps = np.abs(logs[:, None] - logs[None])
+    exact = 1.1 + np.divide(gaps, s, out=np.zeros_like(s), where=s > 0).max()
+    assert certificate.numbers["epsilon"] == pytest.approx(exact, rel=1e-6)
+    with pytest.raises(CertificateError, match="pass the mechanism itself"):
+        verify(certificate, embeddings)
+
+
+def test_no_kernel_takes_a_derived_metric_for_a_norm():
+    class Plain(Euclidean):
+        name = "plain"
+
+    assert is_norm(Plain())
+    assert is_norm(Mahalanobis(whitening=np.eye(3)))
+    for metric in (halved(Euclidean), rooted(Mahalanobis, whitening=np.eye(3)), Angular(), halved(Angular)):
+        assert not is_norm(metric)
+    patched = Plain()
+    object.__setattr__(patched, "from_squared", lambda squared: np.cbrt(squared, out=squared))
+    assert not is_norm(patched)
+    gpu = modules("torch")
+    for metric in (halved(Euclidean), Angular()):
+        rows = SanText(epsilon=1.0, metric=metric).fit(vocabulary()).rows
+        with pytest.raises(ParameterError, match="has no kernel on a graphics card"):
+            gpu.selection.GpuSelection(rows, device="cpu")
+
+
+@pytest.mark.parametrize(("make", "base"), DERIVED)
+def test_precomputed_rows_have_the_derived_law(make, base):
+    embeddings, metric = vocabulary(), make(base[0], **base[1])
+    fitted = precompute(TEM(epsilon=6.0, metric=metric).fit(embeddings))
+    s = np.minimum(by_hand(make, base, embeddings.vectors), fitted.rows.cap)
+    expected = np.exp(-3.0 * s[:, embeddings.candidates])
+    np.testing.assert_allclose(fitted.channel(), expected / expected.sum(axis=1, keepdims=True), rtol=1e-6)
+    assert excess(fitted.channel(), s, fitted.guarantee()) <= 0
+
+
+def test_a_derived_metric_needs_a_name_and_an_error_of_its_own():
+    class Nameless(Euclidean):
+        def from_squared(self, squared):
+            np.cbrt(squared, out=squared)
+
+        def distance_error(self, squared_error):
+            return float(np.cbrt(squared_error))
+
+    class Careless(Euclidean):
+        name = "careless"
+
+        def from_squared(self, squared):
+            np.sqrt(squared, out=squared)
+            np.sqrt(squared, out=squared)
+
+    for metric, match in ((Nameless(), "is not what Nameless is; give it its own name"),
+                          (Careless(), "give it its own distance_error too")):  # fmt: skip
+        with pytest.raises(ParameterError, match=match):
+            SanText(epsilon=1.0, metric=metric).fit(vocabulary())
+        with pytest.raises(ParameterError, match=match):
+            certify(SanText(epsilon=1.0, metric=metric), vocabulary())
+
+
+def test_a_certificate_of_a_library_metric_is_none_of_a_users_of_the_same_class_name():
+    own = dataclass(frozen=True)(type("Euclidean", (Euclidean,), {"name": "mine", "__module__": __name__}))
+    certificate = certify(SanText(epsilon=2.0, calibration="certified"), vocabulary())
+    with pytest.raises(CertificateError, match=r"metric='Euclidean\(\)', but 'own Euclidean\(\)' is needed"):
+        SanText(epsilon=2.0, metric=own(), calibration="certified").fit(vocabulary(), certificate)
+
+
+def test_tight_constraints_take_no_derived_distance():
+    with pytest.raises(ParameterError, match="not known to be of negative type"):
+        TightConstraints(epsilon=1.0, metric=halved(Angular))
+    with pytest.raises(ParameterError, match="not known to be of negative type"):
+        TightConstraints(epsilon=1.0, metric=rooted(Euclidean))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Powered(Metric):
+    """||x - y||^power, a metric for powers up to 1."""
+
+    name: ClassVar[str] = "powered"
+    power: float
+
+    def coordinates(self, vectors):
+        return np.asarray(vectors, dtype=np.float64)
+
+    def from_squared(self, squared):
+        np.power(squared, self.power / 2, out=squared)
+
+    def distance_error(self, squared_error):
+        return float(squared_error ** (self.power / 2))
+
+
+def test_interrupted_work_belongs_to_one_parameter_of_a_metric(tmp_path):
+    path = str(tmp_path / "work.npz")
+    embeddings = vocabulary()
+    first = DistinctVectors.of(embeddings, Powered(power=0.5))
+    second = DistinctVectors.of(embeddings, Powered(power=0.9))
+    LossComputation(first, checkpoint=path).metric(1.0, 3.0)
+    with pytest.raises(ResumeError, match="other inputs"):
+        LossComputation(second, checkpoint=path)
+
+
+def test_values_no_distance_can_have_stop_a_draw():
+    """128 of the words are looked at when fitted; beyond them a user's distances are checked as they are used."""
+
+    class Late(Powered):
+        name = "late"
+
+        def from_squared(self, squared):
+            np.sqrt(squared, out=squared)
+            squared[squared > 30] = np.nan
+
+        def distance_error(self, squared_error):
+            return math.sqrt(squared_error)
+
+    rows = np.random.Generator(np.random.PCG64(2)).normal(size=(400, 2)).astype(np.float32)
+    rows[1] += 50
+    embeddings = Embeddings.from_arrays([f"w{i}" for i in range(400)], rows, candidate_rule="all")
+    fitted = TEM(epsilon=1.0, gamma=3.0, metric=Late(power=1.0)).fit(embeddings)
+    with pytest.raises(ParameterError, match="metric='late' gives a negative or non-finite distance"):
+        fitted.release(np.array([0], dtype=np.int32), RandomSource.seeded_for_tests(0))
+    with pytest.raises(ParameterError, match="metric='late' gives a negative or non-finite distance"):
+        certify(SanText(epsilon=1.0, metric=Late(power=1.0)), embeddings)
+
+
+def test_whitening_is_copied_checked_and_frozen():
+    own = np.eye(3)
+    metric = Mahalanobis(whitening=own)
+    own[:] = 9.0
+    assert np.array_equal(metric.whitening, np.eye(3))
+    with pytest.raises(ValueError, match="read-only"):
+        metric.whitening[0, 0] = 2.0
+    for bad in (np.full((2, 2), np.nan), np.full((2, 2), np.inf), np.ones(3), np.ones((0, 3))):
+        with pytest.raises(ParameterError, match="whitening="):
+            Mahalanobis(whitening=bad)
+
+
+def test_the_screen_is_for_norms_and_angles():
+    embeddings = vocabulary()
+    for metric, fast in ((Euclidean(), True), (Angular(), True), (halved(Euclidean), False), (rooted(Angular), False)):
+        space = DistinctVectors.of(embeddings, metric)
+        sums = space.sums(1.0, 2.0)
+        assert sum(sums.steps(1)) > 0
+        problem = PairProblem(values=sums.logs(), rate=1.0, cap=2.0, tolerance=1e-9, per_distance=True)
+        assert space.maximum(problem)._fast is fast

@@ -1,0 +1,234 @@
+"""What no mechanism, decoder or metric takes: over every exported one, so that a new one cannot be forgotten."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import wordveil as wv
+from wordveil import metrics, names
+from wordveil.decoding.decoded import Decoded
+from wordveil.embeddings.table import Embeddings
+from wordveil.errors import ParameterError, RefutedClaimError
+from wordveil.kernels.distance_table import DistanceTable
+from wordveil.mechanisms.base import VectorMechanism
+from wordveil.randomness import RandomSource
+
+V, D = 30, 4
+LEAST = {  # what each exported mechanism and decoder needs to be made
+    "ClippedGaussian": {"epsilon": 20.0},
+    "ClippedLaplace": {"epsilon": 20.0},
+    "Jaccard": {"epsilon": 2.0, "allow_refuted": True},
+    "Mahalanobis": {"epsilon": 2.0},
+    "MultivariateLaplace": {"epsilon": 2.0},
+    "NADP": {"epsilon": 2.0, "overlap": 2},
+    "Nearest": {},
+    "Projection": {"epsilon": 2.0, "dimensions": 3},
+    "RankSoftmax": {"epsilon": 2.0},
+    "SanText": {"epsilon": 2.0},
+    "TEM": {"epsilon": 2.0},
+    "TightConstraints": {"epsilon": 2.0},
+    "TruncatedLaplace": {"epsilon": 20.0},
+    "Vickrey": {},
+}
+CLASSES = {name: getattr(wv, name) for name in (*names.MECHANISMS.values(), *names.DECODERS.values())}
+VECTORS = [name for name, kind in CLASSES.items() if issubclass(kind, VectorMechanism)]
+NUMBERS = [
+    (name, entry.name)
+    for name, kind in CLASSES.items()
+    for entry in dataclasses.fields(kind)
+    if str(entry.type).split(" |")[0] in ("float", "int")
+]
+CHOICES = [
+    (name, entry.name)
+    for name, kind in CLASSES.items()
+    for entry in dataclasses.fields(kind)
+    if str(entry.type).startswith(("str", "Literal", "Calibration"))
+]
+OPTIONAL = {("TEM", "gamma"), ("Jaccard", "threshold"), ("TruncatedLaplace", "padded_dimensions")}
+NO_NUMBERS = ["9", True, False, math.nan, math.inf, -math.inf, -1.0, [1.0], 1j, b"1", np.bool_(True)]
+
+
+def test_every_exported_mechanism_and_decoder_is_here():
+    assert set(LEAST) == set(CLASSES)
+
+
+@pytest.mark.parametrize(("name", "parameter"), NUMBERS)
+def test_a_parameter_is_a_number_in_its_domain(name, parameter):
+    bad = NO_NUMBERS if (name, parameter) in OPTIONAL else [*NO_NUMBERS, None]
+    for value in bad:
+        with pytest.raises(ParameterError, match=rf"^{parameter}="):
+            CLASSES[name](**{**LEAST[name], parameter: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    CHOICES,
+)
+def test_a_choice_is_one_of_those_there_are(name, parameter):
+    for value in ("better", "", 1, None, ["exact"]):
+        with pytest.raises(ParameterError, match=rf"^{parameter}="):
+            CLASSES[name](**{**LEAST[name], parameter: value})
+
+
+@pytest.mark.parametrize("name", ["SanText", "TEM", "TightConstraints"])
+def test_a_metric_is_an_object_of_a_metric(name):
+    for value in ("euclidean", metrics.Euclidean, None, np.linalg.norm):
+        with pytest.raises((ParameterError), match="metric"):
+            CLASSES[name](**{**LEAST[name], "metric": value})
+
+
+@pytest.mark.parametrize("name", ["ClippedGaussian", "Jaccard", "TruncatedLaplace"])
+def test_what_is_refuted_is_allowed_by_true_alone(name):
+    published = {"calibration": "classical"} if name == "ClippedGaussian" else {"calibration": "published"}
+    parameters = {**LEAST[name], **({} if name == "Jaccard" else published)}
+    if name == "TruncatedLaplace":
+        parameters |= {"epsilon": 0.1, "delta": 1e-3}
+    CLASSES[name](**{**parameters, "allow_refuted": True})
+    for value in (False, "no", "false", 1, None):
+        with pytest.raises(RefutedClaimError):
+            CLASSES[name](**{**parameters, "allow_refuted": value})
+
+
+@pytest.fixture(scope="module")
+def table():
+    rows = np.random.default_rng(0).standard_normal((V, D))
+    return Embeddings.from_arrays([f"w{i}" for i in range(V)], rows, candidate_rule="all")
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return {name: CLASSES[name](**LEAST[name]).fit(table) for name in VECTORS}
+
+
+def with_value(rows, value):
+    changed = np.array(rows, dtype=np.float64)
+    changed[1, 2] = value
+    return changed
+
+
+SECRET = 123456789.25
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_vectors_are_finite_rows_of_the_right_shape(fitted, table, name):
+    """Whatever the reason, the error never shows a value."""
+    randomizer, source = fitted[name], RandomSource.seeded_for_tests(0)
+    rows = table.vectors[:3].astype(np.float64)
+    randomizer.release(rows, source)
+    wrong = [with_value(rows, value) for value in (math.nan, math.inf, -math.inf, 1e300, -1e300)]
+    wrong += [rows[:, :3], rows[:, :1], rows[0], rows[None], np.array(SECRET), rows[:0, :2], rows.T]
+    wrong += [
+        rows.astype(complex),
+        rows.astype(str),
+        rows.astype(object),
+        np.full((3, D), None),
+        [[SECRET], [1.0, 2.0]],
+    ]
+    draws = randomizer.sample(source.fresh_stream(), 3)
+    for vectors in wrong:
+        with pytest.raises(ParameterError, match=r"shape|hidden") as caught:
+            randomizer.randomize(vectors, draws)
+        assert str(SECRET)[:6] not in str(caught.value)
+        assert "e+300" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_a_row_has_a_draw_of_its_own(fitted, table, name):
+    """A draw that is stretched over several rows would give them the same noise."""
+    randomizer, source = fitted[name], RandomSource.seeded_for_tests(0)
+    rows = table.vectors[:3].astype(np.float64)
+    draws = randomizer.sample(source.fresh_stream(), 3)
+    for wrong in (
+        tuple(draw[:1] for draw in draws),
+        tuple(draw[:2] for draw in draws),
+        tuple(np.concatenate([draw, draw]) for draw in draws),
+        tuple(draw[..., None] for draw in draws),
+        (*draws, draws[0]),
+        draws[:-1],
+    ):
+        with pytest.raises(ParameterError, match="one draw a row"):
+            randomizer.randomize(rows, wrong)
+    randomizer.randomize(rows, draws)
+
+
+NOISE = wv.MultivariateLaplace(epsilon=2.0)
+WORDS = {
+    "SanText": wv.SanText(epsilon=2.0).fit,
+    "TEM": wv.TEM(epsilon=2.0).fit,
+    "precomputed": lambda table: wv.precompute(wv.TEM(epsilon=6.0).fit(table)),
+    "a matrix": wv.SanText(epsilon=2.0, metric=wv.NeighbourRank(k=5)).fit,
+    **{f"laplace+{name}": Decoded(mechanism=NOISE, decoder=CLASSES[name](**LEAST[name])).fit
+       for name in names.DECODERS.values()},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_ids_are_those_of_words_and_each_has_its_draw(table, name):
+    randomizer, source = WORDS[name](table), RandomSource.seeded_for_tests(0)
+    ids = np.array([0, 5, V - 1], dtype=np.int32)
+    draws = randomizer.sample(source.fresh_stream(), 3)
+    assert randomizer.randomize(ids, draws).dtype == np.int32
+    assert np.array_equal(randomizer.randomize(ids.astype(np.int64), draws), randomizer.randomize(ids, draws))
+    for wrong in ([0, -1, 2], [0, V, 1], [0.0, 1.0, 2.0], [True, False, True], ["w0", "w1", "w2"], [[0, 1, 2]], 1):
+        with pytest.raises(ParameterError, match="ids="):
+            randomizer.randomize(np.array(wrong), draws)
+    for wrong in (tuple(draw[:1] for draw in draws), (*draws, draws[0])):
+        with pytest.raises(ParameterError, match="draw"):
+            randomizer.randomize(ids, wrong)
+
+
+@pytest.mark.parametrize("name", names.DECODERS.values())
+def test_decoders_take_finite_rows_of_the_right_shape(table, name):
+    decoder = CLASSES[name](**LEAST[name]).fit(table)
+    rows = table.vectors[:3].astype(np.float64)
+    draws = decoder.sample(RandomSource.seeded_for_tests(0).stream("x"), 3)
+    decoder.decode(rows, draws)
+    wrong = [with_value(rows, value) for value in (math.nan, math.inf, -math.inf)]
+    wrong += [
+        rows[:, :3],
+        rows[:, :1],
+        rows[0],
+        rows[None],
+        rows.astype(complex),
+        rows.astype(str),
+        rows.astype(object),
+    ]
+    for vectors in wrong:
+        with pytest.raises(ParameterError, match=r"shape|hidden|draws"):
+            decoder.decode(vectors, draws)
+    if draws:
+        for few in (tuple(draw[:1] for draw in draws), ()):
+            with pytest.raises(ParameterError, match="one draw a row"):
+                decoder.decode(rows, few)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[0.0, math.nan], [math.nan, 0.0]],
+        [[0.0, math.inf], [math.inf, 0.0]],
+        [[0.0, -1.0], [-1.0, 0.0]],
+        [[0.0, 1.0], [2.0, 0.0]],
+        [[1.0, 1.0], [1.0, 0.0]],
+        [[0.0, 1.0]],
+        [0.0],
+        0.0,
+        [["0", "1"], ["1", "0"]],
+        [[0, 1j], [1j, 0]],
+        [[False, True], [True, False]],
+        np.zeros((0, 0)),
+    ],
+)
+def test_a_matrix_of_distances_is_finite_symmetric_and_not_negative(matrix):
+    with pytest.raises(ParameterError, match="matrix="):
+        DistanceTable(np.array(matrix))
+
+
+def test_a_given_projection_is_a_matrix_of_numbers():
+    for matrix in ("abc", [["a"]], [[1.0], [1.0, 2.0]], [[math.nan]], [[0.0]], [], 3.0, [[1j]]):
+        with pytest.raises(ParameterError, match="matrix="):
+            wv.Projection(epsilon=1.0, matrix=matrix)

@@ -1,0 +1,265 @@
+"""Faults put in on purpose: each a change of one place that the tests named beside it must notice.
+
+A mutation that no test can notice is listed with the reason why it changes nothing. `python tests/mutations/run.py`
+applies them one at a time to a copy of the tree; `test_catalogue.py` keeps their places from going stale.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["MUTATIONS", "Mutation"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutation:
+    """One fault.
+
+    Attributes:
+        id: Short name.
+        what: What goes wrong.
+        path: File below src/wordveil.
+        old: Text that stands there exactly once.
+        new: What takes its place.
+        tests: Files or folders below tests that must notice it.
+        equivalent: Why nothing can notice it; empty for a fault.
+    """
+
+    id: str
+    what: str
+    path: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    equivalent: str = ""
+
+
+MUTATIONS = (
+    Mutation(
+        id="m01",
+        what="TEM takes gamma at twice epsilon",
+        path="mechanisms/tem.py",
+        old="truncation_distance(2 * rate,",
+        new="truncation_distance(4 * rate,",
+        tests=("mechanisms/test_selection.py",),
+    ),
+    Mutation(
+        id="m02",
+        what="rows are clipped at 1.01 times the radius",
+        path="mechanisms/rows.py",
+        old="np.asarray(rows * (radius / np.maximum(norms, radius))[:, None])",
+        new="np.asarray(rows * (1.01 * radius / np.maximum(norms, 1.01 * radius))[:, None])",
+        tests=("mechanisms/test_clipped_gaussian.py", "mechanisms/test_clipped_laplace.py"),
+    ),
+    Mutation(
+        id="m03",
+        what="NADP gives isolated words the mean reach",
+        path="mechanisms/nadp.py",
+        old="np.where(graph.isolated, graph.reach.max(), reach)",
+        new="np.where(graph.isolated, graph.reach.mean(), reach)",
+        tests=("mechanisms/test_nadp.py",),
+    ),
+    Mutation(
+        id="m04",
+        what="Laplace draws its radius from the lane of its directions",
+        path="mechanisms/multivariate_laplace.py",
+        old="stream.lane(1).standard_gamma",
+        new="stream.lane(0).standard_gamma",
+        tests=("mechanisms/test_vector_contract.py",),
+    ),
+    Mutation(
+        id="m05",
+        what="tight constraints keep 24 nats of tail instead of 22",
+        path="mechanisms/tight.py",
+        old="BASE_TAIL_NATS = 22.0",
+        new="BASE_TAIL_NATS = 24.0",
+        tests=("mechanisms/test_selection.py", "certification/test_tight_constraints.py"),
+        equivalent="claim and slack are computed from it and follow",
+    ),
+    Mutation(
+        id="m06",
+        what="the margin of the exact stretch is a hundredth of the bound on rounding",
+        path="mechanisms/stretch.py",
+        old="float(1.1 * UNIT * (",
+        new="float(0.011 * UNIT * (",
+        tests=("mechanisms/test_stretch.py",),
+    ),
+    Mutation(
+        id="m07",
+        what="the Gaussian delta has no allowance for rounding",
+        path="mechanisms/gaussian_scale.py",
+        old="    rounding = 64 * UNIT",
+        new="    rounding = 0 * UNIT",
+        tests=("mechanisms/test_clipped_gaussian.py",),
+    ),
+    Mutation(
+        id="k01",
+        what="the high product loses a carry",
+        path="kernels/integer_draws.py",
+        old="middle = a1 * b0 + ((a0 * b0) >> half)",
+        new="middle = a1 * b0",
+        tests=("kernels/test_selection.py",),
+    ),
+    Mutation(
+        id="k02",
+        what="a random word on a boundary falls into the column before",
+        path="kernels/integer_draws.py",
+        old="right = bounds[row, column] <= targets",
+        new="right = bounds[row, column] < targets",
+        tests=("kernels/test_selection.py", "mechanisms/test_selection.py"),
+    ),
+    Mutation(
+        id="k03",
+        what="every attempt takes the first two random words",
+        path="kernels/selection.py",
+        old="pair = words[left, 2 * attempt : 2 * attempt + 2]",
+        new="pair = words[left, :2]",
+        tests=("kernels/test_selection.py", "kernels/test_ceilings.py"),
+        equivalent="an attempt repeated is rejected again, and the exact draw after it is fresh: only time is lost",
+    ),
+    Mutation(
+        id="k04",
+        what="the exact draw after rejections takes the last attempt's random words",
+        path="kernels/selection.py",
+        old="masses, row, words[left, -2:])",
+        new="masses, row, words[left, -4:-2])",
+        tests=("kernels/test_selection.py", "kernels/test_ceilings.py"),
+    ),
+    Mutation(
+        id="k05",
+        what="ceilings forget the error of the compiled root",
+        path="kernels/ceilings.py",
+        old="math.sqrt(2) * (1 - ROOT_ERROR)",
+        new="math.sqrt(2)",
+        tests=("kernels/test_ceilings.py",),
+    ),
+    Mutation(
+        id="k06",
+        what="the arithmetic slack counts one input instead of two",
+        path="kernels/weight_rows.py",
+        old="return 2 * (4 * weight",
+        new="return 1 * (4 * weight",
+        tests=("kernels", "mechanisms/test_selection.py"),
+    ),
+    Mutation(
+        id="k07",
+        what="ceilings leave no room for the rounding of weights",
+        path="kernels/selection.py",
+        old="astype(np.uint64) + self._spare",
+        new="astype(np.uint64)",
+        tests=("kernels/test_ceilings.py",),
+    ),
+    Mutation(
+        id="c01",
+        what="a certificate's error counts one normaliser instead of two",
+        path="certification/normaliser_lipschitz.py",
+        old="error=2 * log_error",
+        new="error=1 * log_error",
+        tests=("certification",),
+    ),
+    Mutation(
+        id="c02",
+        what="a certificate is accepted whose cap is 10 % off",
+        path="mechanisms/exponential.py",
+        old="rel_tol=1e-12",
+        new="rel_tol=0.11",
+        tests=("certification", "mechanisms/test_selection.py"),
+    ),
+    Mutation(
+        id="c03",
+        what="the search for a local rate looks where a metric rate lies",
+        path="certification/rate_losses.py",
+        old="return self._within_local() if self._local else None",
+        new="return None",
+        tests=("certification/test_one_rate.py",),
+    ),
+    Mutation(
+        id="c04",
+        what="a certificate may claim 0.1 % less than its repetition found",
+        path="certificates.py",
+        old="a < b * (1 - CLAIM_MARGIN)",
+        new="a < b * (1 - 1e-3)",
+        tests=("certification/test_certificates.py",),
+    ),
+    Mutation(
+        id="t01",
+        what="an IBAN has at most six groups",
+        path="tokenization/patterns.py",
+        old="(?: ?[A-Z0-9]{{4}}){{2,7}}",
+        new="(?: ?[A-Z0-9]{{4}}){{2,5}}",
+        tests=("tokenization",),
+    ),
+    Mutation(
+        id="g01",
+        what="promises per token and per document are compared",
+        path="guarantees.py",
+        old='"graph", "unit")',
+        new='"graph")',
+        tests=("foundations/test_guarantees.py",),
+    ),
+    Mutation(
+        id="g02",
+        what="local DP forgets that distances stop growing",
+        path="guarantees.py",
+        old="diameter = min(diameter, guarantee.largest_distance)",
+        new="diameter = diameter if math.isfinite(diameter) else guarantee.largest_distance",
+        tests=("foundations/test_guarantees.py",),
+    ),
+    Mutation(
+        id="g03",
+        what="several tokens pay the slack of one",
+        path="guarantees.py",
+        old="guarantee.slack * len(distances)",
+        new="guarantee.slack",
+        tests=("foundations/test_guarantees.py",),
+    ),
+    Mutation(
+        id="g04",
+        what="each of two bounds takes the whole alpha",
+        path="auditing/intervals.py",
+        old="lower_bound(self.hits_first, self.n, self.alpha / 2)",
+        new="lower_bound(self.hits_first, self.n, self.alpha)",
+        tests=("auditing/test_intervals.py",),
+    ),
+    Mutation(
+        id="r01",
+        what="a stream keeps its seated generators after a fork",
+        path="randomness.py",
+        old="        self._key = os.urandom(KEY_BYTES)\n        self._lanes = {}\n        self._seated = {}\n",
+        new="        self._key = os.urandom(KEY_BYTES)\n",
+        tests=("foundations/test_randomness.py",),
+    ),
+    Mutation(
+        id="r02",
+        what="a uniform of the fallback engine may be 0",
+        path="randomness.py",
+        old="2.0**-52 + 2.0**-53)",
+        new="2.0**-52)",
+        tests=("foundations",),
+    ),
+    Mutation(
+        id="r03",
+        what="a generator keeps half a random word from document to document",
+        path="randomness.py",
+        old='        self._state["has_uint32"] = 0\n',
+        new="",
+        tests=("foundations",),
+        equivalent="nobody draws 32-bit numbers",
+    ),
+    Mutation(
+        id="s01",
+        what="stand-ins of unknown words come from the mechanism's own lane",
+        path="sanitizer.py",
+        old="UNKNOWN_LANE = 255",
+        new="UNKNOWN_LANE = 0",
+        tests=("pipeline",),
+    ),
+    Mutation(
+        id="d01",
+        what="a run key that its group can read is accepted",
+        path="documents/checkpoints.py",
+        old="mode & 0o077",
+        new="mode & 0o007",
+        tests=("pipeline/test_runs.py", "documents"),
+    ),
+)

@@ -1,0 +1,181 @@
+"""The exact law of a whole pipeline on a tiny vocabulary: every draw there can be, through the real code.
+
+A document is released once for each assignment of draws. `Everything` is a source that hands out the assignments,
+`Channel` a mechanism whose output is the assigned one and which adds up its probability. What reads, groups, places
+stand-ins, spreads and writes is the sanitizer itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import wordveil as wv
+from wordveil.mechanisms.base import WordMechanism, WordRandomizer
+from wordveil.mechanisms.exponential import FittedExponential
+from wordveil.randomness import RandomSource
+
+GRID = np.linspace(-60.0, 60.0, 20_001)
+
+
+def channel(fitted):
+    """P(output id | input id), shape (v, v): exact for selection, else integrated over one grid of noisy values.
+
+    One grid, and one draw of the decoder for each of its points, serve all inputs: the quotient of two rows is then a
+    mixture of quotients of two densities, as it is in truth.
+    """
+    embeddings = fitted.embeddings
+    v = len(embeddings)
+    found = np.zeros((v, v))
+    if isinstance(fitted, FittedExponential):
+        found[:, embeddings.candidates] = fitted.channel()
+        return found
+    draws = fitted.decoder.sample(RandomSource.seeded_for_tests(1).stream("grid"), len(GRID))
+    decoded = fitted.decoder.decode(GRID[:, None], draws)
+    for word in range(v):
+        law = np.exp(_log_density(fitted.randomizer, word, float(embeddings.vectors[word, 0])))
+        np.add.at(found[word], decoded, law / law.sum())
+    return found
+
+
+def _log_density(randomizer, word, place):
+    """ln of the density of the noisy value on the grid, up to a constant, in one dimension."""
+    mechanism = randomizer.mechanism
+    if isinstance(mechanism, wv.NADP):
+        return -0.5 * ((GRID - place) / randomizer.sigmas[word]) ** 2
+    if isinstance(mechanism, wv.ClippedGaussian):
+        return -0.5 * ((GRID - np.clip(place, -1, 1)) / randomizer.sigma) ** 2
+    if isinstance(mechanism, wv.ClippedLaplace):
+        return -np.abs(GRID - np.clip(place, -1, 1)) / randomizer.scale
+    return -mechanism.epsilon * np.abs(GRID - place)  # laplace; mahalanobis, whose matrix is (1) in one dimension
+
+
+@dataclass(frozen=True)
+class Ready(WordMechanism):
+    """A mechanism that was fitted before."""
+
+    real: WordRandomizer
+    name = "ready"
+
+    def fit(self, embeddings):
+        return self.real
+
+
+@dataclass(frozen=True)
+class Channel(WordMechanism):
+    """A fitted mechanism whose draws are assigned; its promise stays its own."""
+
+    real: WordRandomizer
+    matrix: np.ndarray = field(compare=False)
+    log: np.ndarray = field(compare=False)  # of each document's draws
+    name = "channel"
+
+    def fit(self, embeddings):
+        return Assigned(self, embeddings)
+
+
+@dataclass(frozen=True)
+class Assigned(WordRandomizer):
+    parameters: Channel
+    embeddings: wv.Embeddings
+    draw_width: int = 1
+
+    def guarantee(self):
+        return self.parameters.real.guarantee()
+
+    def disclosed(self):
+        return self.parameters.real.disclosed()
+
+    def sample(self, stream, n):
+        return np.full(n, stream.document), np.array(stream.outputs[:n])
+
+    def randomize(self, ids, draws, *, threads=None, progress=None):
+        documents, outputs = draws
+        released = self.embeddings.candidates[outputs]
+        with np.errstate(divide="ignore"):
+            # Assigned outputs that nobody draws are summed over: each of the candidates counts equally.
+            gained = np.log(self.parameters.matrix[ids, released]) + np.log(len(self.embeddings.candidates))
+        np.add.at(self.parameters.log, documents, gained)
+        return released
+
+
+class Everything(RandomSource):
+    """A source whose document k draws assignment k: stand-ins for its unknown tokens, then outputs."""
+
+    def __init__(self, assignments, unknown, stand_ins):
+        super().__init__(bytes(16))
+        self.assignments, self.unknown, self.stand_ins = assignments, unknown, stand_ins
+
+    def nonces(self, ids, contents):
+        return list(range(len(self.assignments)))
+
+    def documents(self, nonces, counts):
+        return _Drawing(self, list(zip(nonces, counts, strict=True)))
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    source: Everything
+    documents: list
+
+    def chunks(self, sample, size):
+        drawn = [sample(_Stream(self.source, nonce), count) for nonce, count in self.documents if count]
+        if drawn:
+            yield tuple(map(np.concatenate, zip(*drawn, strict=True)))
+
+
+class _Stream:
+    """Stands for the stream of one document; its only lane is the one that stand-ins are drawn from."""
+
+    def __init__(self, source, document):
+        self.document = document
+        chosen, places = source.assignments[document], np.flatnonzero(source.unknown)
+        self._words = np.zeros(len(source.unknown), np.uint64)
+        for place, number in zip(places, chosen, strict=False):
+            self._words[place] = -(-(number << 64) // source.stand_ins)  # the first word that picks this one
+        self.outputs = chosen[len(places) :]
+
+    def lane(self, index):
+        return self
+
+    def integers(self, low, high, size, dtype=None, endpoint=False):
+        return self._words.reshape(size)
+
+
+def law(fitted, matrix, options, document):
+    """The exact law of what a document becomes: each tuple of released texts with its probability, and the promise.
+
+    Args:
+        fitted: The mechanism, fitted.
+        matrix: Its channel, shape (v, v).
+        options: The choices around it.
+        document: Its texts.
+    """
+    embeddings = fitted.embeddings
+    candidates = len(embeddings.candidates)
+    reader = wv.Sanitizer(embeddings, Channel(fitted, matrix, np.zeros(0)), options=options).text_side[0]
+    ids = np.concatenate([np.empty(0, np.int32), *(encoded.ids for encoded in reader.encode(document))])
+    unknown = (ids < 0) if options.unknown == "random" else np.zeros(len(ids), np.bool_)
+    draws = len(ids) if options.unknown == "random" else int((ids >= 0).sum())
+    assignments = list(itertools.product(range(candidates), repeat=int(unknown.sum()) + draws))
+    made = Channel(fitted, matrix, np.full(len(assignments), -np.log(candidates) * (unknown.sum() + draws)))
+    sanitizer = wv.Sanitizer(embeddings, made, options=options, source=Everything(assignments, unknown, candidates))
+    batch = sanitizer.release_documents([document] * len(assignments), ids=list(map(str, range(len(assignments)))))
+    found = defaultdict(float)
+    for k, probability in enumerate(np.exp(made.log).tolist()):
+        found[tuple(batch.texts[k * len(document) : (k + 1) * len(document)])] += probability
+    assert abs(sum(found.values()) - 1) < 1e-9
+    return {texts: probability for texts, probability in found.items() if probability > 0}, sanitizer
+
+
+def largest_loss(one, other):
+    """max ln P/P' over all outputs, infinite where only one law has it."""
+    return max(np.log(p / other[texts]) if texts in other else np.inf for texts, p in one.items())
+
+
+def excess(one, other, epsilon):
+    """Hockey-stick delta: sum of (P - e^epsilon P')+ over all outputs."""
+    return sum(max(0.0, p - np.exp(epsilon) * other.get(texts, 0.0)) for texts, p in one.items())

@@ -1,0 +1,195 @@
+"""Puts the numbers of the stored runs into the sentences and tables that quote them.
+
+The runs are docs/results/league.json and docs/results/equal-attack.json; the pages README.md and
+docs/results/README.md. A quotation is a phrase with {} where a number stands: the words are written by hand, and must
+be read again when a number moves. The tests check that running this changes nothing.
+
+    python tools/quote_results.py
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wordveil.evaluation.curves import LEVELS, equal_attack
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS, PAGE, README = (ROOT / name for name in ("docs/results", "docs/results/README.md", "README.md"))
+NUMBER = r"-?\d*\.?\d+"
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The stored runs."""
+
+    league: dict[str, Any]
+    curves: dict[str, Any]
+
+    @classmethod
+    def stored(cls) -> Runs:
+        """Return those of the repository."""
+        return cls(*(json.loads((RESULTS / f"{name}.json").read_text()) for name in ("league", "equal-attack")))
+
+    def row(self, label: str) -> dict[str, Any]:
+        """Return the row of this label; the same label in another group is another row, metric DP comes first."""
+        found: dict[str, Any] = next(row for row in self.league["rows"] if row["label"] == label)
+        return found
+
+    def score(self, label: str, task: str, name: str) -> str:
+        """Return a score as it is written: two digits."""
+        return written(self.row(label)["cells"][task]["scores"][name]["mean"])
+
+    def best(self, label: str) -> str:
+        """Return the share of the reviews' words that the best attacker finds."""
+        return self.score(label, "inversion-reviews", "best")
+
+    def reading(self, name: str, attack: str, utility: str, level: float) -> list[str]:
+        """Return a row's utility at an attack success, and its standard error, rounded up."""
+        found = next(
+            one.rows[name][LEVELS.index(level)]
+            for one in equal_attack(self.curves)
+            if (one.group, one.attack, one.utility) == ("metric", attack, utility)
+        )
+        assert found is not None
+        return [written(found.value), written(math.ceil(found.error * 100) / 100)]
+
+    def audited(self, label: str) -> str:
+        """Return the smallest true epsilon, rounded up where it is exact, a lower bound rounded down; "" without."""
+        audit = self.row(label)["audit"]
+        if audit is None or "+" in label:  # decoded words: the audit is that of the vectors
+            return ""
+        value = audit["epsilon_at_least"]
+        exact = audit["method"] == "exact"
+        return f"{math.ceil(value * 100) / 100:.2f}" if exact else f"at least {int(value * 100) / 100:.2f}"
+
+
+def written(value: float) -> str:
+    """Return .05, -.05 or 1.00."""
+    return re.sub(r"^(-?)0(?=\.)", r"\1", f"{value + 0.0:.2f}")
+
+
+def quotations(runs: Runs) -> list[tuple[str, list[str]]]:
+    """Return the phrases of the page of results, each with its numbers."""
+    score, best = runs.score, runs.best
+    return [
+        ("{} rows and two baselines on {} tasks", [f"{len(runs.league['rows']) - 2}", f"{len(runs.league['tasks'])}"]),
+        ("TEM and SanText keep a word with probability {}", [score("tem @ 4", "deniability", "n_w")]),
+        (
+            "finds {} of the words of film reviews; of Laplace noise they find {} from its vectors and {} from the "
+            "words",
+            [best("tem @ 4"), best("laplace-vectors @ 4"), best("laplace+nearest @ 4")],
+        ),
+        (
+            "accuracy {} +- {} from words decoded from Laplace noise and {} +- {} from words selected by SanText",
+            [
+                *runs.reading("laplace+nearest", "inversion-reviews: best", "centroid-classification: accuracy", 0.6),
+                *runs.reading("santext", "inversion-reviews: best", "centroid-classification: accuracy", 0.6),
+            ],
+        ),
+        (
+            "search in them (nDCG) reaches {} +- {} and {} +- {}. The noisy vectors themselves are the least useful "
+            "release: {} +- {} there",
+            [
+                number
+                for name in ("laplace+nearest", "santext", "laplace-vectors")
+                for number in runs.reading(name, "inversion-sentences: best", "retrieval: ndcg", 0.6)
+            ],
+        ),
+        (
+            "textbook SanText at epsilon 4 truly loses {}, certified {}",
+            [runs.audited("santext @ 4"), runs.audited("santext-certified @ 4")],
+        ),
+        (
+            "similarity from {} to {} and what the best attacker finds from {} to {}",
+            [
+                *(score(label, "word-similarity", "spearman") for label in ("santext @ 4", "santext-certified @ 4")),
+                *(best(label) for label in ("santext @ 4", "santext-certified @ 4")),
+            ],
+        ),
+        (
+            "vectors of Laplace noise at epsilon 10: naming the nearest word finds {}, public frequencies {}, pairs {}",
+            [score("laplace-vectors @ 10", "inversion-reviews", name) for name in ("naming", "alone", "pairs")],
+        ),
+        (
+            "NADP at epsilon 50 releases almost every word recognisably: of its vectors the best attacker finds {}",
+            [best("nadp-vectors @ 50")],
+        ),
+        (
+            "linked {} of the time without noise (150 authors, chance .007), {} behind SanText at epsilon 4 and {}",
+            [score(label, "authorship", "success") for label in ("no noise", "santext @ 4", "laplace+nearest @ 4")],
+        ),
+    ]
+
+
+TABLE = (
+    ("no noise", "", "no noise"),
+    ("random words", "", "random words"),
+    ("Laplace, nearest word", "4", "laplace+nearest @ 4"),
+    ("Laplace, vectors", "4", "laplace-vectors @ 4"),
+    ("Laplace, nearest word", "10", "laplace+nearest @ 10"),
+    ("Laplace, vectors", "10", "laplace-vectors @ 10"),
+    ("TEM", "4", "tem @ 4"),
+    ("TEM, certified rate", "4", "tem-certified @ 4"),
+)
+"""Rows of the README's table: name, epsilon, label in the run."""
+
+
+def table_lines(runs: Runs) -> list[str]:
+    """Return the lines of the README's table below its head."""
+    shown = (
+        ("word-similarity", "spearman"),
+        ("centroid-classification", "accuracy"),
+        ("inversion-reviews", "best"),
+        ("inversion-reviews", "best-content"),
+    )
+    lines = []
+    for name, epsilon, label in TABLE:
+        cells = [name, epsilon, runs.audited(label), *(runs.score(label, task, score) for task, score in shown)]
+        lines.append("|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|")
+    return lines
+
+
+def quoted(page: str, phrase: str, numbers: list[str]) -> str:
+    """Return the page with these numbers in the place of those in its only occurrence of a phrase.
+
+    Raises:
+        ValueError: If the phrase does not stand there once.
+    """
+    parts = [r"\s+".join(map(re.escape, part.split(" "))) for part in phrase.split("{}")]
+    pattern = "(" + f"){NUMBER}(".join(parts) + ")"
+    found = re.findall(pattern, page)
+    if len(found) != 1:
+        raise ValueError(f"{len(found)} places for: {phrase}")
+    pieces = iter([*numbers, ""])
+    return re.sub(pattern, lambda match: "".join(part + next(pieces) for part in match.groups()), page)
+
+
+def with_table(readme: str, lines: list[str]) -> str:
+    """Return the README with these lines in its table of results."""
+    start = readme.index("|---", readme.index("| mechanism | epsilon | smallest true epsilon |"))
+    start = readme.index("\n", start) + 1
+    end = readme.index("\n\n", start)
+    return readme[:start] + "\n".join(lines) + readme[end:]
+
+
+def pages(runs: Runs) -> dict[Path, str]:
+    """Return both pages with the numbers of the runs."""
+    page = PAGE.read_text(encoding="utf-8")
+    for phrase, numbers in quotations(runs):
+        page = quoted(page, phrase, numbers)
+    return {PAGE: page, README: with_table(README.read_text(encoding="utf-8"), table_lines(runs))}
+
+
+def main() -> None:
+    """Writes the pages."""
+    for path, text in pages(Runs.stored()).items():
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
