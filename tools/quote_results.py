@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wordveil.evaluation.curves import LEVELS, equal_attack
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, PAGE, README = (ROOT / name for name in ("docs/results", "docs/results/README.md", "README.md"))
 NUMBER = r"-?\d*\.?\d+"
@@ -46,6 +48,16 @@ class Runs:
         """Return the share of the reviews' words that the best attacker finds."""
         return self.score(label, "inversion-reviews", "best")
 
+    def reading(self, name: str, attack: str, utility: str, level: float) -> list[str]:
+        """Return a row's utility at an attack success, and its standard error, rounded up."""
+        found = next(
+            one.rows[name][LEVELS.index(level)]
+            for one in equal_attack(self.curves)
+            if (one.group, one.attack, one.utility) == ("metric", attack, utility)
+        )
+        assert found is not None
+        return [written(found.value), written(math.ceil(found.error * 100) / 100)]
+
     def audited(self, label: str) -> str:
         """Return the smallest true epsilon, rounded up where it is exact, a lower bound rounded down; "" without."""
         audit = self.row(label)["audit"]
@@ -57,8 +69,8 @@ class Runs:
 
 
 def written(value: float) -> str:
-    """Return .05 or 1.00."""
-    return f"{value:.2f}".removeprefix("0") if value >= 0 else f"-{written(-value)}"
+    """Return .05, -.05 or 1.00."""
+    return re.sub(r"^(-?)0(?=\.)", r"\1", f"{value + 0.0:.2f}")
 
 
 def quotations(runs: Runs) -> list[tuple[str, list[str]]]:
@@ -71,6 +83,22 @@ def quotations(runs: Runs) -> list[tuple[str, list[str]]]:
             "finds {} of the words of film reviews; of Laplace noise they find {} from its vectors and {} from the "
             "words",
             [best("tem @ 4"), best("laplace-vectors @ 4"), best("laplace+nearest @ 4")],
+        ),
+        (
+            "accuracy {} +- {} from words decoded from Laplace noise and {} +- {} from words selected by SanText",
+            [
+                *runs.reading("laplace+nearest", "inversion-reviews: best", "centroid-classification: accuracy", 0.6),
+                *runs.reading("santext", "inversion-reviews: best", "centroid-classification: accuracy", 0.6),
+            ],
+        ),
+        (
+            "search in them (nDCG) reaches {} +- {} and {} +- {}. The noisy vectors themselves are the least useful "
+            "release: {} +- {} there",
+            [
+                number
+                for name in ("laplace+nearest", "santext", "laplace-vectors")
+                for number in runs.reading(name, "inversion-sentences: best", "retrieval: ndcg", 0.6)
+            ],
         ),
         (
             "textbook SanText at epsilon 4 truly loses {}, certified {}",
@@ -122,8 +150,8 @@ def table_lines(runs: Runs) -> list[str]:
     lines = []
     for name, epsilon, label in TABLE:
         cells = [name, epsilon, runs.audited(label), *(runs.score(label, task, score) for task, score in shown)]
-        lines.append("| " + " | ".join(cells).replace("|  |", "| |") + " |")
-    return [line.replace("|  |", "| |") for line in lines]
+        lines.append("|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|")
+    return lines
 
 
 def quoted(page: str, phrase: str, numbers: list[str]) -> str:

@@ -30,7 +30,6 @@ __all__ = [
     "RefutedClaimError",
     "ResumeError",
     "WordveilError",
-    "printable",
 ]
 
 

@@ -173,8 +173,7 @@ def sanitize_documents(
         resume: Continue an interrupted run with the same input and settings; starts anew where there is none.
         workers: Processes for the text work; 1 does it in this one. The output does not depend on it. See `TextWorkers`
             for what a program must look like to use more.
-        progress: Called at the start and after each block with bytes read, bytes in all (None if unknown), documents,
-            tokens.
+        progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
         notice: Told, line by line, what the owner should know and a report that travels should not hold: a run that is
             continued or discarded, names of files that were not read or are malformed.
 

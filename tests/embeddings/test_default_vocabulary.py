@@ -25,7 +25,7 @@ from wordveil.mechanisms.tem import TEM
 from wordveil.sanitizer import Sanitizer
 
 FOLDER = Path(str(files("wordveil"))) / "embeddings" / "default"
-FILES = ("header.json", "never_output.txt", "scales.npy", "vectors.npy", "words.txt")
+FILES = ("counts.npy", "header.json", "never_output.txt", "scales.npy", "vectors.npy", "words.txt")
 COMMON = """
     the a i you he she it we they me him her us them my your his our their this that who what which and or but not no
     is are was were be been have has had do does did will would can could shall should may might must of to in on at

@@ -12,7 +12,7 @@ import pytest
 
 import wordveil as wv
 from wordveil.documents import DocumentSettings
-from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.errors import DocumentFormatError
 from wordveil.randomness import RandomSource
 from wordveil.release import TextOptions
 from wordveil.runs import sanitize_documents
@@ -86,7 +86,7 @@ def test_what_is_too_long_is_refused_with_a_remedy(vocabulary, tmp_path, monkeyp
     for name, size in {"LONG": 10, "LONGEST": 50}.items():
         monkeypatch.setattr(f"{CHUNKS}.{name}", size)
     sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.0))
-    with pytest.raises(ParameterError, match=r"^text='<100 characters>' must have a space .* break it into lines\.$"):
+    with pytest.raises(DocumentFormatError, match=r"in\.txt, line 2: the text of 100 characters must .*into lines\.$"):
         sanitize_documents(tmp_path / "in.txt", tmp_path / "out.txt", sanitizer)
     monkeypatch.setattr("wordveil.documents.base.MAX_RECORD_BYTES", 99)
     with pytest.raises(DocumentFormatError, match=r"line 2: the line is longer than 99 bytes\. Break it into several"):

@@ -148,8 +148,9 @@ def test_workers_end_with_the_run_that_is_killed(vocabulary, reviews, tmp_path):
     command = [sys.executable, str(DRIVER), str(directory), str(reviews), str(tmp_path / "out.jsonl.gz"), "hang"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
-        assert len(json.loads(child.stdout.readline())) == 2
-        child.kill()
+        workers = json.loads(child.stdout.readline())
+        child.kill()  # before anything that can fail: it would wait for ever
+        assert len(workers) == 2
         # The workers inherit the pipe: it ends when the last of them has ended, else the wait times out.
         assert child.communicate(timeout=60)[0] == ""
 

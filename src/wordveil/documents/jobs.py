@@ -155,7 +155,7 @@ class Callbacks:
     """What a run calls besides the function that it runs documents through.
 
     Attributes:
-        progress: Called at the start and after every block.
+        progress: Called after every block; the first blocks are small.
         notice: Told of a run that is continued or discarded, and of files that are not read.
         sealed: Called when all of the output is written and before it is published.
     """

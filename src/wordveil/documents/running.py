@@ -177,7 +177,6 @@ class _FileRun:
     def _run(self, taken: deque[list[Record]]) -> None:
         if self._journal is not None and not self._records:
             self._save(0)
-        self._report()
         for answers in self._answers(self._documents_of(taken)):
             self._block(taken.popleft(), answers)
         self._sink.seal()
@@ -252,9 +251,6 @@ class _FileRun:
         anywhere = self._sink.resumable_anywhere and not self._job.settings.line_buffered
         if self._journal is not None and (block[-1].closes_section or anywhere):
             self._save(self._sink.checkpoint())
-        self._report()
-
-    def _report(self) -> None:
         if self._job.calls.progress is not None:
             self._job.calls.progress(self._reader.bytes_done, self._reader.bytes_total, self._documents)
 

@@ -31,7 +31,7 @@ class Evidence:
         assumptions: What every release assumes.
     """
 
-    in_words: tuple[str, ...]
+    in_words: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ALWAYS_ASSUMED
 

@@ -57,13 +57,13 @@ _TECHNICAL = ("ascii_json", "section_bytes", "row_group_rows")
 """Settings that say nothing of what was released."""
 
 
-def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evidence) -> None:
+def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evidence | None = None) -> None:
     """Write the report; the ending `.json` or `.html` chooses the form.
 
     Args:
         report: What the run reported.
         path: Where to write.
-        evidence: Which files it speaks of and how they were made.
+        evidence: The promise in words (`Evidence.of_run`); None leaves them out.
 
     Raises:
         ParameterError: If the name has another ending, or the directory does not exist.
@@ -71,7 +71,7 @@ def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evid
     check_report_path(path)
     target = Path(path)
     form = _as_json if target.suffix == ".json" else _as_html
-    target.write_text(form({**report.as_dict(), **asdict(evidence)}), encoding="utf-8")
+    target.write_text(form({**report.as_dict(), **asdict(evidence or Evidence())}), encoding="utf-8")
 
 
 def check_report_path(path: str | os.PathLike[str], endings: Sequence[str] = (".json", ".html")) -> None:
