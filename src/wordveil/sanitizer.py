@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil import __version__
-from wordveil.arguments import check_kind, strings, unique_ids
 from wordveil.arrays import IdArray, PrivateText
 from wordveil.calibration import public_sample
 from wordveil.certificates import Certificate
@@ -31,6 +30,7 @@ from wordveil.kernels.compiled import engine_name
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.noise_domains import noise_domain, shown
+from wordveil.parameters import check_kind, strings, unique_ids
 from wordveil.randomness import Draws, RandomSource, Stream, words
 from wordveil.release import (
     KEYED,
