@@ -31,7 +31,7 @@ def test_the_main_examples_are_there():
         for name in MODULES
         if any(test.examples for test in finder.find(importlib.import_module(name), module=None))
     }
-    assert {"wordveil.sanitizer", "wordveil.embeddings.table"} <= having
+    assert {"wordveil.pipeline.sanitizer", "wordveil.vocabulary.table"} <= having
 
 
 def test_a_wrong_example_is_noticed():

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from wordveil.guarantees import round_up
 from wordveil.names import DECODERS, MECHANISMS
+from wordveil.promises.guarantees import round_up
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))

@@ -28,7 +28,7 @@ text: str = sanitizer("a").text
 release: wv.Release = wv.sanitize("a")
 batch: wv.BatchRelease = wv.sanitize(["a", None])
 reveal_type(wv.TEM)  # WANTED: def (*, epsilon: float
-reveal_type(sanitizer("a").guarantee)  # WANTED: wordveil.guarantees.Guarantee
+reveal_type(sanitizer("a").guarantee)  # WANTED: wordveil.promises.guarantees.Guarantee
 wv.Nonexistent  # WANTED: has no attribute "Nonexistent"
 wv.TEM(epsilon="nine")  # WANTED: expected "float"
 wv.TEM(epsilon=9.0, bogus=1)  # WANTED: Unexpected keyword argument "bogus"

@@ -1,4 +1,4 @@
-"""Counts how often the words of the embedded vocabulary occur in public sentences, for wordveil.embeddings.frequencies.
+"""Counts how often the words of the embedded vocabulary occur in public sentences, for wordveil.vocabulary.frequencies.
 
 The input is one sentence a line, plain or gzip. The shipped counts come from sentences under CC0 or in the public
 domain whose sources stand in NOTICE. Tokens are those of the default tokenizer, in lower case; the last count is of
@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from wordveil.embeddings.frequencies import COUNTS_FILE
-from wordveil.embeddings.table import load_embeddings
-from wordveil.evaluation.corpora import encode
+from wordveil.lab.evaluation.corpora import encode
+from wordveil.vocabulary.frequencies import COUNTS_FILE
+from wordveil.vocabulary.table import load_embeddings
 
 BLOCK = 20_000
 

@@ -24,8 +24,8 @@ from typer.testing import CliRunner
 import mechanism_figures
 from figure_values import Figure, Series
 from wordveil.cli.main import build_app
-from wordveil.guarantees import round_up
 from wordveil.names import DECODERS, EXPORTS, MECHANISMS
+from wordveil.promises.guarantees import round_up
 
 __all__ = ["FOLDER", "NAMES", "cell", "example_code", "index", "listing", "page", "sections", "value_at", "write"]
 

@@ -27,13 +27,13 @@ from threadpoolctl import threadpool_limits
 from minilm import PACKAGE, Floats, Model, encode, load_model, word_pieces
 from vocabulary_report import print_similarity
 from vocabulary_words import ListSource, choose_words
-from wordveil.embeddings.candidates import candidate_ids
-from wordveil.embeddings.checksums import candidates_checksum, table_checksum
-from wordveil.embeddings.header import VocabularyHeader
-from wordveil.embeddings.packaged import never_output
-from wordveil.embeddings.wordlist import WordList
+from wordveil.vocabulary.candidates import candidate_ids
+from wordveil.vocabulary.checksums import candidates_checksum, table_checksum
+from wordveil.vocabulary.header import VocabularyHeader
+from wordveil.vocabulary.packaged import never_output
+from wordveil.vocabulary.wordlist import WordList
 
-DEFAULT_OUTPUT = Path(__file__).resolve().parents[1] / "src" / "wordveil" / "embeddings" / "default"
+DEFAULT_OUTPUT = Path(__file__).resolve().parents[1] / "src" / "wordveil" / "vocabulary" / "default"
 ROWS = 32_000
 DIMENSIONS = 128
 # The weight of the input view against the sentence view. This weight and the sentence around the word were

@@ -13,10 +13,10 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from wordveil.benchmarking.machine import best_timing
-from wordveil.benchmarking.workload import Workload
 from wordveil.kernels.engines import decoding_engines
 from wordveil.kernels.nearest import NearestWords
+from wordveil.lab.benchmarks.machine import best_timing
+from wordveil.lab.benchmarks.workload import Workload
 
 SIDE = 2048
 TOKENS = 1024

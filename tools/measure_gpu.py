@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.benchmarking.workload import Workload
 from wordveil.errors import ParameterError
 from wordveil.kernels.gpu.backend import HAS_TRITON, open_device, torch
 from wordveil.kernels.gpu.nearest import GpuNearestWords
@@ -27,7 +26,8 @@ from wordveil.kernels.gpu.screening import Screen, Tiles, default_tiles
 from wordveil.kernels.gpu.selection import GpuSelection
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.selection import SelectionRows
-from wordveil.metrics import Euclidean
+from wordveil.lab.benchmarks.workload import Workload
+from wordveil.metrics.distances import Euclidean
 from wordveil.randomness import RandomSource, words
 
 TILES = (

@@ -13,10 +13,10 @@ import os
 import numpy as np
 
 from wordveil.arrays import Float32Array, IdArray
-from wordveil.benchmarking.machine import best_timing, measure_machine, peak_memory_bytes
-from wordveil.benchmarking.workload import Workload
-from wordveil.graphs.nearest_lists import nearest_lists
 from wordveil.kernels.engines import decoding_engine
+from wordveil.lab.benchmarks.machine import best_timing, measure_machine, peak_memory_bytes
+from wordveil.lab.benchmarks.workload import Workload
+from wordveil.vocabulary.nearest_lists import nearest_lists
 
 CHECKED = 200
 GIGA = 1e9

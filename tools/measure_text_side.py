@@ -23,12 +23,12 @@ import wordveil as wv
 from wordveil.arrays import IdArray
 from wordveil.documents import DocumentSettings, OutputWriter, open_documents
 from wordveil.documents.streams import InputStream
-from wordveil.embeddings.table import Embeddings
-from wordveil.guarantees import Guarantee, NoGuarantee
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
+from wordveil.pipeline.runs import sanitize_documents
+from wordveil.promises.guarantees import Guarantee, NoGuarantee
 from wordveil.randomness import Draws, Stream
-from wordveil.runs import sanitize_documents
-from wordveil.tokenization.encoded import tokens_per_text
+from wordveil.text.encoded import tokens_per_text
+from wordveil.vocabulary.table import Embeddings
 
 BLOCK_DOCUMENTS = 18_000  # about a block of a run
 GZIP_LEVEL = 4  # as the outputs

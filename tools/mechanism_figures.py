@@ -20,7 +20,7 @@ from figure_values import Figure, Sampling
 from vector_figures import clipped_gaussian, clipped_laplace, laplace, mahalanobis, projection, truncated_laplace
 from word_figures import decoder, jaccard, nadp, selection, tight
 from wordveil import TEM, Nearest, RankSoftmax, SanText, Vickrey, load_embeddings
-from wordveil.embeddings.table import Embeddings
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FIGURES", "STORED", "stored_figures"]
 

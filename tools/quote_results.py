@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wordveil.evaluation.curves import LEVELS, equal_attack
+from wordveil.lab.evaluation.curves import LEVELS, equal_attack
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, PAGE, README = (ROOT / name for name in ("docs/results", "docs/results/README.md", "README.md"))

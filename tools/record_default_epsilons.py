@@ -11,7 +11,7 @@ from pathlib import Path
 
 import wordveil as wv
 
-HEADER = Path(wv.__file__).parent / "embeddings" / "default" / "header.json"
+HEADER = Path(wv.__file__).parent / "vocabulary" / "default" / "header.json"
 KEEP = 0.5
 
 

@@ -10,15 +10,15 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
-from wordveil.embeddings.table import Embeddings
-from wordveil.evaluation.likelihoods import log_likelihoods
-from wordveil.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
+from wordveil.lab.evaluation.likelihoods import log_likelihoods
+from wordveil.lab.papers.trlaplace import Published
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
 from wordveil.randomness import Draws, RandomSource, Stream
-from wordveil.reproductions.trlaplace import Published
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["CERTIFIED", "CODE", "GAUSSIAN", "LAPLACE", "NONE", "PUBLISHED", "Contender", "best_guess", "contenders"]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from wordveil.embeddings.table import Embeddings
-from wordveil.evaluation.data import locate
+from wordveil.lab.evaluation.data import locate
 from wordveil.neural.corpora import model_vocabulary
 from wordveil.neural.training import CLASSIFY, REWRITE, Training
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["GLOVE", "SIZES", "Journal", "Plan", "Size"]
 

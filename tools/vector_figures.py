@@ -14,7 +14,6 @@ from wordveil.arrays import Float64Array
 from wordveil.auditing import Pair, Subject
 from wordveil.auditing.subjects import OnGrid, VectorSubject
 from wordveil.certification.privacy_profile import laplace_epsilon
-from wordveil.embeddings.table import Embeddings
 from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
@@ -25,6 +24,7 @@ from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.stretch import exact_stretch
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.mechanisms.truncated_law import largest_delta
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = [
     "clipped_gaussian",

@@ -17,10 +17,7 @@ from wordveil.auditing.subjects import WordSubject
 from wordveil.certification import certify
 from wordveil.decoding.base import Decoder
 from wordveil.decoding.decoded import Decoded
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError
-from wordveil.fitting import shipped_certificate
-from wordveil.guarantees import LocalDP, MetricDP, Standing
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.exponential import FittedExponential, SelectionMechanism
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
@@ -29,6 +26,9 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tight import TightConstraints
+from wordveil.pipeline.fitting import shipped_certificate
+from wordveil.promises.guarantees import LocalDP, MetricDP, Standing
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["decoder", "jaccard", "nadp", "selection", "tight"]
 

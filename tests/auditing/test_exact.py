@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from wordveil.auditing.exact import BLOCK, verify_channel
 from wordveil.auditing.score_channels import verify_scores
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
-from wordveil.metrics import Angular, Euclidean, distances
+from wordveil.metrics.distances import Angular, Euclidean, distances
+from wordveil.vocabulary.table import Embeddings
 
 
 def random_channel(seed: int, v: int, outputs: int, zeros: bool = False) -> np.ndarray:

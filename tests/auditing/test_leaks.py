@@ -18,12 +18,12 @@ from wordveil.auditing.side_doors import PLACES, check_side_doors
 from wordveil.auditing.subjects import Subject, VectorFunctionSubject, VectorSubject, WordSubject
 from wordveil.auditing.text_leaks import TextChecks, check_text
 from wordveil.auditing.timing import check_timing, judge_times
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.santext import SanText
+from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.randomness import RandomSource
-from wordveil.sanitizer import Sanitizer
+from wordveil.vocabulary.table import Embeddings
 
 
 def log_it(text: str) -> str:

@@ -11,11 +11,11 @@ import pytest
 from wordveil.auditing.float_attack import possible_words
 from wordveil.auditing.runner import AuditOptions, audit_mechanism
 from wordveil.auditing.score_channels import verify_scores
-from wordveil.embeddings.table import Embeddings
 from wordveil.mechanisms.jaccard import Jaccard
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.santext import SanText
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 pytestmark = pytest.mark.data
 

@@ -19,7 +19,6 @@ from wordveil.auditing.report import AuditReport
 from wordveil.auditing.runner import AuditOptions, audit, audit_mechanism
 from wordveil.auditing.subjects import Pair
 from wordveil.decoding.decoded import Decoded
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError, RefutedClaimError, WordveilError
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
@@ -31,7 +30,8 @@ from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
-from wordveil.sanitizer import Sanitizer
+from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.vocabulary.table import Embeddings
 
 QUICK = AuditOptions(samples=4000, pairs=4, alpha=1e-9, curve_points=8)
 

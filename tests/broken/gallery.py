@@ -17,7 +17,7 @@ from wordveil.auditing.findings import Finding
 from wordveil.auditing.reuse import check_reuse
 from wordveil.auditing.subjects import OnGrid, Outputs, Pair, Subject, VectorFunctionSubject
 from wordveil.auditing.text_leaks import TextChecks, check_text
-from wordveil.metrics import Euclidean, distances
+from wordveil.metrics.distances import Euclidean, distances
 
 EPSILON = 1.0
 V = 40

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordveil.embeddings.table import Embeddings
+from wordveil.vocabulary.table import Embeddings
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wordveil.embeddings.table import Embeddings
+from wordveil.vocabulary.table import Embeddings
 
 
 def small_vectors(case: str, seed: int = 0) -> np.ndarray:

@@ -23,10 +23,10 @@ from wordveil.certification.dominating_pairs import (
     laplace_pair,
 )
 from wordveil.certification.privacy_profile import laplace_epsilon
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import GuaranteeError, MissingExtraError, ParameterError
-from wordveil.guarantees import PrivacyUnit, Standing
 from wordveil.mechanisms.gaussian_scale import analytic_scale, gaussian_log_delta
+from wordveil.promises.guarantees import PrivacyUnit, Standing
+from wordveil.vocabulary.table import Embeddings
 
 DELTA = 1e-5
 composing = pytest.mark.skipif(

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from certification.small_vocabularies import small_embeddings
-from wordveil.certificates import Certificate, compare, identity
 from wordveil.certification import certify, verify
 from wordveil.certification.certified_rate import SEARCH_TOLERANCE, largest_rate
 from wordveil.certification.normaliser_lipschitz import ExactLoss
 from wordveil.errors import CertificateError
-from wordveil.guarantees import MetricDP, Standing
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
-from wordveil.metrics import Euclidean, Mahalanobis, distances
+from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
+from wordveil.promises.certificates import Certificate, compare, identity
+from wordveil.promises.guarantees import MetricDP, Standing
 
 MECHANISMS = [
     TEM(epsilon=1.5, calibration="certified"),

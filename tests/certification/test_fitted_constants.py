@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from certification.small_vocabularies import small_embeddings
-from wordveil.certificates import Certificate
 from wordveil.certification import certify, certify_profile, verify
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
@@ -16,6 +15,7 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
+from wordveil.promises.certificates import Certificate
 
 MECHANISMS = [
     (Projection(epsilon=2.0, dimensions=4, seed=3), "stretch"),

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from certification.small_vocabularies import SMALL, small_embeddings
-from wordveil.certificates import Certificate
 from wordveil.certification import certify, certify_rate
 from wordveil.certification.named_mechanisms import rebuild_mechanism
-from wordveil.embeddings.table import Embeddings, load_embeddings
 from wordveil.errors import CertificateError
-from wordveil.fitting import FOLDER
-from wordveil.graphs import rank_metric
-from wordveil.graphs.rank_metric import NeighbourRank
-from wordveil.guarantees import LocalDP, Standing
 from wordveil.mechanisms.certificate_check import WHOLE
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
-from wordveil.metrics import Angular, PairwiseMetric
+from wordveil.metrics.distances import Angular, PairwiseMetric
+from wordveil.pipeline.fitting import FOLDER
+from wordveil.promises.certificates import Certificate
+from wordveil.promises.guarantees import LocalDP, Standing
+from wordveil.vocabulary import rank_metric
+from wordveil.vocabulary.rank_metric import NeighbourRank
+from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 
 def forged(certificate, **numbers):

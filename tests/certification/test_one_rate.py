@@ -16,19 +16,19 @@ from typer.testing import CliRunner
 from certification.small_vocabularies import SMALL, small_embeddings
 from wordveil.auditing.exact import verify_channel
 from wordveil.auditing.score_channels import verify_scores
-from wordveil.certificates import Certificate
 from wordveil.certification import certify, certify_rate, verify
 from wordveil.certification.normaliser_lipschitz import LossComputation
 from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.cli.main import build_app
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError, ParameterError, ResumeError
-from wordveil.guarantees import LocalDP, Standing
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.exponential import LARGEST_LOSS
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
-from wordveil.metrics import PairwiseMetric, distances
+from wordveil.metrics.distances import PairwiseMetric, distances
+from wordveil.promises.certificates import Certificate
+from wordveil.promises.guarantees import LocalDP, Standing
+from wordveil.vocabulary.table import Embeddings
 
 DRIVER = Path(__file__).with_name("certify_driver.py")
 

@@ -10,19 +10,19 @@ import pytest
 
 from certification.small_vocabularies import small_embeddings
 from wordveil.auditing.score_channels import verify_scores
-from wordveil.calibration import keep_probability
-from wordveil.certificates import Certificate
 from wordveil.certification import certify, certify_rate, verify
 from wordveil.certification.normaliser_lipschitz import LossComputation
 from wordveil.certification.tight_constraints import solve_tight_constraints
 from wordveil.certification.vocabulary import DistinctVectors
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError, ParameterError
-from wordveil.guarantees import Standing
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tight import BASE_TAIL_NATS, TightConstraints, pack_base, unpack_base
-from wordveil.metrics import Angular, Euclidean, Mahalanobis, Metric, distances
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric, distances
+from wordveil.pipeline.calibration import keep_probability
+from wordveil.promises.certificates import Certificate
+from wordveil.promises.guarantees import Standing
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 ANY = TightConstraints(epsilon=1.0)  # its epsilon plays no part where a rate is given
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from wordveil.cli.main import main
-from wordveil.embeddings.table import Embeddings
+from wordveil.vocabulary.table import Embeddings
 
 PROGRAM = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
 

@@ -19,9 +19,9 @@ from tests.cli.conftest import PROGRAM
 import wordveil as wv
 from wordveil.documents import run_key_path
 from wordveil.documents.checkpoints import journal_path
-from wordveil.embeddings.table import load_embeddings
+from wordveil.pipeline.runs import sanitize_documents
 from wordveil.randomness import RandomSource
-from wordveil.runs import sanitize_documents
+from wordveil.vocabulary.table import load_embeddings
 
 pytestmark = pytest.mark.slow
 

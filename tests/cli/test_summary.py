@@ -12,7 +12,7 @@ import pytest
 
 import wordveil as wv
 from wordveil.cli import progress
-from wordveil.embeddings.packaged import never_output
+from wordveil.vocabulary.packaged import never_output
 
 NOTE = "babaq dabaq, Zzyzx.\nbabaq\n"
 
@@ -47,13 +47,13 @@ def test_the_epsilon_said_is_the_epsilon_that_runs(wordveil, vocabulary, notes):
 def test_the_largest_loss_is_exact_where_it_is_known_and_a_bound_elsewhere(wordveil, vocabulary, notes, tmp_path):
     textbook = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", 4).err
     guarantee = wv.TEM(epsilon=4.0).fit(wv.load_embeddings(vocabulary)).guarantee()
-    bound = wv.guarantees.round_up(guarantee.loss(guarantee.largest_distance))
+    bound = wv.promises.guarantees.round_up(guarantee.loss(guarantee.largest_distance))
     assert f"largest loss between any two words: {bound} nats, a bound: no pair need reach it" in textbook
     arguments = ["--vocabulary", vocabulary, "-e", 4, "--calibration", "certified-local"]
     wordveil("certify", *arguments, "-o", tmp_path / "c.json")
     local = wordveil("sanitize", notes, *arguments, "--certificate", tmp_path / "c.json").err
     found = json.loads((tmp_path / "c.json").read_text())["numbers"]["epsilon"]
-    assert f"{wv.guarantees.round_up(found)} nats, computed over all pairs" in local
+    assert f"{wv.promises.guarantees.round_up(found)} nats, computed over all pairs" in local
 
 
 def test_every_assumption_is_printed(wordveil, vocabulary, notes):

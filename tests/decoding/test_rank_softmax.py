@@ -11,11 +11,11 @@ from scipy import stats
 from wordveil.decoding import rank_softmax
 from wordveil.decoding.rank_softmax import RankSoftmax, truncated_geometric
 from wordveil.decoding.rank_tuning import tune_rank_softmax
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 ALPHA = 1e-9
 

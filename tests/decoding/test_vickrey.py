@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 from wordveil.decoding.vickrey import Vickrey, first_probability
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 LINE = Embeddings.from_arrays(["a", "b", "c"], [[0.0], [4.0], [50.0]])
 

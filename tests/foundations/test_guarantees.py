@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.guarantees import (
+from wordveil.promises.guarantees import (
     LocalDP,
     MetricDP,
     NeighbourDP,

@@ -10,8 +10,8 @@ import pytest
 
 from wordveil import errors
 from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterError, WordveilError
-from wordveil.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, PrivacyUnit, Standing
-from wordveil.release import MASK, Provenance, Release, TextOptions, disclosures, effective_guarantee
+from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.release import MASK, Provenance, Release, TextOptions, disclosures, effective_guarantee
 
 PROVENANCE = Provenance(version="1", mechanism="M()", vocabulary="v", checksum="c", candidates_checksum="k")
 CLAIM = MetricDP(epsilon=1.0, metric="euclidean", standing=Standing.PROVED)

@@ -14,7 +14,7 @@ from wordveil.errors import ParameterError
 from wordveil.kernels import ceilings, weight_rows
 from wordveil.kernels.compiled.ceiling_sums import Shrinking
 from wordveil.kernels.selection import MOST_RAISED, SelectionRows
-from wordveil.metrics import Euclidean, Mahalanobis, distances
+from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
 
 every_vocabulary = pytest.mark.parametrize("make", VOCABULARIES, ids=lambda f: f.__name__)
 

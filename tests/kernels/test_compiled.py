@@ -20,7 +20,7 @@ from wordveil.kernels.compiled import building, engine_name, library
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.screening import NumberType
-from wordveil.metrics import Angular, Euclidean, Mahalanobis, distances
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
 
 
 @pytest.mark.parametrize("engine", COMPILED)

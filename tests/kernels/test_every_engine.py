@@ -14,7 +14,7 @@ from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.library_product import LibraryProduct
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.tile_screen import NumpyProduct
-from wordveil.metrics import Euclidean, Mahalanobis, distances
+from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
 
 every_vocabulary = pytest.mark.parametrize("make", VOCABULARIES, ids=lambda f: f.__name__)
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import wordveil as wv
-from wordveil.benchmarking.machine import Machine
-from wordveil.benchmarking.measuring import measure
-from wordveil.benchmarking.workload import Workload
 from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.fitting import fit_words, on_device
 from wordveil.kernels import selection
+from wordveil.lab.benchmarks.machine import Machine
+from wordveil.lab.benchmarks.measuring import measure
+from wordveil.lab.benchmarks.workload import Workload
+from wordveil.pipeline.fitting import fit_words, on_device
 from wordveil.randomness import RandomSource
 
 ROOT = Path(__file__).parent.parent.parent

@@ -15,11 +15,11 @@ from wordveil.errors import ParameterError
 from wordveil.kernels import near_words as near_module
 from wordveil.kernels import pairwise
 from wordveil.kernels.distance_sources import CoordinateSource, TableSource
-from wordveil.kernels.distance_table import LARGEST_TABLE, DistanceTable
 from wordveil.kernels.near_words import NearSize, near_size, near_words
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.precomputed import NearRows
-from wordveil.metrics import Angular, Euclidean, Mahalanobis, Precomputed, distances
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Precomputed, distances
+from wordveil.metrics.table import LARGEST_TABLE, DistanceTable
 
 ALPHA = 1e-9
 

@@ -13,14 +13,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from wordveil.certificates import CLAIM_MARGIN
 from wordveil.certification.normaliser_lipschitz import TOLERANCE, LossComputation
 from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.vocabulary import DistinctVectors
-from wordveil.embeddings.table import Embeddings
 from wordveil.kernels import ceilings, weight_rows
 from wordveil.kernels.distance_sources import CoordinateSource, TableSource
-from wordveil.kernels.distance_table import DistanceTable
 from wordveil.kernels.near_words import near_size, near_words
 from wordveil.kernels.pair_maximum import PairMaximum, PairProblem
 from wordveil.kernels.pair_tiles import SIDE, NormaliserSums, PairTiles
@@ -30,7 +27,10 @@ from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
 from wordveil.mechanisms.stretch import ROUND_UP, _Pairs, exact_stretch, spectral_stretch
-from wordveil.metrics import Angular, Euclidean, Precomputed, distances
+from wordveil.metrics.distances import Angular, Euclidean, Precomputed, distances
+from wordveil.metrics.table import DistanceTable
+from wordveil.promises.certificates import CLAIM_MARGIN
+from wordveil.vocabulary.table import Embeddings
 
 mpmath = pytest.importorskip("mpmath")
 U, U32 = Fraction(1, 2**53), Fraction(1, 2**24)

@@ -14,7 +14,7 @@ from scipy.stats import chi2
 from wordveil.kernels import weight_rows
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.kernels.selection import SelectionRows
-from wordveil.metrics import Angular, Euclidean, Mahalanobis, distances
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
 
 ALPHA = 1e-9
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from wordveil.kernels.selection import MOST_RAISED, SelectionRows
-from wordveil.metrics import Euclidean
+from wordveil.metrics.distances import Euclidean
 
 
 def rng(seed):

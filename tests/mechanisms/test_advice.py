@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from wordveil import NADP, ClippedGaussian, Decoded, Embeddings, Jaccard, MultivariateLaplace, TruncatedLaplace
 from wordveil.cli.main import build_app
-from wordveil.explanations import explain
 from wordveil.mechanisms.truncated_law import noise_deviation
+from wordveil.pipeline.explanations import explain
 
 
 def vocabulary(v=30, d=3):

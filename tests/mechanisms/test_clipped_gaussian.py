@@ -11,9 +11,9 @@ from scipy import stats
 from tests.mechanisms.noise_checks import ALPHA, assert_law, noise_of, radii, sign_p_value
 
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.guarantees import LocalDP, NoGuarantee, Standing
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_log_delta
+from wordveil.promises.guarantees import LocalDP, NoGuarantee, Standing
 from wordveil.randomness import RandomSource
 
 

@@ -6,8 +6,8 @@ from scipy import stats
 from tests.mechanisms.noise_checks import ALPHA, assert_law, noise_of, radii, sign_p_value
 
 from wordveil.errors import ParameterError
-from wordveil.guarantees import LocalDP, Standing
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
+from wordveil.promises.guarantees import LocalDP, Standing
 from wordveil.randomness import RandomSource
 
 

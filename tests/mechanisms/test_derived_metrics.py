@@ -15,16 +15,16 @@ from tests.kernels.gpu_modules import modules
 from wordveil.certification import certify, certify_rate, verify
 from wordveil.certification.normaliser_lipschitz import LossComputation
 from wordveil.certification.vocabulary import DistinctVectors
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError, ParameterError, ResumeError
-from wordveil.guarantees import Standing
 from wordveil.kernels.pair_maximum import PairProblem
 from wordveil.mechanisms.precomputation import precompute
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
-from wordveil.metrics import Angular, Euclidean, Mahalanobis, Metric, distances, is_norm
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric, distances, is_norm
+from wordveil.promises.guarantees import Standing
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 V = 90
 

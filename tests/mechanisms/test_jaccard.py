@@ -5,12 +5,12 @@ import pytest
 from scipy import stats
 from tests.mechanisms.noise_checks import ROWS, assert_law, radii
 
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.guarantees import NoGuarantee, Standing
 from wordveil.mechanisms.gaussian_scale import classical_scale
 from wordveil.mechanisms.jaccard import Jaccard, class_delta, class_errors
+from wordveil.promises.guarantees import NoGuarantee, Standing
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 
 def vocabulary(d: int = 2) -> Embeddings:

@@ -6,12 +6,12 @@ from scipy import stats
 from scipy.linalg import sqrtm
 from tests.mechanisms.noise_checks import ALPHA, assert_law, direction_p_value, noise_of, radii
 
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.guarantees import GuaranteeError, MetricDP, Standing, compose_releases
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil.promises.guarantees import GuaranteeError, MetricDP, Standing, compose_releases
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 
 def vocabulary(d: int, v: int = 60, seed: int = 0) -> Embeddings:

@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 from tests.mechanisms.noise_checks import ALPHA, assert_law, direction_p_value, noise_of, radii
 
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace, laplace_noise
+from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 DIMENSIONS = [1, 2, 3, 50]
 

@@ -6,12 +6,12 @@ from scipy import stats
 from tests.mechanisms.noise_checks import ALPHA, ROWS, assert_law, radii, sign_p_value
 
 from wordveil.decoding.decoded import Decoded
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.guarantees import NeighbourDP, Standing
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.nadp import NADP
+from wordveil.promises.guarantees import NeighbourDP, Standing
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 # Two pairs and a loner on a line; with overlap = 2 and tau = 1 only mutual nearest words are adjacent.
 LINE = Embeddings.from_arrays(["a", "b", "c", "d", "e"], [[0.0], [1.0], [10.0], [13.0], [100.0]], candidate_rule="all")

@@ -19,19 +19,19 @@ from wordveil.certification import certify, verify
 from wordveil.certification.normaliser_lipschitz import LossComputation
 from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.vocabulary import DistinctVectors
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError, ParameterError
-from wordveil.graphs import rank_metric
-from wordveil.graphs.rank_metric import NeighbourRank, rank_distances, rank_graph
-from wordveil.guarantees import Standing, require_same_promise
-from wordveil.kernels.distance_table import DistanceTable
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.precomputed import NearRows
 from wordveil.mechanisms.precomputation import precompute, precomputed_size
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
-from wordveil.metrics import Angular, Euclidean, Metric, PairwiseMetric, Precomputed, check_axioms
+from wordveil.metrics.distances import Angular, Euclidean, Metric, PairwiseMetric, Precomputed, check_axioms
+from wordveil.metrics.table import DistanceTable
+from wordveil.promises.guarantees import Standing, require_same_promise
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary import rank_metric
+from wordveil.vocabulary.rank_metric import NeighbourRank, rank_distances, rank_graph
+from wordveil.vocabulary.table import Embeddings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,7 +314,7 @@ def test_a_matrix_too_large_to_check_is_unverified(monkeypatch):
     """There one entry can break the claim a thousandfold, which is why nothing is called proved."""
     embeddings, table, (a, b) = plane()
     table[a, b] = table[b, a] = 1e-3
-    monkeypatch.setattr("wordveil.metrics.LARGEST_CHECKED", 300)
+    monkeypatch.setattr("wordveil.metrics.distances.LARGEST_CHECKED", 300)
     fitted = SanText(epsilon=8.0, metric=as_matrix(embeddings, table)).fit(embeddings)
     claim, channel = fitted.guarantee(), fitted.channel()
     assert np.abs(np.log(channel[a] / channel[b])).max() > 9 > 1000 * claim.loss(1e-3)

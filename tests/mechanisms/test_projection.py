@@ -8,13 +8,13 @@ from scipy import stats
 from tests.mechanisms.noise_checks import ALPHA, ROWS, assert_law, direction_p_value, noise_of, radii
 
 from wordveil.decoding.decoded import Decoded
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.guarantees import Standing
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.projection_planning import log_union_bound, plan_dimensions, published_dimensions
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
+from wordveil.promises.guarantees import Standing
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 
 def vocabulary(v: int = 80, d: int = 6) -> Embeddings:

@@ -11,11 +11,11 @@ import pytest
 import wordveil as wv
 from wordveil import metrics, names
 from wordveil.decoding.decoded import Decoded
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.kernels.distance_table import DistanceTable
 from wordveil.mechanisms.base import VectorMechanism
+from wordveil.metrics.table import DistanceTable
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 V, D = 30, 4
 LEAST = {  # what each exported mechanism and decoder needs to be made

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.mechanisms.santext import TAIL_NATS, SanText
 from wordveil.mechanisms.tem import TEM, truncation_distance
-from wordveil.metrics import Angular, Euclidean, Mahalanobis, distances
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
+from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 METRICS = [Euclidean(), Angular(), Mahalanobis(whitening=np.diag([2.0, 1.0, 0.5, 1.0]))]
 

@@ -8,11 +8,11 @@ from scipy.optimize import minimize
 from tests.mechanisms.noise_checks import ALPHA, assert_law, magnitudes, noise_of, sign_p_value
 
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.guarantees import LocalDP, NoGuarantee, Standing
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.mechanisms.truncated_law import certified_half_width, escape, largest_delta, published_half_width
+from wordveil.promises.guarantees import LocalDP, NoGuarantee, Standing
 from wordveil.randomness import RandomSource
 
 WIDTHS = [

@@ -13,9 +13,7 @@ from wordveil.decoding.decoded import Decoded
 from wordveil.decoding.nearest import Nearest
 from wordveil.decoding.rank_softmax import RankSoftmax
 from wordveil.decoding.vickrey import Vickrey
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.guarantees import Guarantee, LocalDP, MetricDP, NeighbourDP, NoGuarantee, PrivacyUnit
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.jaccard import Jaccard
@@ -24,7 +22,9 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
+from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NeighbourDP, NoGuarantee, PrivacyUnit
 from wordveil.randomness import RandomSource, Stream
+from wordveil.vocabulary.table import Embeddings
 
 V, D = 70, 5
 PUBLISHED = {"calibration": "published", "allow_refuted": True}

@@ -12,7 +12,7 @@ except ImportError:
 else:
     HAS_GPU = torch.cuda.is_available()
 
-from wordveil.embeddings.table import Embeddings
+from wordveil.vocabulary.table import Embeddings
 
 needs_cuda = pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA GPU")
 EVERY_NOISE = ["secure", pytest.param("device", marks=needs_cuda)]

@@ -16,7 +16,6 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: to
 
 from small_models import EVERY_NOISE, placed, small_table  # noqa: E402
 
-from wordveil.embeddings.table import Embeddings  # noqa: E402
 from wordveil.errors import ParameterError, WordveilError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace  # noqa: E402
@@ -24,6 +23,7 @@ from wordveil.mechanisms.projection import Projection  # noqa: E402
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace  # noqa: E402
 from wordveil.neural.private_embedding import PADDING, PrivateEmbedding  # noqa: E402
 from wordveil.randomness import RandomSource  # noqa: E402
+from wordveil.vocabulary.table import Embeddings  # noqa: E402
 
 TABLE = small_table()
 GAUSSIAN = ClippedGaussian(epsilon=1.0)

@@ -14,9 +14,7 @@ from small_models import EVERY_NOISE, placed, small_table  # noqa: E402
 
 from wordveil.auditing import AuditOptions, audit_mechanism  # noqa: E402
 from wordveil.decoding.nearest import Nearest  # noqa: E402
-from wordveil.embeddings.table import Embeddings  # noqa: E402
 from wordveil.errors import ParameterError  # noqa: E402
-from wordveil.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace  # noqa: E402
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace  # noqa: E402
@@ -26,7 +24,9 @@ from wordveil.mechanisms.truncated_laplace import TruncatedLaplace  # noqa: E402
 from wordveil.neural.device_noise import DeviceNoise  # noqa: E402
 from wordveil.neural.passes import PassCounter  # noqa: E402
 from wordveil.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
+from wordveil.promises.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing  # noqa: E402
 from wordveil.randomness import RandomSource  # noqa: E402
+from wordveil.vocabulary.table import Embeddings  # noqa: E402
 
 TABLE = small_table()
 GAUSSIAN = ClippedGaussian(epsilon=1.0)

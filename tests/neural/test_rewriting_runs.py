@@ -22,8 +22,8 @@ from wordveil.neural.pass_records import PassRecord  # noqa: E402
 from wordveil.neural.private_embedding import PrivateEmbedding  # noqa: E402
 from wordveil.neural.rewriting import TextRewriter  # noqa: E402
 from wordveil.neural.rewriting_runs import rewrite_documents  # noqa: E402
+from wordveil.pipeline.runs import run_source  # noqa: E402
 from wordveil.randomness import RandomSource  # noqa: E402
-from wordveil.runs import run_source  # noqa: E402
 
 MECHANISM = ClippedGaussian(epsilon=1.0)
 SMALL_BLOCKS = DocumentSettings(columns=("text",), block_characters=400)

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordveil.embeddings.table import Embeddings, load_embeddings
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 KEY = bytes(range(16))
 

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import wordveil as wv
-from wordveil.calibration import calibrate, keep_probability, public_sample
 from wordveil.errors import ParameterError
+from wordveil.pipeline.calibration import calibrate, keep_probability, public_sample
 
 MECHANISMS = [wv.SanText(epsilon=3.0), wv.TEM(epsilon=3.0), wv.TEM(epsilon=3.0, metric=wv.Angular())]
 

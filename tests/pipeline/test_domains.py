@@ -13,9 +13,9 @@ import wordveil as wv
 from wordveil import sanitizer as pipeline
 from wordveil.certification import certify
 from wordveil.errors import CertificateError, GuaranteeError
-from wordveil.metrics import Mahalanobis
+from wordveil.metrics.distances import Mahalanobis
+from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource, Stream
-from wordveil.release import TextOptions
 
 WORDS = [f"{a}{b}" for a in ("ba", "do", "ki", "lu") for b in ("ra", "sto", "ti", "vel")]
 VOCABULARY = wv.Embeddings.from_arrays(WORDS, np.random.default_rng(3).normal(size=(16, 4)))

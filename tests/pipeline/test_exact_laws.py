@@ -17,10 +17,10 @@ import wordveil as wv
 from wordveil import release as releases
 from wordveil import sanitizer as pipeline
 from wordveil.certification import certify
-from wordveil.fitting import fit_words
-from wordveil.guarantees import LocalDP, MetricDP, NeighbourDP, PrivacyUnit
-from wordveil.kernels.distance_table import DistanceTable
-from wordveil.release import TextOptions
+from wordveil.metrics.table import DistanceTable
+from wordveil.pipeline.fitting import fit_words
+from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, PrivacyUnit
+from wordveil.promises.release import TextOptions
 
 # Words on a line: a plain set, one with equal and nearly equal words, one with an entry that may not be output, and
 # one with a hyphenated entry. Their second coordinate serves angles.

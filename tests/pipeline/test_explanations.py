@@ -11,8 +11,8 @@ import pytest
 
 import wordveil as wv
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.explanations import WEAK, WorkedPair, explain, in_words
-from wordveil.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.pipeline.explanations import WEAK, WorkedPair, explain, in_words
+from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, PrivacyUnit, Standing
 
 CLAIM = MetricDP(epsilon=2.0, metric="euclidean", slack=0.25, largest_distance=2.0, standing=Standing.PROVED)
 

@@ -13,12 +13,12 @@ import pytest
 import wordveil as wv
 from wordveil.documents import DocumentSettings
 from wordveil.errors import DocumentFormatError
+from wordveil.pipeline.runs import sanitize_documents
+from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
-from wordveil.release import TextOptions
-from wordveil.runs import sanitize_documents
 
 KEY = bytes(range(16))
-CHUNKS = "wordveil.tokenization.chunks"
+CHUNKS = "wordveil.text.chunks"
 
 
 @pytest.fixture(scope="module")
@@ -62,15 +62,15 @@ def test_a_text_in_pieces_becomes_what_it_becomes_whole(vocabulary, text, monkey
     whole = release()
     for name, size in {"LONG": 50, "_MOST_TYPES": 30}.items():
         monkeypatch.setattr(f"{CHUNKS}.{name}", size)
-    monkeypatch.setattr("wordveil.tokenization.encoding._PART", 20)
-    monkeypatch.setattr("wordveil.sanitizer.PLACED", 17)
+    monkeypatch.setattr("wordveil.text.encoding._PART", 20)
+    monkeypatch.setattr("wordveil.pipeline.sanitizer.PLACED", 17)
     assert release() == whole
 
 
 def test_a_long_text_is_no_work_for_the_workers(vocabulary, text, tmp_path, monkeypatch):
     records = [text if number % 7 == 3 else None if number % 7 == 4 else "babaq dadaq" for number in range(20)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in records))
-    for module in ("wordveil.overlapping", CHUNKS):
+    for module in ("wordveil.pipeline.overlapping", CHUNKS):
         monkeypatch.setattr(f"{module}.LONG", 5000)
     for workers in (1, 2):
         sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.0), source=RandomSource(KEY), threads=1)

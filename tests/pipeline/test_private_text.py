@@ -16,11 +16,11 @@ import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.documents import DocumentSettings
 from wordveil.errors import WordveilError
+from wordveil.pipeline.run_report import write_report
+from wordveil.pipeline.runs import sanitize_documents
+from wordveil.promises.release import MASK, TextOptions
 from wordveil.randomness import RandomSource
-from wordveil.release import MASK, TextOptions
-from wordveil.reporting.run_report import write_report
-from wordveil.runs import sanitize_documents
-from wordveil.tokenization import GAP_CHARACTERS, Encoder, Tokenizer, tokenizer_for
+from wordveil.text import GAP_CHARACTERS, Encoder, Tokenizer, tokenizer_for
 
 SECRET = "Qwxzjvbk"
 POLICIES = ["random", "drop", "mask"]

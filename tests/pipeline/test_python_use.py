@@ -14,10 +14,10 @@ import wordveil as wv
 from wordveil.certification import certify
 from wordveil.documents import DocumentSettings
 from wordveil.errors import CertificateError, ParameterError
-from wordveil.guarantees import MetricDP, NeighbourDP, NoGuarantee
+from wordveil.pipeline.runs import sanitize_documents
+from wordveil.promises.guarantees import MetricDP, NeighbourDP, NoGuarantee
+from wordveil.promises.release import KEYED, TextOptions
 from wordveil.randomness import RandomSource
-from wordveil.release import KEYED, TextOptions
-from wordveil.runs import sanitize_documents
 
 KEY = bytes(range(16))
 SECRET = "qwxzjvbk"

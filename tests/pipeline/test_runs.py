@@ -17,11 +17,11 @@ import wordveil as wv
 from wordveil import __version__
 from wordveil.documents import DocumentSettings, FormatDetails, is_resumable, run_key_path
 from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
-from wordveil.guarantees import NoGuarantee
+from wordveil.pipeline.run_report import write_report
+from wordveil.pipeline.runs import FileDigest, run_source, sanitize_documents
+from wordveil.promises.guarantees import NoGuarantee
+from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
-from wordveil.release import TextOptions
-from wordveil.reporting.run_report import write_report
-from wordveil.runs import FileDigest, run_source, sanitize_documents
 
 KEY = bytes(range(16))
 MECHANISM = wv.TEM(epsilon=2.0)
@@ -225,8 +225,8 @@ def test_resume_starts_anew_where_nothing_was_interrupted(vocabulary, text_file,
 
 def test_no_key_lies_about_where_a_run_cannot_be_resumed(vocabulary, text_file, tmp_path, monkeypatch):
     seen = []
-    kept = wv.runs.save_run_key
-    monkeypatch.setattr(wv.runs, "save_run_key", lambda path, key: seen.append(path.name) or kept(path, key))
+    kept = wv.pipeline.runs.save_run_key
+    monkeypatch.setattr(wv.pipeline.runs, "save_run_key", lambda path, key: seen.append(path.name) or kept(path, key))
     run(vocabulary, text_file, os.devnull)
     with pytest.raises(DocumentFormatError, match="no such file"):
         run(vocabulary, tmp_path / "absent.txt", tmp_path / "out.txt")

@@ -14,10 +14,10 @@ from scipy import stats
 import wordveil as wv
 from wordveil import sanitizer as pipeline
 from wordveil.errors import ParameterError
-from wordveil.guarantees import MetricDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.guarantees import MetricDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.release import MASK, TextOptions
 from wordveil.randomness import RandomSource
-from wordveil.release import MASK, TextOptions
-from wordveil.tokenization import GAP_CHARACTERS
+from wordveil.text import GAP_CHARACTERS
 
 ALPHA = 1e-9
 KEY = bytes(range(16))

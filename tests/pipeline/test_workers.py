@@ -15,10 +15,10 @@ import pytest
 import wordveil as wv
 from wordveil.documents import DocumentSettings, FormatDetails, is_resumable, run_key_path
 from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.pipeline.runs import run_source, sanitize_documents
+from wordveil.pipeline.workers import TextWorkers, VocabularyWords
+from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
-from wordveil.release import TextOptions
-from wordveil.runs import run_source, sanitize_documents
-from wordveil.workers import TextWorkers, VocabularyWords
 
 DRIVER = Path(__file__).with_name("worker_driver.py")
 KEY = bytes(range(16))

@@ -14,8 +14,8 @@ import time
 
 import wordveil as wv
 from wordveil.documents import DocumentSettings, FormatDetails
+from wordveil.pipeline.runs import run_source, sanitize_documents
 from wordveil.randomness import RandomSource
-from wordveil.runs import run_source, sanitize_documents
 
 KEY = bytes(range(16))
 

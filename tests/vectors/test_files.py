@@ -13,11 +13,11 @@ import wordveil as wv
 from wordveil.documents import is_resumable
 from wordveil.documents.checkpoints import run_key_path
 from wordveil.documents.output import Claim
+from wordveil.documents.vectors import VECTOR_FORMATS
 from wordveil.errors import DataFormatError, ParameterError, ResumeError
+from wordveil.pipeline.vectors import VectorSettings, release_vector_file, release_vectors
+from wordveil.pipeline.vectors.releasing import RowReleaser
 from wordveil.randomness import RandomSource
-from wordveil.vector_release import VectorSettings, release_vector_file, release_vectors
-from wordveil.vector_release.releasing import RowReleaser
-from wordveil.vectors import VECTOR_FORMATS
 
 ROOT = Path(__file__).parents[2]
 DRIVER = ["-m", "tests.vectors.vector_kill_driver"]
@@ -79,7 +79,7 @@ def test_no_rows_give_an_empty_array(tmp_path, files, rows, ending):
 def test_parquet_keeps_named_columns_in_the_order_of_rows(tmp_path, files, rows, monkeypatch):
     import pyarrow.parquet as pq
 
-    monkeypatch.setattr("wordveil.vectors.parquet.GROUP_ROWS", 10)
+    monkeypatch.setattr("wordveil.documents.vectors.parquet.GROUP_ROWS", 10)
     files.write_parquet(tmp_path / "in.parquet", rows, note=["private"] * len(rows), n=list(range(len(rows))))
     report = go(tmp_path / "in.parquet", tmp_path / "out.parquet", keep=("n", "id"))
     table = pq.read_table(tmp_path / "out.parquet")
@@ -123,7 +123,7 @@ def test_parquet_metadata_and_categories_that_no_row_has_are_not_copied(tmp_path
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    monkeypatch.setattr("wordveil.vectors.parquet.GROUP_ROWS", 10)
+    monkeypatch.setattr("wordveil.documents.vectors.parquet.GROUP_ROWS", 10)
     source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
     names = write_telling_parquet(source, rows)
     assert SECRET.encode() in source.read_bytes()
@@ -360,7 +360,7 @@ def test_memory_is_bounded_by_the_block(tmp_path):
     program = """
 import resource, sys
 import wordveil as wv
-from wordveil.vector_release import VectorSettings, release_vector_file
+from wordveil.pipeline.vectors import VectorSettings, release_vector_file
 settings = VectorSettings(block_rows=1000, threads=1, dtype="float64")
 release_vector_file(sys.argv[1], sys.argv[2], wv.MultivariateLaplace(epsilon=5.0), settings=settings)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
@@ -386,7 +386,7 @@ def test_an_interrupt_before_the_renaming_loses_nothing(tmp_path, files, rows, m
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("wordveil.vectors.output.RowsOutput.publish", stopping)
+        patch.setattr("wordveil.documents.vectors.output.RowsOutput.publish", stopping)
         with pytest.raises(KeyboardInterrupt):
             go(tmp_path / "in.npy", tmp_path / "out.npy")
     assert go(tmp_path / "in.npy", tmp_path / "out.npy", resume=True).resumed_rows == n

@@ -7,8 +7,8 @@ import zipfile
 import numpy as np
 import pytest
 
+from wordveil.documents.vectors import VECTOR_FORMATS, open_vectors, vector_format
 from wordveil.errors import DataFormatError, ParameterError
-from wordveil.vectors import VECTOR_FORMATS, open_vectors, vector_format
 
 ENDINGS = sorted(VECTOR_FORMATS)
 every_format = pytest.mark.parametrize("ending", ENDINGS)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 import wordveil as wv
 from wordveil.errors import DataFormatError, ParameterError
-from wordveil.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.mechanisms.base import VectorMechanism
+from wordveil.pipeline.vectors import VectorSettings, release_vector_file, release_vectors
+from wordveil.pipeline.vectors.binding import bind, default_projection
+from wordveil.pipeline.vectors.values import VectorRelease
+from wordveil.promises.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.randomness import RandomSource
-from wordveil.vector_release import VectorSettings, release_vector_file, release_vectors
-from wordveil.vector_release.binding import bind, default_projection
-from wordveil.vector_release.values import VectorRelease
 
 ANY_VECTORS = [
     wv.MultivariateLaplace(epsilon=3.0),

@@ -15,9 +15,9 @@ from functools import partial
 from tests.dying import Death, in_child
 
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil.pipeline.vectors import VectorSettings, release_vector_file
+from wordveil.pipeline.vectors.releasing import RowReleaser
 from wordveil.randomness import RandomSource
-from wordveil.vector_release import VectorSettings, release_vector_file
-from wordveil.vector_release.releasing import RowReleaser
 
 KEY = b"sixteen bytes :)"
 

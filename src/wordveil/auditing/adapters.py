@@ -15,9 +15,9 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from wordveil.errors import ParameterError, WordveilError
-from wordveil.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, Standing
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, WordMechanism, WordRandomizer
 from wordveil.names import EXPORTS, MECHANISMS
+from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, Standing
 
 __all__ = ["Adapted", "Foreign", "adapt", "load_mechanism"]
 

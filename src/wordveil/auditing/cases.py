@@ -24,13 +24,13 @@ from wordveil.auditing.subjects import (
     WordSubject,
 )
 from wordveil.decoding.decoded import FittedDecoded
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.guarantees import Guarantee, LocalDP, NeighbourDP, NoGuarantee, Standing
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, WordMechanism
 from wordveil.mechanisms.exponential import FittedExponential
-from wordveil.metrics import Metric
+from wordveil.metrics.distances import Metric
+from wordveil.promises.guarantees import Guarantee, LocalDP, NeighbourDP, NoGuarantee, Standing
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Case", "Inputs", "make_case"]
 

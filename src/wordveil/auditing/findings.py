@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from wordveil.guarantees import round_up
+from wordveil.promises.guarantees import round_up
 
 __all__ = ["Finding", "Status", "at_least", "result"]
 

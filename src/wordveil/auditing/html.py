@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from wordveil.auditing.findings import at_least
-from wordveil.guarantees import round_up
+from wordveil.promises.guarantees import round_up
 
 __all__ = ["page", "trade_off_svg"]
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array
 from wordveil.auditing.score_channels import input_distances
 from wordveil.auditing.subjects import Pair
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.guarantees import Guarantee, LocalDP, MetricDP, NeighbourDP
-from wordveil.metrics import AnyMetric, Euclidean
+from wordveil.metrics.distances import AnyMetric, Euclidean
+from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NeighbourDP
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["claimed_loss", "edge_pairs", "noise_class_pair", "vector_pairs", "vocabulary_pairs"]
 

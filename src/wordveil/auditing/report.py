@@ -15,7 +15,7 @@ from wordveil.auditing.black_box import PairAudit
 from wordveil.auditing.exact import ChannelVerdict
 from wordveil.auditing.findings import Finding, Status, at_least
 from wordveil.auditing.html import page
-from wordveil.guarantees import round_up
+from wordveil.promises.guarantees import round_up
 
 __all__ = ["AuditReport"]
 

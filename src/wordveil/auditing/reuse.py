@@ -27,7 +27,7 @@ import numpy as np
 from wordveil.auditing.findings import Finding, Status, at_least, result
 from wordveil.auditing.intervals import lower_bound, upper_bound
 from wordveil.auditing.subjects import Outputs, Subject
-from wordveil.guarantees import round_up
+from wordveil.promises.guarantees import round_up
 
 __all__ = ["WITHIN_PROCESS", "check_reuse"]
 

@@ -28,9 +28,9 @@ from wordveil.auditing.side_doors import check_side_doors
 from wordveil.auditing.subjects import OnGrid, Subject, VectorSubject
 from wordveil.auditing.text_leaks import TextChecks, check_text
 from wordveil.auditing.timing import check_timing
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["AuditOptions", "audit", "audit_mechanism"]
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.auditing.exact import ChannelVerdict
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
 from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.mechanisms.metric_rows import distance_source
-from wordveil.metrics import AnyMetric, Metric
+from wordveil.metrics.distances import AnyMetric, Metric
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["PairDistances", "input_distances", "verify_scores"]
 

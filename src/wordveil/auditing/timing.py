@@ -18,7 +18,7 @@ from wordveil.arrays import Float64Array
 from wordveil.auditing.findings import Finding, result
 from wordveil.auditing.intervals import check_alpha
 from wordveil.errors import ParameterError
-from wordveil.guarantees import round_up
+from wordveil.promises.guarantees import round_up
 
 __all__ = ["check_timing", "measure_times"]
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from wordveil.certificates import Certificate, compare
 from wordveil.certification.certified_rate import certify_rate, certify_selection, repeat_selection
 from wordveil.certification.fitted_constants import (
     PROFILE,
@@ -17,11 +16,12 @@ from wordveil.certification.fitted_constants import (
 )
 from wordveil.certification.named_mechanisms import rebuild_mechanism
 from wordveil.certification.normaliser_lipschitz import Progress
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.exponential import LARGEST_LOSS, LIPSCHITZ, SelectionMechanism
 from wordveil.mechanisms.tight import TIGHT
+from wordveil.promises.certificates import Certificate, compare
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["certify", "certify_profile", "certify_rate", "verify"]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from wordveil.certification.dominating_pairs import PairLoss
 from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.guarantees import LocalDP, PrivacyUnit, Standing, round_up
 from wordveil.parameters import check_delta, check_whole
+from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing, round_up
 
 __all__ = ["compose_many"]
 

@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 import wordveil
-from wordveil.certificates import Certificate, Scalar
 from wordveil.certification.normaliser_lipschitz import ExactLoss, Progress
 from wordveil.certification.rate_losses import rate_losses
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError
-from wordveil.guarantees import round_up
 from wordveil.mechanisms.exponential import SelectionMechanism
+from wordveil.promises.certificates import Certificate, Scalar
+from wordveil.promises.guarantees import round_up
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = [
     "SEARCH_TOLERANCE",

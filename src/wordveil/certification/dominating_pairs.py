@@ -16,13 +16,13 @@ import numpy as np
 from wordveil.arrays import Float64Array
 from wordveil.certification.privacy_profile import laplace_delta
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.guarantees import LocalDP, MetricDP, NoGuarantee, Standing, round_down, round_up
 from wordveil.mechanisms.clipped_gaussian import FittedClippedGaussian
 from wordveil.mechanisms.clipped_laplace import FittedClippedLaplace
 from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace
 from wordveil.parameters import check_positive, check_within
+from wordveil.promises.guarantees import LocalDP, MetricDP, NoGuarantee, Standing, round_down, round_up
 
 __all__ = ["PairLoss", "channel_pair", "dominating_pair", "gaussian_pair", "generic_pair", "laplace_pair"]
 

@@ -12,9 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import wordveil
-from wordveil.certificates import Certificate, Scalar
 from wordveil.certification.privacy_profile import laplace_epsilon
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
@@ -24,6 +22,8 @@ from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.projection_planning import log_union_bound
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
+from wordveil.promises.certificates import Certificate, Scalar
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["METHODS", "PROFILE", "certify_constants", "certify_profile", "rebuild_constants", "repeat_profile"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from wordveil.certificates import Certificate, identity
 from wordveil.errors import CertificateError
-from wordveil.graphs.rank_metric import NeighbourRank
 from wordveil.mechanisms.exponential import LARGEST_LOSS, Calibration, SelectionMechanism
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
-from wordveil.metrics import Angular, AnyMetric, Euclidean, Metric
+from wordveil.metrics.distances import Angular, AnyMetric, Euclidean, Metric
+from wordveil.promises.certificates import Certificate, identity
+from wordveil.vocabulary.rank_metric import NeighbourRank
 
 __all__ = ["rebuild_mechanism"]
 

@@ -23,12 +23,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.certificates import CLAIM_MARGIN
 from wordveil.certification.interruption import SavedWork
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_maximum import PairProblem, WorstPair
 from wordveil.kernels.pair_tiles import SIDE
 from wordveil.parameters import check_number, check_positive
+from wordveil.promises.certificates import CLAIM_MARGIN
 
 __all__ = ["TOLERANCE", "ExactLoss", "LossComputation", "PairSpace", "Progress", "Resumable", "pair_visits"]
 

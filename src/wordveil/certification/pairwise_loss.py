@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from wordveil.arrays import Float64Array
-from wordveil.certificates import identity
-from wordveil.embeddings.table import Embeddings
 from wordveil.kernels.pair_maximum import PairProblem, WorstPair
 from wordveil.kernels.pair_tiles import UNIT
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.threads import map_chunks
 from wordveil.mechanisms.metric_rows import bound_metric, distance_source
-from wordveil.metrics import AnyMetric
+from wordveil.metrics.distances import AnyMetric
+from wordveil.promises.certificates import identity
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["RowMaximum", "RowSums", "WordPairs"]
 

@@ -16,12 +16,12 @@ from scipy.special import betainc, gammainc, gammaincc, gammaincinv, gammaln
 from wordveil.arrays import Float64Array
 from wordveil.decoding.decoded import FittedDecoded
 from wordveil.errors import GuaranteeError
-from wordveil.guarantees import LocalDP, Standing, round_down, weakest
 from wordveil.mechanisms.base import VectorRandomizer, WordRandomizer
 from wordveil.mechanisms.mahalanobis import FittedMahalanobis
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace
 from wordveil.mechanisms.projection import FittedProjection
 from wordveil.parameters import check_delta, check_positive, check_whole, check_within
+from wordveil.promises.guarantees import LocalDP, Standing, round_down, weakest
 
 __all__ = ["laplace_delta", "laplace_epsilon", "laplace_to_local"]
 

@@ -15,17 +15,17 @@ from typing import Protocol
 import numpy as np
 
 from wordveil.arrays import Float64Array
-from wordveil.certificates import Certificate, Scalar
 from wordveil.certification.normaliser_lipschitz import ExactLoss, LossComputation, PairSpace, Progress
 from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.tight_constraints import solve_tight_constraints, tight_loss
 from wordveil.certification.vocabulary import DistinctVectors
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.exponential import LARGEST_LOSS, SelectionMechanism
 from wordveil.mechanisms.metric_rows import bound_metric, distance_source
 from wordveil.mechanisms.tight import TightConstraints, pack_base, unpack_base
-from wordveil.metrics import Metric
+from wordveil.metrics.distances import Metric
+from wordveil.promises.certificates import Certificate, Scalar
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["PairRates", "RateLosses", "TightRates", "rate_losses"]
 

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.certification.normaliser_lipschitz import ExactLoss, LossComputation, Progress
 from wordveil.certification.vocabulary import DistinctVectors
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
 from wordveil.mechanisms.tight import MOST_OUTPUTS, TightConstraints
 from wordveil.parameters import check_delta, check_positive
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["TightSolution", "solve_tight_constraints", "tight_loss"]
 

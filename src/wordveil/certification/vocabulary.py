@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.certificates import identity
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_maximum import PairMaximum, PairProblem
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
-from wordveil.metrics import Metric, is_known, is_norm
+from wordveil.metrics.distances import Metric, is_known, is_norm
+from wordveil.promises.certificates import identity
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["DistinctVectors"]
 

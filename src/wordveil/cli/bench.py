@@ -45,12 +45,12 @@ def bench(
     Rates are per second of processor time, so that other programs on the machine disturb them little; "of limit"
     compares with what the machine's largest matrix product would allow, measured in the same run.
     """
-    from wordveil.benchmarking.growth import AXES, SIZES, growth_curve
-    from wordveil.benchmarking.machine import measure_machine
-    from wordveil.benchmarking.measuring import measure
-    from wordveil.benchmarking.report import as_json as to_json
-    from wordveil.benchmarking.report import save_plot, table
-    from wordveil.benchmarking.workload import Workload
+    from wordveil.lab.benchmarks.growth import AXES, SIZES, growth_curve
+    from wordveil.lab.benchmarks.machine import measure_machine
+    from wordveil.lab.benchmarks.measuring import measure
+    from wordveil.lab.benchmarks.report import as_json as to_json
+    from wordveil.lab.benchmarks.report import save_plot, table
+    from wordveil.lab.benchmarks.workload import Workload
 
     if growth is not None and growth not in AXES:
         raise ParameterError("growth", growth, f"must be one of {', '.join(AXES)}.")

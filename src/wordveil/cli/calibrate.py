@@ -36,7 +36,7 @@ def calibrate(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Find the epsilon at which a typical word stays with probability KEEP, from public words alone."""
-    from wordveil.calibration import calibrate as find
+    from wordveil.pipeline.calibration import calibrate as find
 
     embeddings = open_vocabulary(vocabulary)
     found = find(

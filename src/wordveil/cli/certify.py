@@ -24,8 +24,8 @@ from wordveil.cli.progress import count_bar
 from wordveil.errors import CertificateError, ParameterError
 
 if TYPE_CHECKING:
-    from wordveil.certificates import Certificate
-    from wordveil.embeddings.table import Embeddings
+    from wordveil.promises.certificates import Certificate
+    from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["certify"]
 
@@ -51,9 +51,9 @@ def certify(
 
     --calibration certified-local certifies local DP: epsilon is then in nats, between any two words.
     """
-    from wordveil.certificates import Certificate
     from wordveil.certification import verify as repeat
     from wordveil.mechanisms.exponential import SelectionMechanism
+    from wordveil.promises.certificates import Certificate
 
     embeddings = open_vocabulary(vocabulary)
     if verify is not None:

@@ -16,9 +16,9 @@ from wordveil.errors import CertificateError, DataFormatError, ParameterError
 from wordveil.names import DECODERS, DEFAULT_MECHANISM, EXPORTS, MECHANISMS
 
 if TYPE_CHECKING:
-    from wordveil.certificates import Certificate
-    from wordveil.embeddings.table import Embeddings
     from wordveil.mechanisms.base import VectorMechanism, WordMechanism
+    from wordveil.promises.certificates import Certificate
+    from wordveil.vocabulary.table import Embeddings
 
 __all__ = [
     "DEFAULT_MECHANISM",
@@ -89,7 +89,7 @@ def counted(n: int, what: str) -> str:
 
 def open_vocabulary(path: Path | None) -> Embeddings:
     """Load the vocabulary named on the command line, or the embedded one."""
-    from wordveil.embeddings.table import load_embeddings
+    from wordveil.vocabulary.table import load_embeddings
 
     return load_embeddings(path)
 
@@ -188,8 +188,8 @@ def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> P
 
 def _with_certificate(wanted: Wanted, path: Path) -> tuple[Certificate, Wanted]:
     """Return the certificate of a file, and what is wanted with the calibration and the epsilon it was made for."""
-    from wordveil.certificates import Certificate
     from wordveil.mechanisms.exponential import LARGEST_LOSS
+    from wordveil.promises.certificates import Certificate
 
     if "calibration" not in [field.name for field in fields(mechanism_class(wanted.mechanism))]:
         raise ParameterError("--certificate", str(path), f"cannot be used: {wanted.mechanism} needs none.")
@@ -210,8 +210,8 @@ def _certificate(
     wanted: Wanted, mechanism: Any, embeddings: Embeddings, given: Certificate | None, *, quiet: bool
 ) -> Certificate | None:
     """Return the certificate that the mechanism needs, checked to be for these inputs; None where it needs none."""
-    from wordveil.fitting import shipped_certificate
     from wordveil.mechanisms.exponential import SelectionMechanism
+    from wordveil.pipeline.fitting import shipped_certificate
 
     if not isinstance(mechanism, SelectionMechanism) or not mechanism.needs_certificate:
         return given
@@ -326,8 +326,8 @@ def parse_settings(
 def _parse_value(key: str, text: str) -> Any:
     """Read a metric's name, or a number, True, False, None or a plain word."""
     if key == "metric":
-        from wordveil.graphs.rank_metric import NeighbourRank
-        from wordveil.metrics import Angular, AnyMetric, Euclidean
+        from wordveil.metrics.distances import Angular, AnyMetric, Euclidean
+        from wordveil.vocabulary.rank_metric import NeighbourRank
 
         metrics: dict[str, AnyMetric] = {"euclidean": Euclidean(), "angular": Angular(), "rank": NeighbourRank()}
         if text not in metrics:

@@ -67,13 +67,13 @@ def evaluate(
     (local), 2 (ranks). With all tasks and 10 000 words a row takes about a minute of one processor at --size reduced,
     a quarter of that at --size miniature, more at full. An interrupted run goes on where it stopped.
     """
-    from wordveil.evaluation.audits import AuditSettings
-    from wordveil.evaluation.catalogue import chosen_tasks, runnable
-    from wordveil.evaluation.contenders import contenders
-    from wordveil.evaluation.data import DATA_VARIABLE
-    from wordveil.evaluation.league import Plan, first_words, run_league
-    from wordveil.evaluation.promises import PromiseSettings
-    from wordveil.evaluation.report import write_league
+    from wordveil.lab.evaluation.audits import AuditSettings
+    from wordveil.lab.evaluation.catalogue import chosen_tasks, runnable
+    from wordveil.lab.evaluation.contenders import contenders
+    from wordveil.lab.evaluation.data import DATA_VARIABLE
+    from wordveil.lab.evaluation.league import Plan, first_words, run_league
+    from wordveil.lab.evaluation.promises import PromiseSettings
+    from wordveil.lab.evaluation.report import write_league
 
     if report.suffix not in (".html", ".md", ".json"):
         raise ParameterError("--report", report.name, "must end in .html, .md or .json.")

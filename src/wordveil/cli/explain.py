@@ -42,10 +42,10 @@ def explain(
 ) -> None:
     """Explain the guarantee of a mechanism in plain words."""
     from wordveil.errors import ParameterError
-    from wordveil.explanations import explain as explain_guarantee
-    from wordveil.explanations import metric_of
-    from wordveil.fitting import fit_words
-    from wordveil.release import TextOptions, disclosures
+    from wordveil.pipeline.explanations import explain as explain_guarantee
+    from wordveil.pipeline.explanations import metric_of
+    from wordveil.pipeline.fitting import fit_words
+    from wordveil.promises.release import TextOptions, disclosures
 
     pairs = []
     for text in pair or ():

@@ -12,8 +12,8 @@ from wordveil.cli.common import mechanism_class, open_vocabulary
 from wordveil.names import MECHANISMS
 
 if TYPE_CHECKING:
-    from wordveil.embeddings.table import Embeddings
-    from wordveil.guarantees import Guarantee
+    from wordveil.promises.guarantees import Guarantee
+    from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["mechanisms"]
 
@@ -27,7 +27,7 @@ def mechanisms(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List mechanisms with promise, standing and paper, fitted to words of the embedded vocabulary at epsilon 4."""
-    from wordveil.embeddings.table import Embeddings
+    from wordveil.vocabulary.table import Embeddings
 
     embeddings = open_vocabulary(None)
     few = Embeddings.from_arrays(embeddings.words[:FEW_WORDS], embeddings.vectors[:FEW_WORDS])
@@ -55,7 +55,7 @@ def mechanisms(
 def _guarantee(mechanism: Any, embeddings: Embeddings) -> Guarantee:
     """Return what the mechanism promises, with the certificate it may need."""
     from wordveil.certification import certify
-    from wordveil.fitting import fit_words
+    from wordveil.pipeline.fitting import fit_words
 
     certificate = certify(mechanism, embeddings) if getattr(mechanism, "needs_certificate", False) else None
     return fit_words(mechanism, embeddings, certificate).guarantee()

@@ -14,7 +14,7 @@ from wordveil.cli.file_options import QuietOption, ResumeOption, ThreadsOption
 from wordveil.cli.progress import row_bar
 
 if TYPE_CHECKING:
-    from wordveil.vector_release.values import VectorReport
+    from wordveil.pipeline.vectors.values import VectorReport
 
 __all__ = ["release"]
 
@@ -59,9 +59,9 @@ def release(
     """
     from wordveil.errors import ParameterError
     from wordveil.mechanisms.base import VectorMechanism
-    from wordveil.reporting.run_report import check_report_path
-    from wordveil.vector_release import VectorSettings, release_vector_file
-    from wordveil.vector_release.values import write_vector_report
+    from wordveil.pipeline.run_report import check_report_path
+    from wordveil.pipeline.vectors import VectorSettings, release_vector_file
+    from wordveil.pipeline.vectors.values import write_vector_report
 
     if report is not None:
         check_report_path(report, (".json",))
@@ -94,8 +94,8 @@ def release(
 
 def _projection_settings(settings: Sequence[str], source: Path, column: str | None) -> list[str]:
     """Return the settings with, for those not given, defaults that hold for any vectors, which are said."""
-    from wordveil.vector_release.binding import default_projection
-    from wordveil.vectors import open_vectors
+    from wordveil.documents.vectors import open_vectors
+    from wordveil.pipeline.vectors.binding import default_projection
 
     given = {setting.partition("=")[0].strip().replace("-", "_") for setting in settings}
     if "matrix" in given:
@@ -145,7 +145,7 @@ def _print_summary(report: VectorReport) -> None:
 
 
 def _print_recall(source: Path, output: Path, column: str | None, threads: int | None, quiet: bool) -> None:
-    from wordveil.vector_release import measure_retrieval
+    from wordveil.pipeline.vectors import measure_retrieval
 
     with row_bar("rows searched", quiet=quiet) as progress:
         measured = measure_retrieval(source, output, column=column, threads=threads, progress=progress)

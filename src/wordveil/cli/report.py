@@ -12,7 +12,7 @@ from wordveil.cli.common import counted
 from wordveil.errors import ChecksumError, DataFormatError
 
 if TYPE_CHECKING:
-    from wordveil.runs import FileDigest
+    from wordveil.pipeline.runs import FileDigest
 
 __all__ = ["report"]
 
@@ -25,8 +25,8 @@ def report(
 
     Whoever receives a release and its report can so tell that the one belongs to the other.
     """
-    from wordveil.reporting.evidence import differences
-    from wordveil.runs import file_digests
+    from wordveil.pipeline.evidence import differences
+    from wordveil.pipeline.runs import file_digests
 
     said = _files_of(verify)
     if not said:
@@ -46,7 +46,7 @@ def _files_of(path: Path) -> list[FileDigest]:
     Raises:
         DataFormatError: If it is no report.
     """
-    from wordveil.runs import FileDigest
+    from wordveil.pipeline.runs import FileDigest
 
     try:
         listed = json.loads(path.read_text(encoding="utf-8"))["outputs"]

@@ -16,7 +16,7 @@ from wordveil.errors import ParameterError
 __all__ = ["PAPERS", "reproduce"]
 
 PAPERS = ("curse", "tem", "privemb", "nadp", "trlaplace")
-"""Names of the papers; `wordveil.reproductions.NAME` holds a function `reproduce`."""
+"""Names of the papers; `wordveil.lab.papers.NAME` holds a function `reproduce`."""
 
 
 def reproduce(
@@ -31,7 +31,7 @@ def reproduce(
 
     The data sets are files in the folder named by the environment variable WORDVEIL_DATA; nothing is downloaded.
     """
-    from wordveil.reproductions.base import Options, as_markdown, timed, write_reproduction
+    from wordveil.lab.papers.base import Options, as_markdown, timed, write_reproduction
 
     if paper not in PAPERS:
         raise ParameterError("paper", paper, f"must be one of {', '.join(PAPERS)}.")
@@ -44,7 +44,7 @@ def reproduce(
         repeats=repeats,
         progress=say,
     )
-    found = timed(importlib.import_module(f"wordveil.reproductions.{paper}").reproduce, options)
+    found = timed(importlib.import_module(f"wordveil.lab.papers.{paper}").reproduce, options)
     command = shlex.join(["wordveil", *sys.argv[1:]])
     if report is None:
         typer.echo(as_markdown(found, command))

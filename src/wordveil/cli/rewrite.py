@@ -51,7 +51,7 @@ def rewrite(
     from wordveil.neural.pass_records import PassRecord
     from wordveil.neural.rewriting import TextRewriter
     from wordveil.neural.rewriting_runs import BLOCK_CHARACTERS, rewrite_documents
-    from wordveil.runs import run_source
+    from wordveil.pipeline.runs import run_source
 
     settings = DocumentSettings(
         format=format, columns=tuple(column or ()), drop_others=drop_others, block_characters=BLOCK_CHARACTERS

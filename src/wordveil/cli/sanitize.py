@@ -38,13 +38,13 @@ from wordveil.cli.file_options import (
 from wordveil.cli.progress import document_bar
 
 if TYPE_CHECKING:
-    from wordveil.certificates import Certificate
     from wordveil.documents.base import Missing
-    from wordveil.embeddings.table import Embeddings
-    from wordveil.explanations import InWords
-    from wordveil.guarantees import Guarantee
-    from wordveil.release import TextOptions
-    from wordveil.runs import RunReport
+    from wordveil.pipeline.explanations import InWords
+    from wordveil.pipeline.runs import RunReport
+    from wordveil.promises.certificates import Certificate
+    from wordveil.promises.guarantees import Guarantee
+    from wordveil.promises.release import TextOptions
+    from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["sanitize"]
 
@@ -156,10 +156,10 @@ def sanitize(
     """
     from wordveil.documents import DocumentSettings, FormatDetails
     from wordveil.errors import ParameterError
-    from wordveil.reporting.evidence import Evidence
-    from wordveil.reporting.run_report import check_report_path, write_report
-    from wordveil.runs import run_source, sanitize_documents
-    from wordveil.sanitizer import Sanitizer
+    from wordveil.pipeline.evidence import Evidence
+    from wordveil.pipeline.run_report import check_report_path, write_report
+    from wordveil.pipeline.runs import run_source, sanitize_documents
+    from wordveil.pipeline.sanitizer import Sanitizer
 
     if block_tokens < 1:
         raise ParameterError("--block-tokens", block_tokens, "must be at least 1.")
@@ -222,7 +222,7 @@ def sanitize(
 
 def _text_options(public_words: Path | None, **choices: Any) -> TextOptions:
     """Return the choices around the mechanism; `TextOptions` refuses a word that is none of them."""
-    from wordveil.release import TextOptions
+    from wordveil.promises.release import TextOptions
 
     return TextOptions(public_words=read_word_list(public_words), **choices)
 
@@ -232,8 +232,8 @@ def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tupl
 
     The embedded vocabulary leaves out the slurs and obscene words of its list unless `exclude` is "none".
     """
-    from wordveil.embeddings.packaged import never_output
-    from wordveil.embeddings.table import load_embeddings
+    from wordveil.vocabulary.packaged import never_output
+    from wordveil.vocabulary.table import load_embeddings
 
     embedded = path is None and exclude != "none"
     embeddings = load_embeddings(None, every_output=not embedded) if path is None else open_vocabulary(path)
@@ -258,7 +258,7 @@ def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tupl
 
 def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
     """Return the largest loss between any two words, or "" where the guarantee already says it or there is none."""
-    from wordveil.guarantees import LocalDP, MetricDP, round_up
+    from wordveil.promises.guarantees import LocalDP, MetricDP, round_up
 
     if isinstance(guarantee, LocalDP) and certificate is not None and "epsilon" in certificate.numbers:
         return f"{round_up(certificate.numbers['epsilon'])} nats, computed over all pairs"
@@ -269,7 +269,7 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
 
 
 def _print_summary(report: RunReport, notes: Sequence[str], words: InWords, certificate: Certificate | None) -> None:
-    from wordveil.reporting.run_report import left_out
+    from wordveil.pipeline.run_report import left_out
 
     said = [f"{counted(report.documents, 'document')}, {counted(report.tokens, 'token')}"]
     if report.seconds >= WORTH_A_RATE:

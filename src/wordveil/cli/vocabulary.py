@@ -12,10 +12,10 @@ from wordveil.cli.common import VocabularyOption, open_vocabulary, say
 from wordveil.cli.usage import Command
 
 if TYPE_CHECKING:
-    from wordveil.embeddings.table import Embeddings
+    from wordveil.vocabulary.table import Embeddings
 
 if TYPE_CHECKING:
-    from wordveil.embeddings.table import Embeddings
+    from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["app"]
 
@@ -47,7 +47,7 @@ def import_(
     calibrate: Annotated[bool, typer.Option(help="Record default epsilons (takes a few seconds).")] = True,
 ) -> None:
     """Convert an embedding file to wordveil's own form: checked, memory-mapped, with a word index."""
-    from wordveil.embeddings.importing import import_embeddings
+    from wordveil.vocabulary.importing import import_embeddings
 
     embeddings = import_embeddings(
         source,
@@ -68,9 +68,9 @@ def import_(
 
 def _default_epsilons(embeddings: Embeddings) -> dict[str, float]:
     """Return the epsilons at which half of typical words stay; what cannot be found is said, and left out."""
-    from wordveil.calibration import calibrate as find
     from wordveil.cli.common import build_mechanism
     from wordveil.errors import ParameterError
+    from wordveil.pipeline.calibration import calibrate as find
 
     found = {}
     for mechanism in DEFAULTS:

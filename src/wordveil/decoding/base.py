@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.embeddings.table import Embeddings
 from wordveil.mechanisms.base import Progress
 from wordveil.randomness import Draws, Stream
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["DECODER_LANE", "Decoder", "FittedDecoder"]
 

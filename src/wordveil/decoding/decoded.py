@@ -10,8 +10,6 @@ import numpy as np
 from wordveil.arrays import IdArray
 from wordveil.decoding.base import Decoder, FittedDecoder
 from wordveil.decoding.nearest import Nearest
-from wordveil.embeddings.table import Embeddings
-from wordveil.guarantees import Guarantee, MetricDP, PrivacyUnit
 from wordveil.mechanisms.base import (
     Progress,
     VectorMechanism,
@@ -20,7 +18,9 @@ from wordveil.mechanisms.base import (
     WordRandomizer,
 )
 from wordveil.mechanisms.rows import checked_ids
+from wordveil.promises.guarantees import Guarantee, MetricDP, PrivacyUnit
 from wordveil.randomness import Draws, Stream
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Decoded", "FittedDecoded"]
 

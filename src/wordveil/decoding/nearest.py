@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.decoding.base import Decoder, FittedDecoder
-from wordveil.embeddings.table import Embeddings
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.base import Progress
 from wordveil.randomness import Draws
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedNearest", "Nearest"]
 
@@ -27,7 +27,7 @@ class Nearest(Decoder):
 
     Example:
         >>> import numpy as np
-        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.vocabulary.table import Embeddings
         >>> from wordveil.randomness import RandomSource
         >>> words = ["red", "green", "blue", "cat", "dog"]
         >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)

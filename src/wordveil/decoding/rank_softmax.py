@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.decoding.base import DECODER_LANE, Decoder, FittedDecoder
-from wordveil.embeddings.table import Embeddings
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.base import Progress
 from wordveil.mechanisms.rows import check_draws
 from wordveil.parameters import check_positive, check_within
 from wordveil.randomness import Draws, Stream
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedRankSoftmax", "RankSoftmax", "truncated_geometric"]
 
@@ -46,7 +46,7 @@ class RankSoftmax(Decoder):
 
     Example:
         >>> import numpy as np
-        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.vocabulary.table import Embeddings
         >>> from wordveil.randomness import RandomSource
         >>> words = ["red", "green", "blue", "cat", "dog"]
         >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)

@@ -13,11 +13,11 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.decoding.rank_softmax import UNIFORM
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["RankTuning", "tune_rank_softmax"]
 

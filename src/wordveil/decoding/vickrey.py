@@ -9,12 +9,12 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.decoding.base import DECODER_LANE, Decoder, FittedDecoder
-from wordveil.embeddings.table import Embeddings
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.base import Progress
 from wordveil.mechanisms.rows import check_draws
 from wordveil.parameters import check_within
 from wordveil.randomness import Draws, Stream
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedVickrey", "Vickrey", "first_probability"]
 
@@ -43,7 +43,7 @@ class Vickrey(Decoder):
 
     Example:
         >>> import numpy as np
-        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.vocabulary.table import Embeddings
         >>> from wordveil.randomness import RandomSource
         >>> words = ["red", "green", "blue", "cat", "dog"]
         >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)

@@ -12,8 +12,8 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
-from wordveil.kernels.distance_table import DistanceTable
-from wordveil.metrics import Metric, PairwiseMetric, to_distances
+from wordveil.metrics.distances import Metric, PairwiseMetric, to_distances
+from wordveil.metrics.table import DistanceTable
 
 __all__ = ["CoordinateSource", "DistanceSource", "FunctionSource", "TableSource"]
 

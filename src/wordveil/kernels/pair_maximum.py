@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float32Array, Float64Array
 from wordveil.kernels.pair_tiles import SIDE, PairTiles
 from wordveil.kernels.threads import map_chunks
-from wordveil.metrics import Angular, is_norm, to_distances
+from wordveil.metrics.distances import Angular, is_norm, to_distances
 
 __all__ = ["PairMaximum", "PairProblem", "WorstPair"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array
 from wordveil.kernels.threads import map_chunks
-from wordveil.metrics import Metric, to_distances
+from wordveil.metrics.distances import Metric, to_distances
 
 __all__ = ["SIDE", "UNIT", "NormaliserSums", "PairTiles"]
 

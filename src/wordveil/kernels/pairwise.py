@@ -18,7 +18,7 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.kernels.distance_sources import DistanceSource
 from wordveil.kernels.integer_draws import WordArray, multiply_high
 from wordveil.kernels.threads import map_chunks
-from wordveil.metrics import AnyMetric
+from wordveil.metrics.distances import AnyMetric
 
 __all__ = ["PairwiseRows"]
 

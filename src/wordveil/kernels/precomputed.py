@@ -19,7 +19,7 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.integer_draws import WordArray, multiply_high
 from wordveil.kernels.near_words import NearWords
 from wordveil.kernels.threads import map_chunks
-from wordveil.metrics import AnyMetric
+from wordveil.metrics.distances import AnyMetric
 
 __all__ = ["NearRows"]
 

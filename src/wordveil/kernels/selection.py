@@ -24,7 +24,7 @@ from wordveil.kernels.integer_draws import WordArray, multiply_high, pick_column
 from wordveil.kernels.row_cache import RowCache
 from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.weight_rows import WeightRows
-from wordveil.metrics import Metric, is_norm
+from wordveil.metrics.distances import Metric, is_norm
 
 __all__ = ["SelectionRows"]
 

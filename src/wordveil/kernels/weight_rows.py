@@ -20,7 +20,7 @@ from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
 from wordveil.kernels.compiled.library import NUMPY, engine_name
 from wordveil.kernels.compiled.selection_rows import MOST_COLUMNS, MOST_K, CompiledRows
 from wordveil.kernels.threads import map_chunks
-from wordveil.metrics import Metric, is_norm, to_distances
+from wordveil.metrics.distances import Metric, is_norm, to_distances
 
 __all__ = ["UNIT", "UNIT32", "WeightRows"]
 

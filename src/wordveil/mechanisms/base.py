@@ -16,9 +16,9 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
-from wordveil.embeddings.table import Embeddings
-from wordveil.guarantees import Guarantee
+from wordveil.promises.guarantees import Guarantee
 from wordveil.randomness import Draws, RandomSource, Stream
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Progress", "VectorMechanism", "VectorRandomizer", "WordMechanism", "WordRandomizer"]
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.certificates import Certificate
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError
-from wordveil.guarantees import round_up
 from wordveil.kernels.distance_sources import CoordinateSource
 from wordveil.mechanisms.metric_rows import ChannelRows, distance_source
-from wordveil.metrics import AnyMetric, Metric
+from wordveil.metrics.distances import AnyMetric, Metric
+from wordveil.promises.certificates import Certificate
+from wordveil.promises.guarantees import round_up
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["check_certificate"]
 

@@ -9,14 +9,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_log_delta
 from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball
 from wordveil.parameters import check_delta, check_positive, check_whole
+from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
 from wordveil.randomness import Draws, Stream
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["ClippedGaussian", "FittedClippedGaussian"]
 

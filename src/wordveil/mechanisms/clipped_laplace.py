@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
-from wordveil.embeddings.table import Embeddings
-from wordveil.guarantees import LocalDP, PrivacyUnit, Standing
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball
 from wordveil.parameters import check_positive, check_whole
+from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws, Stream
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["ClippedLaplace", "FittedClippedLaplace"]
 

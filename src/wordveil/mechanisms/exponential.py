@@ -15,17 +15,17 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.certificates import Certificate, Scalar, identity
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError, ParameterError
-from wordveil.guarantees import Guarantee, LocalDP, MetricDP, Standing, weakest
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
 from wordveil.mechanisms.certificate_check import check_certificate
 from wordveil.mechanisms.metric_rows import ChannelRows, bound_metric, metric_assumptions, rows_for
 from wordveil.mechanisms.rows import check_draws, checked_ids
-from wordveil.metrics import AnyMetric, VocabularyMetric
+from wordveil.metrics.distances import AnyMetric, VocabularyMetric
 from wordveil.parameters import check_positive
+from wordveil.promises.certificates import Certificate, Scalar, identity
+from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, Standing, weakest
 from wordveil.randomness import Draws, Stream, words
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = [
     "LARGEST_LOSS",

@@ -10,16 +10,16 @@ import numpy as np
 from scipy.stats import chi2
 
 from wordveil.arrays import Float64Array, FloatArray
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.graphs.nearest_lists import nearest_lists
-from wordveil.guarantees import NoGuarantee, PrivacyUnit, Standing, round_up
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.gaussian_scale import classical_scale
 from wordveil.mechanisms.rows import check_draws
 from wordveil.mechanisms.word_rows import WordRows
 from wordveil.parameters import check_delta, check_positive, check_whole
+from wordveil.promises.guarantees import NoGuarantee, PrivacyUnit, Standing, round_up
 from wordveil.randomness import Draws, Stream
+from wordveil.vocabulary.nearest_lists import nearest_lists
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedJaccard", "Jaccard", "class_delta", "class_errors"]
 
@@ -55,7 +55,7 @@ class Jaccard(VectorMechanism):
 
     Example:
         >>> import numpy as np
-        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.vocabulary.table import Embeddings
         >>> from wordveil.randomness import RandomSource
         >>> words = ["red", "green", "blue", "cat", "dog"]
         >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)

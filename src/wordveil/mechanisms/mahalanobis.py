@@ -9,15 +9,15 @@ from typing import ClassVar
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.guarantees import MetricDP, PrivacyUnit, Standing, round_up
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.multivariate_laplace import laplace_noise
 from wordveil.mechanisms.rows import check_draws, checked_rows, multiply_rows
-from wordveil.metrics import Mahalanobis as MahalanobisMetric
+from wordveil.metrics.distances import Mahalanobis as MahalanobisMetric
 from wordveil.parameters import check_positive, check_within
+from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing, round_up
 from wordveil.randomness import Draws, Stream
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedMahalanobis", "Mahalanobis", "scaled_covariance"]
 
@@ -46,7 +46,7 @@ class Mahalanobis(VectorMechanism):
 
     Example:
         >>> import numpy as np
-        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.vocabulary.table import Embeddings
         >>> from wordveil.randomness import RandomSource
         >>> words = ["red", "green", "blue", "cat", "dog"]
         >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)

@@ -8,13 +8,12 @@ from typing import Protocol
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, FunctionSource, TableSource
 from wordveil.kernels.integer_draws import WordArray
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
-from wordveil.metrics import (
+from wordveil.metrics.distances import (
     SAMPLE,
     AnyMetric,
     Metric,
@@ -24,6 +23,7 @@ from wordveil.metrics import (
     is_known,
 )
 from wordveil.parameters import check_within
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["ChannelRows", "bound_metric", "distance_source", "metric_assumptions", "rows_for"]
 

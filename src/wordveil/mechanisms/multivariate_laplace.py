@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
-from wordveil.embeddings.table import Embeddings
-from wordveil.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.rows import check_draws, checked_rows
 from wordveil.parameters import check_positive, check_whole
+from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws, Stream
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedMultivariateLaplace", "MultivariateLaplace", "laplace_noise"]
 

@@ -8,16 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.graphs.overlap_graph import OverlapGraph, overlap_graph
-from wordveil.guarantees import NeighbourDP, PrivacyUnit, Standing, round_up
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.rows import check_draws
 from wordveil.mechanisms.word_rows import WordRows
 from wordveil.parameters import check_delta, check_positive, check_whole, check_within
+from wordveil.promises.guarantees import NeighbourDP, PrivacyUnit, Standing, round_up
 from wordveil.randomness import Draws, Stream
+from wordveil.vocabulary.overlap_graph import OverlapGraph, overlap_graph
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["NADP", "FittedNADP"]
 
@@ -55,7 +55,7 @@ class NADP(VectorMechanism):
 
     Example:
         >>> import numpy as np
-        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.vocabulary.table import Embeddings
         >>> from wordveil.randomness import RandomSource
         >>> words = ["red", "green", "blue", "cat", "dog"]
         >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wordveil.errors import ParameterError
-from wordveil.guarantees import MetricDP
 from wordveil.kernels.near_words import NearSize, near_size, near_words
 from wordveil.kernels.precomputed import NearRows
 from wordveil.mechanisms.base import Progress
 from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.mechanisms.metric_rows import distance_source
+from wordveil.promises.guarantees import MetricDP
 
 __all__ = ["LIMIT_BYTES", "precompute", "precomputed_size"]
 

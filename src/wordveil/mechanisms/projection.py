@@ -9,9 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
-from wordveil.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.multivariate_laplace import laplace_noise
 from wordveil.mechanisms.projection_matrices import draw_matrix, given_matrix, principal_directions, random_rows
@@ -19,7 +17,9 @@ from wordveil.mechanisms.projection_planning import log_union_bound, plan_dimens
 from wordveil.mechanisms.rows import check_draws, checked_rows, multiply_rows
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
 from wordveil.parameters import check_delta, check_positive, check_whole
+from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws, Stream
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedProjection", "Projection"]
 
@@ -67,7 +67,7 @@ class Projection(VectorMechanism):
 
     Example:
         >>> import numpy as np
-        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.vocabulary.table import Embeddings
         >>> from wordveil.randomness import RandomSource
         >>> words = ["red", "green", "blue", "cat", "dog"]
         >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)

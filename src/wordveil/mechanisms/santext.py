@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from wordveil.certificates import Certificate
-from wordveil.embeddings.table import Embeddings
 from wordveil.mechanisms.exponential import (
     Calibration,
     FittedExponential,
     SelectionMechanism,
     fit_selection,
 )
-from wordveil.metrics import AnyMetric, Euclidean
+from wordveil.metrics.distances import AnyMetric, Euclidean
+from wordveil.promises.certificates import Certificate
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["TAIL_NATS", "SanText"]
 
@@ -53,7 +53,7 @@ class SanText(SelectionMechanism):
 
     Example:
         >>> import numpy as np
-        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.vocabulary.table import Embeddings
         >>> from wordveil.randomness import RandomSource
         >>> words = ["red", "green", "blue", "cat", "dog"]
         >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)

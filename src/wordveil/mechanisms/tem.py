@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from wordveil.certificates import Certificate, Scalar
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.exponential import (
     Calibration,
@@ -15,8 +13,10 @@ from wordveil.mechanisms.exponential import (
     SelectionMechanism,
     fit_selection,
 )
-from wordveil.metrics import AnyMetric, Euclidean
+from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_delta, check_positive
+from wordveil.promises.certificates import Certificate, Scalar
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["TEM", "truncation_distance"]
 
@@ -71,7 +71,7 @@ class TEM(SelectionMechanism):
 
     Example:
         >>> import numpy as np
-        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.vocabulary.table import Embeddings
         >>> from wordveil.randomness import RandomSource
         >>> words = ["red", "green", "blue", "cat", "dog"]
         >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)

@@ -12,11 +12,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from wordveil.arrays import Float64Array
-from wordveil.certificates import Certificate, Scalar
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.exponential import FittedExponential, SelectionMechanism, fit_selection
-from wordveil.metrics import Angular, Euclidean, Metric, is_norm
+from wordveil.metrics.distances import Angular, Euclidean, Metric, is_norm
+from wordveil.promises.certificates import Certificate, Scalar
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["BASE_TAIL_NATS", "MOST_OUTPUTS", "TIGHT", "TightConstraints", "pack_base", "unpack_base"]
 
@@ -65,7 +65,7 @@ class TightConstraints(SelectionMechanism):
     Example:
         >>> import numpy as np
         >>> from wordveil.certification import certify
-        >>> from wordveil.embeddings.table import Embeddings
+        >>> from wordveil.vocabulary.table import Embeddings
         >>> from wordveil.mechanisms.santext import SanText
         >>> words = ["red", "green", "blue", "cat", "dog"]
         >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)

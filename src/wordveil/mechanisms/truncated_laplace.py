@@ -15,9 +15,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball
@@ -29,7 +27,9 @@ from wordveil.mechanisms.truncated_law import (
     published_half_width,
 )
 from wordveil.parameters import check_delta, check_positive, check_whole
+from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
 from wordveil.randomness import Draws, Stream
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedTruncatedLaplace", "TruncatedLaplace"]
 

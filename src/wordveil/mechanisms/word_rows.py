@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, FloatArray, IdArray
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError
 from wordveil.parameters import as_floats
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["WordRows"]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from wordveil import __version__
-from wordveil.guarantees import Guarantee, NoGuarantee
 from wordveil.neural.private_embedding import PrivateEmbedding
 from wordveil.neural.storage import write_bytes, write_json
+from wordveil.promises.guarantees import Guarantee, NoGuarantee
 
 __all__ = ["CUT", "ModelCard", "make_card", "write_card"]
 

@@ -18,9 +18,8 @@ import numpy as np
 
 from wordveil import __version__
 from wordveil.auditing.adapters import load_mechanism
-from wordveil.embeddings.table import Embeddings, load_embeddings
 from wordveil.errors import DataFormatError, GuaranteeError, ParameterError, ResumeError
-from wordveil.evaluation.data import file_digest
+from wordveil.lab.evaluation.data import file_digest
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.names import MECHANISMS
 from wordveil.neural.backend import check_device, torch
@@ -31,6 +30,7 @@ from wordveil.neural.private_embedding import PrivateEmbedding
 from wordveil.neural.storage import load_tensors, read_json, save_tensors, write_json
 from wordveil.neural.training import EpochProgress, Training, fit
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 __all__ = ["Job", "load_model", "run_job"]
 

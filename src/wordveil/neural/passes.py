@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 from typing import Protocol
 
 from wordveil.errors import ParameterError
-from wordveil.guarantees import Guarantee, compose_releases
+from wordveil.promises.guarantees import Guarantee, compose_releases
 
 __all__ = ["KEY_BYTES", "PassCounter", "Passes", "all_passes", "text_digest"]
 

@@ -19,16 +19,16 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.decoding.base import Decoder
-from wordveil.embeddings.table import Embeddings
 from wordveil.errors import ParameterError, WordveilError
-from wordveil.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.neural.backend import Module, nn, not_compiled, require_torch, torch
 from wordveil.neural.device_noise import CLIPPED, DEVICE_ASSUMPTION, DeviceNoise
 from wordveil.neural.passes import PassCounter, Passes, all_passes
+from wordveil.pipeline.vectors.grid import grid_mitigation
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
 from wordveil.randomness import Draws, RandomSource, Stream, words
-from wordveil.vector_release.grid import grid_mitigation
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["PADDING", "UNKNOWN", "PrivateEmbedding"]
 

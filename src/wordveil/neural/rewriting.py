@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError
-from wordveil.evaluation.corpora import Corpus, encoder_for
-from wordveil.guarantees import Guarantee
+from wordveil.lab.evaluation.corpora import Corpus, encoder_for
 from wordveil.neural.cards import CUT
 from wordveil.neural.corpora import Dataset
 from wordveil.neural.jobs import load_model
 from wordveil.neural.models import Rewriter
 from wordveil.neural.pass_records import PassRecord
 from wordveil.neural.private_embedding import UNKNOWN
+from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.release import TextOptions, effective_guarantee
 from wordveil.randomness import RandomSource
-from wordveil.release import TextOptions, effective_guarantee
-from wordveil.tokenization import EncodedText, apply_casing, detokenize
+from wordveil.text import EncodedText, apply_casing, detokenize
 
 __all__ = ["TextRewriter"]
 

@@ -26,11 +26,11 @@ from wordveil.documents import (
     remove_run_key,
     run_documents,
 )
-from wordveil.guarantees import Guarantee
 from wordveil.neural.pass_records import PassRecord
 from wordveil.neural.passes import all_passes
 from wordveil.neural.rewriting import TextRewriter
-from wordveil.runs import keep_run_key
+from wordveil.pipeline.runs import keep_run_key
+from wordveil.promises.guarantees import Guarantee
 
 __all__ = ["BLOCK_CHARACTERS", "RewriteReport", "rewrite_documents"]
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.errors import MissingExtraError
-from wordveil.evaluation.bert_score import bert_score
-from wordveil.evaluation.overlap_scores import bleu, rouge_1
+from wordveil.lab.evaluation.bert_score import bert_score
+from wordveil.lab.evaluation.overlap_scores import bleu, rouge_1
 from wordveil.neural.corpora import Dataset
 from wordveil.neural.models import Rewriter
 from wordveil.neural.training import measure

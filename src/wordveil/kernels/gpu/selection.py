@@ -26,7 +26,7 @@ from wordveil.kernels.gpu.backend import free_bytes, launch, open_device, proces
 from wordveil.kernels.gpu.selection_kernels import block_masses, block_weights
 from wordveil.kernels.integer_draws import WordArray
 from wordveil.kernels.selection import SelectionRows
-from wordveil.metrics import Metric, is_norm
+from wordveil.metrics.distances import Metric, is_norm
 
 __all__ = ["GpuSelection"]
 

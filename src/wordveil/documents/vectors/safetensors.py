@@ -1,0 +1,152 @@
+"""safetensors: a length, a JSON header, raw little-endian numbers; read and written directly, so without an extra.
+
+Metadata of the input is not copied: it may say anything.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.documents.vectors.base import (
+    OutputPlan,
+    VectorFormat,
+    VectorReader,
+    check_matrix,
+    copy_bytes,
+    pick,
+    raw_blocks,
+)
+from wordveil.errors import DataFormatError
+
+__all__ = ["Safetensors"]
+
+_TYPES = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2",
+    "I8": "<i1", "I16": "<i2", "I32": "<i4", "I64": "<i8", "U8": "<u1", "U16": "<u2", "U32": "<u4", "U64": "<u8",
+}  # fmt: skip
+_MAX_HEADER = 100_000_000
+_REMEDY = "Fetch the file again; it may be cut off."
+
+
+class _SafetensorsReader(VectorReader):
+    def __init__(self, path: Path, name: str | None) -> None:
+        self.path = str(path)
+        self._stream = path.open("rb")
+        try:
+            self._entries, self._base = self._header(path.stat().st_size)
+            usable = [n for n, e in self._entries.items() if len(e["shape"]) == 2 and e["dtype"] in _TYPES]
+            self.name = pick(self.path, name, usable, "tensor")
+            self.others = tuple(n for n in self._entries if n != self.name)
+            entry = self._entries[self.name]
+            self._dtype = np.dtype(_TYPES[entry["dtype"]])
+            self.rows, self.dimensions = check_matrix(self.path, entry["shape"], self._dtype)
+            first, last = entry["data_offsets"]
+            if last - first != self.rows * self.dimensions * self._dtype.itemsize:
+                raise DataFormatError(path, "the tensor's shape does not fit its bytes.", remedy=_REMEDY)
+        except BaseException:
+            self._stream.close()
+            raise
+        self.kind = entry["dtype"]
+
+    def _header(self, size: int) -> tuple[dict[str, Any], int]:
+        length = int.from_bytes(self._stream.read(8), "little")
+        if size < 8 or not 2 <= length <= min(size - 8, _MAX_HEADER):
+            raise DataFormatError(self.path, "the header does not fit the file.", remedy=_REMEDY)
+        try:
+            entries = dict(json.loads(self._stream.read(length), object_pairs_hook=_without_repeats))
+            entries.pop("__metadata__", None)
+            good = all(_fits(entry, size - 8 - length) for entry in entries.values()) and _are_apart(entries)
+        except (ValueError, TypeError, KeyError):
+            good = False
+        if not good:
+            raise DataFormatError(self.path, "the header is malformed.", remedy=_REMEDY)
+        return entries, 8 + length
+
+    def blocks(self, start: int, size: int) -> Iterator[NDArray[Any]]:
+        offset = self._base + self._entries[self.name]["data_offsets"][0]
+        shape = (self.rows, self.dimensions)
+        for block in raw_blocks(
+            self.path, self._stream, offset, self._dtype, shape, fortran=False, start=start, size=size
+        ):
+            # bfloat16 is the upper half of a float32.
+            yield (block.astype("<u4") << np.uint32(16)).view("<f4") if self.kind == "BF16" else block
+
+    def entry(self, name: str) -> tuple[dict[str, Any], int]:
+        """Return another tensor's type and shape, and its number of bytes."""
+        entry = self._entries[name]
+        first, last = entry["data_offsets"]
+        return {"dtype": entry["dtype"], "shape": entry["shape"]}, last - first
+
+    def copy_tensor(self, name: str, target: Any) -> None:
+        """Copy another tensor's bytes."""
+        first, last = self._entries[name]["data_offsets"]
+        self._stream.seek(self._base + first)
+        copy_bytes(self._stream, target, last - first)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; a name that stands for two things is no name."""
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError
+    return dict(pairs)
+
+
+def _fits(entry: Any, room: int) -> bool:
+    """Whether a tensor's shape is one and its bytes lie inside the file."""
+    first, last = entry["data_offsets"]
+    whole = all(isinstance(number, int) and number >= 0 for number in (*entry["shape"], first, last))
+    return whole and first <= last <= room and isinstance(entry["dtype"], str)
+
+
+def _are_apart(entries: dict[str, Any]) -> bool:
+    """Whether no two tensors share bytes: a kept one must not hold what is released with noise."""
+    places = sorted((first, last) for first, last in (e["data_offsets"] for e in entries.values()) if first < last)
+    return all(end <= start for (_, end), (start, _) in pairwise(places))
+
+
+class Safetensors(VectorFormat):
+    """safetensors files."""
+
+    name, ending, has_names = "safetensors", ".safetensors", True
+
+    def open(self, path: Path, name: str | None) -> VectorReader:
+        return _SafetensorsReader(path, name)
+
+    def prefix(self, plan: OutputPlan) -> bytes:
+        kind = {"<f4": "F32", "<f8": "F64"}[plan.dtype]
+        end = plan.rows * plan.row_bytes
+        header: dict[str, Any] = {
+            plan.name: {"dtype": kind, "shape": [plan.rows, plan.dimensions], "data_offsets": [0, end]}
+        }
+        for name in plan.keep:
+            assert isinstance(plan.reader, _SafetensorsReader)
+            facts, length = plan.reader.entry(name)
+            header[name] = {**facts, "data_offsets": [end, end + length]}
+            end += length
+        text = json.dumps(header).encode("utf-8")
+        text += b" " * (8 * math.ceil(len(text) / 8) - len(text))  # numbers begin at a multiple of eight bytes
+        return len(text).to_bytes(8, "little") + text
+
+    def finish(self, plan: OutputPlan, rows: Path, merged: Path) -> Path:
+        if plan.keep:
+            assert isinstance(plan.reader, _SafetensorsReader)
+            with rows.open("r+b") as file:
+                file.truncate(len(self.prefix(plan)) + plan.rows * plan.row_bytes)
+                file.seek(0, os.SEEK_END)
+                for name in plan.keep:
+                    plan.reader.copy_tensor(name, file)
+                file.flush()
+                os.fsync(file.fileno())
+        return rows

@@ -1,0 +1,1 @@
+"""The laboratory: evaluation, benchmarks, the papers repeated. Nothing outside imports it."""

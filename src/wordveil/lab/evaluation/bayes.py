@@ -1,0 +1,76 @@
+"""The best guess at a word: what an attacker with public word frequencies gets from one release without context.
+
+For a selection mechanism the success of the best attacker is computed: sum over y of max over x of prior(x) P(y | x).
+For released vectors the posterior is exact and the success a mean over draws. For decoded words the channel is learnt,
+and the success that of the best of three attackers tried: a lower bound on the optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from wordveil.arrays import Float64Array
+from wordveil.lab.evaluation.base import Score, Task, TaskKind
+from wordveil.lab.evaluation.evidence import channel_guesses, observe, word_channel
+from wordveil.lab.evaluation.likelihoods import law_known
+from wordveil.lab.evaluation.priors import PUBLIC_LIST, draw_words, word_prior
+from wordveil.lab.evaluation.subjects import Subject
+from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = ["BayesGuess"]
+
+ROWS = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class BayesGuess(Task):
+    """Success of the best guess at a word from its release.
+
+    Attributes:
+        frequencies: The public list, or a file of public text; see `word_prior`.
+        trials: Words drawn from the prior, where the success is not computed.
+    """
+
+    name: ClassVar[str] = "bayes"
+    kind: ClassVar[TaskKind] = TaskKind.ATTACK
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="success", meaning="probability that the best attacker guesses a word, drawn", better="lower"),
+        Score(name="naming", meaning="the same for naming the released word, or the nearest one", better="lower"),
+        Score(name="guessing", meaning="the same without seeing anything: the most frequent word", better="neither"),
+    )
+    exact: ClassVar[bool] = True
+    frequencies: str = PUBLIC_LIST
+    trials: int = 10_000
+
+    def prepare(self, embeddings: Embeddings) -> Float64Array:
+        return word_prior(embeddings, self.frequencies)
+
+    def applies(self, subject: Subject) -> bool:
+        return subject.vectors is None or law_known(subject.vectors)
+
+    def run(self, prepared: Float64Array, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+        guessing = float(prepared.max())
+        if subject.is_baseline:
+            return {"success": 1.0, "naming": 1.0, "guessing": guessing}
+        if subject.selection is not None:
+            _, reached = channel_guesses(word_channel(subject, prepared, source), prepared)
+            outputs = subject.selection.rows.outputs
+            kept = float(prepared[outputs] @ subject.selection.keep_probabilities(outputs))
+            return {"success": float(reached.sum()), "naming": kept, "guessing": guessing}
+        inputs = draw_words(prepared, self.trials, source, "bayes trials")
+        if subject.vectors is None:
+            released = subject.release_words(inputs, source, "bayes release")
+            channel = word_channel(subject, prepared, source)
+            named, best = released, channel_guesses(channel, prepared)[0][np.searchsorted(channel.outputs, released)]
+        else:
+            seen = observe(subject, inputs, prepared, source, "bayes release")
+            spans = [slice(start, start + ROWS) for start in range(0, len(inputs), ROWS)]
+            named = seen.named
+            best = np.concatenate([(seen.likelihoods(span) * prepared).argmax(axis=1) for span in spans])
+        tried = [float((guess == inputs).mean()) for guess in (named, best, prepared.argmax())]
+        return {"success": max(tried), "naming": tried[0], "guessing": guessing}

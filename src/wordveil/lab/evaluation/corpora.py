@@ -1,0 +1,111 @@
+"""Texts as a mechanism sees them: one array of ids for a whole corpus, and the places where its texts begin.
+
+Unknown tokens are replaced by uniform public words before the mechanism, as in a release, with the run's own
+randomness. Released texts are the words of the released ids joined by spaces: what models and attackers read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float64Array, IdArray, PrivateText
+from wordveil.kernels.integer_draws import multiply_high
+from wordveil.lab.evaluation.subjects import Subject
+from wordveil.randomness import RandomSource, words
+from wordveil.text import Encoder, tokenizer_for
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = ["Corpus", "as_texts", "centroids", "encode", "released_tokens"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """Encoded texts.
+
+    Attributes:
+        tokens: Ids of all tokens, shape (t,), int32, -1 where unknown.
+        offsets: Where each text begins, and the end, shape (n + 1,).
+    """
+
+    tokens: IdArray = field(repr=False)
+    offsets: NDArray[np.int64] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def unknown_share(self) -> float:
+        """Share of the tokens outside the vocabulary."""
+        return float((self.tokens < 0).mean()) if len(self.tokens) else 0.0
+
+
+def encoder_for(embeddings: Embeddings) -> Encoder:
+    """Return the encoder that a sanitizer would use for this vocabulary, with default options."""
+    header = embeddings.header
+    casing = "cased" if header.casing == "cased" else "lower"
+    return Encoder(lookup=embeddings.ids, casing=casing, tokenizer=tokenizer_for(header.tokenizer))  # type: ignore[arg-type]
+
+
+def encode(embeddings: Embeddings, texts: Sequence[str]) -> Corpus:
+    """Return the corpus of some public texts."""
+    encoded = encoder_for(embeddings).encode([PrivateText(text) for text in texts])
+    counts = [len(text.ids) for text in encoded]
+    tokens = np.concatenate([text.ids for text in encoded]) if encoded else np.empty(0, dtype=np.int32)
+    return Corpus(tokens=tokens, offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64))
+
+
+def place_unknown(tokens: IdArray, embeddings: Embeddings, source: RandomSource, label: str) -> IdArray:
+    """Return the tokens with a uniform public word in the place of every unknown one."""
+    unknown = np.flatnonzero(tokens < 0)
+    if not unknown.size:
+        return tokens
+    drawn = words(source.stream(label + " unknown").lane(0), (len(unknown),))
+    placed = tokens.copy()
+    placed[unknown] = embeddings.candidates[multiply_high(drawn, np.uint64(len(embeddings.candidates)))]
+    return placed
+
+
+def released_tokens(corpus: Corpus, subject: Subject, source: RandomSource, label: str) -> IdArray:
+    """Return the released id of every token; without a mechanism unknown tokens stay unknown."""
+    if subject.is_baseline:
+        return corpus.tokens
+    return subject.release_words(place_unknown(corpus.tokens, subject.embeddings, source, label), source, label)
+
+
+def as_texts(tokens: IdArray, corpus: Corpus, embeddings: Embeddings) -> list[str]:
+    """Return the texts of released ids, words joined by spaces; unknown tokens are left out."""
+    entries = embeddings.words
+    spelling = {int(i): entries[int(i)] for i in np.unique(tokens) if i >= 0}
+    listed = tokens.tolist()
+    return [
+        " ".join(spelling[i] for i in listed[start:stop] if i >= 0)
+        for start, stop in zip(corpus.offsets[:-1].tolist(), corpus.offsets[1:].tolist(), strict=True)
+    ]
+
+
+def centroids(tokens: IdArray, corpus: Corpus, vectors: NDArray[np.floating]) -> Float64Array:
+    """Return the mean vector of each text's tokens, shape (n, m); of an empty text the zero vector.
+
+    Args:
+        tokens: Ids, -1 for tokens that do not count.
+        corpus: Where the texts begin.
+        vectors: One row per word, shape (v, m).
+    """
+    known = tokens >= 0
+    owner = np.repeat(np.arange(len(corpus)), np.diff(corpus.offsets))[known]
+    return means(np.asarray(vectors, dtype=np.float64)[tokens[known]], owner, len(corpus))
+
+
+def means(rows: Float64Array, owner: NDArray[np.int64], n: int) -> Float64Array:
+    """Return the mean of the rows of each owner, shape (n, m); zero where there is none."""
+    counts = np.bincount(owner, minlength=n)
+    total = np.zeros((n, rows.shape[1]))
+    filled = np.flatnonzero(counts)
+    if filled.size:  # the owners come in order
+        starts = np.concatenate(([0], np.cumsum(counts[filled])[:-1]))
+        total[filled] = np.add.reduceat(rows, starts, axis=0)
+    return np.asarray(total / np.maximum(counts, 1)[:, None])

@@ -1,0 +1,181 @@
+"""What one released token says of its original, seen without its context: P(release | word) for every word.
+
+selection mechanism   its channel, exactly
+released vectors      the law that the mechanism states and samples from, exactly
+decoded words         a channel learnt by running the public mechanism: its shape is assumed, so an attack that
+                      reads it is a lower bound on what an attacker can do
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.lab.evaluation.likelihoods import log_likelihoods
+from wordveil.lab.evaluation.priors import draw_words
+from wordveil.lab.evaluation.subjects import Subject
+from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = ["Observed", "WordChannel", "channel_guesses", "columns", "nearest_words", "observe", "word_channel"]
+
+ROWS = 256  # vectors compared with the vocabulary at a time
+INPUTS = 512  # rows of the channel computed at a time
+LEARNT_PAIRS = 400  # releases that the shape of an unknown channel is fitted to
+CERTAIN = 1e9  # in place of infinity, where a word without noise gives itself away
+
+
+@dataclass(frozen=True)
+class WordChannel:
+    """P(released word | word), up to a factor per input.
+
+    Attributes:
+        outputs: Words that may be released, shape (m,), ascending.
+        weights: Weight rows of some inputs, shape (n, m); a row over its sum is a distribution.
+    """
+
+    outputs: IdArray = field(repr=False)
+    weights: Callable[[IdArray], Float64Array] = field(repr=False)
+
+    def probabilities(self, ids: IdArray) -> Float64Array:
+        """Return P(output | input) of some inputs, shape (n, m)."""
+        rows = self.weights(ids)
+        return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+
+
+def word_channel(subject: Subject, prior: Float64Array, source: RandomSource) -> WordChannel:
+    """Return the exact channel of a selection mechanism, or one learnt from fresh runs of any other.
+
+    Learnt channels are P(y | x) proportional to exp(-rate * distance) and to a bonus where y = x. Rate and bonus have
+    the highest likelihood of what words drawn from the prior were released as.
+    """
+    if subject.selection is not None:
+        rows = subject.selection.rows
+        return WordChannel(rows.outputs, rows.weights)
+    inputs = draw_words(prior, LEARNT_PAIRS, source, "learnt channel")
+    released = subject.release_words(inputs, source, "learnt channel release")
+    embeddings = subject.embeddings
+    outputs = embeddings.candidates
+    distances = _distances(embeddings, inputs, outputs)
+    own = outputs[None, :] == inputs[:, None]
+    changed = released != inputs
+    moved = distances[changed, np.searchsorted(outputs, released[changed])].sum()
+    scale = 1 / float(np.median(distances))
+
+    def loss(log_rate: float) -> float:
+        rate = scale * float(np.exp(log_rate))
+        others = np.exp(-rate * distances).sum(axis=1, where=~own)
+        bonus = _bonus(others[own.any(axis=1)], int((~changed).sum()))
+        total = np.log(others + np.exp(bonus) * own.any(axis=1)).sum()
+        return float(total + rate * moved - bonus * int((~changed).sum()))
+
+    rate = scale * float(np.exp(minimize_scalar(loss, bounds=(-3.0, 6.0), method="bounded", options={"xatol": 0.02}).x))
+    others = np.exp(-rate * distances).sum(axis=1, where=~own)
+    bonus = _bonus(others[own.any(axis=1)], int((~changed).sum()))
+
+    def weights(ids: IdArray) -> Float64Array:
+        rows = np.exp(-rate * _distances(embeddings, ids, outputs))
+        return np.where(outputs[None, :] == ids[:, None], np.exp(bonus), rows)
+
+    return WordChannel(outputs, weights)
+
+
+def _bonus(others: Float64Array, kept: int) -> float:
+    """Return ln b with sum of b / (others + b) = kept: as many words stay as were seen to, within half a word."""
+    wanted = min(max(kept, 0.5), len(others) - 0.5)
+    low, high = -60.0, 60.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        if float((1 / (1 + others * np.exp(-middle))).sum()) < wanted:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _distances(embeddings: Embeddings, ids: IdArray, outputs: IdArray) -> Float64Array:
+    rows, words = (np.asarray(embeddings.vectors[part], dtype=np.float64) for part in (ids, outputs))
+    squared = np.square(rows).sum(axis=1)[:, None] + np.square(words).sum(axis=1) - 2 * rows @ words.T
+    return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
+
+
+def channel_guesses(channel: WordChannel, prior: Float64Array) -> tuple[IdArray, Float64Array]:
+    """Return for every output the likeliest input, and the probability of both together, each of shape (m,).
+
+    The sum of the latter is the success of the best attacker who sees one released word and knows the prior. No array
+    of shape (v, v) is made.
+    """
+    best, guesses = np.zeros(len(channel.outputs)), np.zeros(len(channel.outputs), dtype=np.int32)
+    for start in range(0, len(prior), INPUTS):
+        part = np.arange(start, min(start + INPUTS, len(prior)), dtype=np.int32)
+        joint = channel.probabilities(part) * prior[part][:, None]
+        top = joint.argmax(axis=0)
+        reached = joint[top, np.arange(joint.shape[1])]
+        guesses = np.where(reached > best, part[top], guesses)
+        best = np.maximum(best, reached)
+    return guesses.astype(np.int32), best
+
+
+def columns(channel: WordChannel, released: IdArray, v: int) -> Float64Array:
+    """Return P(released word | word) for every word, shape (n, v), each row scaled so that its largest is 1."""
+    distinct, places = np.unique(released, return_inverse=True)
+    wanted = np.searchsorted(channel.outputs, distinct)
+    found = np.empty((len(distinct), v))
+    for start in range(0, v, INPUTS):
+        part = np.arange(start, min(start + INPUTS, v), dtype=np.int32)
+        found[:, part] = channel.probabilities(part)[:, wanted].T
+    found /= found.max(axis=1, keepdims=True, initial=0.0)
+    return np.asarray(found[places])
+
+
+def nearest_words(subject: Subject, released: Float64Array) -> IdArray:
+    """Return the word nearest to each released vector, shape (n,): the reading of an attacker who knows no law."""
+    words = np.asarray(subject.space.vectors, dtype=np.float64)
+    half_squares = np.square(words).sum(axis=1) / 2
+    found = np.empty(len(released), dtype=np.int32)
+    for start in range(0, len(released), ROWS):
+        span = slice(start, start + ROWS)
+        found[span] = (released[span] @ words.T - half_squares).argmax(axis=1)
+    return found
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A release as an attacker reads it.
+
+    Attributes:
+        named: The released words, or those nearest to the released vectors, shape (t,).
+        likelihoods: P(release | word) of a span of its tokens, scaled so that the largest of each is 1, shape (n, v).
+    """
+
+    named: IdArray = field(repr=False)
+    likelihoods: Callable[[slice], Float64Array] = field(repr=False)
+
+
+def observe(subject: Subject, inputs: IdArray, prior: Float64Array, source: RandomSource, label: str) -> Observed:
+    """Release some words and return what an attacker sees, who learns a channel, where they must, from the prior.
+
+    Args:
+        subject: A mechanism whose law is known, where vectors are released.
+        inputs: Private words, shape (t,); public ones here.
+        prior: Public word frequencies, shape (v,).
+        source: Randomness of the release and of the attacker's own runs.
+        label: Tells the uses of one source apart.
+    """
+    if subject.vectors is None:
+        words = subject.release_words(inputs, source, label)
+        channel = word_channel(subject, prior, source)
+        return Observed(words, lambda span: columns(channel, words[span], len(prior)))
+    vectors = subject.release_vectors(inputs, source, label)
+    return Observed(nearest_words(subject, vectors), lambda span: _densities(subject, vectors[span]))
+
+
+def _densities(subject: Subject, vectors: Float64Array) -> Float64Array:
+    logs = log_likelihoods(subject.vectors, vectors, subject.embeddings)
+    assert logs is not None
+    logs = np.clip(logs, -CERTAIN, CERTAIN)
+    return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf)))

@@ -1,0 +1,205 @@
+"""Inversion of whole texts: how many of their words are found by the best of four attackers, on the same releases.
+
+    naming     the released word itself, or the word nearest to the released vector
+    alone      the likeliest word given its own release and public frequencies
+    pairs      the likeliest word given the whole release and a public model of pairs of words (`pair_model`)
+    masked     the likeliest word given the whole release and a public model of words in context (`masked`)
+
+Every attacker is scored token by token on the same tokens, those of the vocabulary. The best one is chosen by its
+score: whoever attacks in earnest knows as well which of them works. Words that carry content are counted apart, as
+function words are guessed whatever the noise; there, `alone` and `pairs` are after such words and name no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.errors import ParameterError
+from wordveil.lab.evaluation.base import Score, Task, TaskKind
+from wordveil.lab.evaluation.corpora import Corpus, encode, place_unknown
+from wordveil.lab.evaluation.data import read_texts
+from wordveil.lab.evaluation.evidence import observe
+from wordveil.lab.evaluation.likelihoods import law_known
+from wordveil.lab.evaluation.masked import Candidates, guess_in_context
+from wordveil.lab.evaluation.pair_model import PairModel, posteriors
+from wordveil.lab.evaluation.priors import content_words, word_prior
+from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.word_predictor import WordPredictor
+from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = ["ATTACKERS", "ReviewInversion", "SentenceInversion"]
+
+ENTRIES = 1 << 24  # evidence held at a time: 128 MiB
+ATTACKERS = {
+    "naming": "naming the released word, or the nearest one",
+    "alone": "the posterior of each token without its context",
+    "pairs": "the posterior under a public model of pairs of words",
+    "masked": "a public model of words in context, over a few candidates",
+}
+"""Score name -> how that attacker guesses."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """The texts to invert, which of their tokens count, and the models of public text."""
+
+    corpus: Corpus = field(repr=False)
+    known: NDArray[np.bool_] = field(repr=False)
+    content_words: IdArray = field(repr=False)
+    pairs: PairModel = field(repr=False)
+    words: WordPredictor = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Inversion(Task):
+    """Share of a text's words that are found from its release.
+
+    Attributes:
+        path: File whose texts are attacked.
+        text: Its column.
+        public: File of public text for the attackers' models; texts that are attacked are left out of it.
+        public_text: Its column.
+        limit: Texts attacked.
+        public_limit: Public texts for the pair model.
+        model_limit: Public texts for the model of words in context.
+        epochs: Passes over them.
+        candidates: Originals the masked attacker considers for each token.
+        passes: Times they read the context, at least 1.
+    """
+
+    kind: ClassVar[TaskKind] = TaskKind.ATTACK
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="best", meaning="share of words found by the best attacker", better="lower"),
+        Score(name="best-content", meaning="the same among words rarer than 2e-4 in public text", better="lower"),
+        *(
+            Score(name=name + part, meaning=meaning + among, better="lower")
+            for name, meaning in ATTACKERS.items()
+            for part, among in (("", ""), ("-content", ", content words"))
+        ),
+        Score(name="guessing", meaning="naming the commonest word without seeing anything", better="neither"),
+    )
+    path: str = "sentences/sst2.dev.tsv"
+    text: str = "text"
+    public: str = "documents/imdb.train.jsonl.gz"
+    public_text: str = "text"
+    limit: int = 200
+    public_limit: int = 10_000
+    model_limit: int = 2000
+    epochs: int = 3
+    candidates: int = 300
+    passes: int = 2
+
+    def prepare(self, embeddings: Embeddings) -> Attack:
+        if min(self.candidates, self.passes, self.epochs) < 1:
+            raise ParameterError("candidates", self.candidates, "must be at least 1, like passes and epochs.")
+        texts = read_texts(self.path, column=self.text, limit=self.limit)
+        corpus = encode(embeddings, texts)
+        known = corpus.tokens >= 0
+        if not known.any():
+            raise ParameterError("path", self.path, "must hold at least one word of the vocabulary.")
+        attacked = set(texts)
+        public = [
+            encode(embeddings, [text for text in self._public(limit) if text not in attacked])
+            for limit in (self.public_limit, self.model_limit)
+        ]
+        return Attack(
+            corpus,
+            known,
+            np.flatnonzero(content_words(embeddings)).astype(np.int32),
+            PairModel.of(public[0], word_prior(embeddings)),
+            WordPredictor.of(public[1], embeddings, epochs=self.epochs),
+        )
+
+    def _public(self, limit: int) -> list[str]:
+        return read_texts(self.public, column=self.public_text, limit=limit)
+
+    def applies(self, subject: Subject) -> bool:
+        return subject.vectors is None or law_known(subject.vectors)
+
+    def run(self, prepared: Attack, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+        corpus = prepared.corpus
+        guesses = dict.fromkeys(ATTACKERS, (corpus.tokens, corpus.tokens))
+        if not subject.is_baseline:
+            guesses = _guesses(prepared, subject, source, self)
+        found: dict[str, float] = {}
+        content = np.isin(corpus.tokens, prepared.content_words)
+        for i, (part, counted) in enumerate((("", prepared.known), ("-content", content))):
+            right = {name: (guess[i] == corpus.tokens)[counted] for name, guess in guesses.items()}
+            shares = {name + part: float(hits.mean()) if hits.size else 0.0 for name, hits in right.items()}
+            found |= {"best" + part: max(shares.values()), **shares}
+        commonest = prepared.pairs.unigram[:-1].argmax()
+        found["guessing"] = float((corpus.tokens[prepared.known] == commonest).mean())
+        return {score.name: found[score.name] for score in self.scores}
+
+
+_Guesses = tuple[IdArray, IdArray]
+"""What an attacker takes every token for, whatever word it is, and if it is a content word; each of shape (t,)."""
+
+
+def _guesses(attack: Attack, subject: Subject, source: RandomSource, task: _Inversion) -> dict[str, _Guesses]:
+    corpus, model = attack.corpus, attack.pairs
+    frequencies = model.unigram[:-1]
+    inputs = place_unknown(corpus.tokens, subject.embeddings, source, task.name)
+    seen = observe(subject, inputs, frequencies, source, task.name)
+    alone, pairs, parts = [], [], []
+    for texts in _groups(corpus, len(frequencies)):
+        span = slice(texts[0][0], texts[-1][1])
+        likelihoods = seen.likelihoods(span)
+        alone.append(_likeliest(likelihoods * frequencies, attack))
+        # A token outside the vocabulary was released as a uniform public word's release.
+        unknown = likelihoods[:, subject.embeddings.candidates].mean(axis=1)
+        states = np.column_stack((likelihoods, unknown))
+        for start, stop in texts:
+            found = posteriors(states[start - span.start : stop - span.start], model)
+            pairs.append(_likeliest(found[:, :-1], attack))
+        parts.append(Candidates.of(likelihoods, attack.words, task.candidates))
+    masked = guess_in_context(Candidates.joined(parts), corpus, attack.words, passes=task.passes)
+    joined = {name: _joined(guesses) for name, guesses in (("alone", alone), ("pairs", pairs))}
+    return {"naming": (seen.named, seen.named), **joined, "masked": (masked, masked)}
+
+
+def _likeliest(scores: Float64Array, attack: Attack) -> _Guesses:
+    among = attack.content_words
+    best = scores.argmax(axis=1).astype(np.int32)
+    return best, among[scores[:, among].argmax(axis=1)] if len(among) else best
+
+
+def _joined(parts: list[_Guesses]) -> _Guesses:
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def _groups(corpus: Corpus, v: int) -> Iterator[list[tuple[int, int]]]:
+    """Yield runs of texts, each a (start, stop) of tokens, whose evidence fits into memory; one text always does."""
+    texts: list[tuple[int, int]] = []
+    for start, stop in zip(corpus.offsets[:-1].tolist(), corpus.offsets[1:].tolist(), strict=True):
+        if texts and (stop - texts[0][0]) * v > ENTRIES:
+            yield texts
+            texts = []
+        texts.append((start, stop))
+    if texts:
+        yield texts
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewInversion(_Inversion):
+    """Inversion of film reviews' sentences by attackers who have read other reviews."""
+
+    name: ClassVar[str] = "inversion-reviews"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceInversion(_Inversion):
+    """Inversion of captions and headlines by attackers who have read others of their kind."""
+
+    name: ClassVar[str] = "inversion-sentences"
+    path: str = "sentences/stsb.dev.tsv"
+    text: str = "sentence1"
+    public: str = "sentences/stsb.train.tsv"
+    public_text: str = "sentence1"

@@ -1,0 +1,1 @@
+"""Metrics between words, and the tables that hold a finite one."""

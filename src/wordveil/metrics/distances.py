@@ -1,0 +1,344 @@
+"""Metrics on the vocabulary: closed forms, a user's own function of vectors, and whole matrices.
+
+A `Metric` is g(||T(x) - T(y)||) with a public map T (`coordinates`) and an increasing g (`from_squared`), so one exact
+tile kernel serves them all. A user's own metric subclasses that, or `PairwiseMetric` where it has no such form; one
+that belongs to a vocabulary is a `VocabularyMetric`, in the end a `Precomputed` matrix. `check_axioms` tests a metric
+on samples, which can refute it but not prove it. `squared_euclidean` is not here because it is not a metric.
+
+What a kernel may take for granted is asked of the code that runs, never of an ancestor: `is_norm` looks at the
+`from_squared` in use, `is_known` at the exact class.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float64Array, FloatArray
+from wordveil.errors import ParameterError
+from wordveil.metrics.table import DistanceTable
+from wordveil.parameters import as_floats, check_within
+
+__all__ = [
+    "SAMPLE",
+    "Angular",
+    "AnyMetric",
+    "Euclidean",
+    "Mahalanobis",
+    "Metric",
+    "PairwiseMetric",
+    "Precomputed",
+    "VocabularyMetric",
+    "check_axioms",
+    "distances",
+    "is_known",
+    "is_norm",
+    "to_distances",
+]
+
+TILE, REGISTER = 64, 16
+SAMPLE = 128
+"""Words whose triples are checked against the triangle inequality where it cannot be proved: two million triples."""
+LARGEST_CHECKED = 3000
+"""Words of a matrix up to which every triple is checked: 13 billion comparisons."""
+
+
+class Metric(ABC):
+    """A metric on word vectors, computed in float64.
+
+    A class of a user's own needs a name of its own, and its own `distance_error` wherever it has its own
+    `from_squared`: fitting refuses it otherwise.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def coordinates(self, vectors: FloatArray) -> Float64Array:
+        """Map public vectors, shape (n, d), to the float64 rows whose Euclidean distance the metric is made of."""
+
+    def from_squared(self, squared: FloatArray) -> None:
+        """Turn squared Euclidean distances of coordinates, any shape, into distances, in place."""
+        np.sqrt(squared, out=squared)
+
+    def distance_error(self, squared_error: float) -> float:
+        """Return how far a distance can be off when its squared Euclidean distance is off by `squared_error`."""
+        return float(np.sqrt(squared_error))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Euclidean(Metric):
+    """The Euclidean distance of the vectors as they are, in the units of the embedding."""
+
+    name: ClassVar[str] = "euclidean"
+
+    def coordinates(self, vectors: FloatArray) -> Float64Array:
+        return np.ascontiguousarray(vectors, dtype=np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Angular(Metric):
+    """The angle between two vectors, in radians, in [0, pi]; the chord c of unit vectors gives 2 arcsin(c/2).
+
+    Raises (from `coordinates`):
+        ParameterError: If a row is the zero vector, which has no direction.
+    """
+
+    name: ClassVar[str] = "angular"
+
+    def coordinates(self, vectors: FloatArray) -> Float64Array:
+        rows = np.asarray(vectors, dtype=np.float64)
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        if not np.all(norms > 0):
+            row = int(np.flatnonzero(norms[:, 0] == 0)[0])
+            raise ParameterError(
+                "vectors", f"row {row}", "is a zero vector, which has no angle; remove it or use 'euclidean'."
+            )
+        return np.ascontiguousarray(rows / norms)
+
+    def from_squared(self, squared: FloatArray) -> None:
+        np.sqrt(squared, out=squared)
+        squared *= 0.5
+        np.minimum(squared, 1.0, out=squared)
+        np.arcsin(squared, out=squared)
+        squared *= 2.0
+
+    def distance_error(self, squared_error: float) -> float:
+        # Chords of at least 1 are off by at most e = squared_error, and |arcsin a - arcsin b| <= (pi/2) sqrt(2|a - b|)
+        # for half chords gives pi sqrt(e); shorter ones are off by sqrt(e), where the slope is at most 2/sqrt(3).
+        return float(np.pi * np.sqrt(squared_error)) if squared_error <= 0.25 else float(np.pi)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mahalanobis(Metric):
+    """||S^(-1/2)(x - y)|| for a public positive definite S.
+
+    Attributes:
+        whitening: S^(-1/2), shape (d, d) or (d, m); copied, and read-only from then on.
+        label: Which matrix that is, in a few words; "" names it by its checksum.
+
+    Raises:
+        ParameterError: If it is no finite matrix.
+    """
+
+    whitening: Float64Array = field(repr=False)
+    label: str = field(default="", repr=False)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Exact name, which tells two matrices apart."""
+        if self.label:
+            return f"mahalanobis ({self.label})"
+        shape, data = self.whitening.shape, np.ascontiguousarray(self.whitening, dtype=np.float64)
+        return f"mahalanobis (matrix {hashlib.sha256(repr(shape).encode() + data.tobytes()).hexdigest()[:12]})"
+
+    def __post_init__(self) -> None:
+        own = np.array(as_floats("whitening", self.whitening), order="C")
+        if own.ndim != 2 or 0 in own.shape or not np.all(np.isfinite(own)):
+            raise ParameterError("whitening", f"shape {own.shape}", "must be a finite matrix of shape (d, m).")
+        own.flags.writeable = False
+        object.__setattr__(self, "whitening", own)
+
+    def coordinates(self, vectors: FloatArray) -> Float64Array:
+        # Products of one shape whose columns fill whole registers: a row's bits do not depend on its batch.
+        (n, d), m = vectors.shape, self.whitening.shape[1]
+        rows, factor = np.zeros((-(-n // TILE), TILE, d)), np.zeros((d, -(-m // REGISTER) * REGISTER))
+        rows.reshape(-1, d)[:n], factor[:, :m] = vectors, self.whitening
+        return np.ascontiguousarray((rows @ factor).reshape(-1, factor.shape[1])[:n, :m])
+
+
+class PairwiseMetric(ABC):
+    """A user's own metric, as a function of blocks of vectors; make it a frozen dataclass so that it can be named.
+
+    Axioms are checked on a sample when a mechanism is fitted. A negative or non-finite distance that the sample missed
+    stops a release with an error, which tells whoever sees it that such a word was there; `certify` and `precompute`
+    look at every pair beforehand.
+
+    Attributes:
+        name: Exact name of the metric; it appears in the guarantee.
+        distance_error: How far a computed distance may be from the metric's, in its unit; counted as slack.
+    """
+
+    name: ClassVar[str]
+    distance_error: ClassVar[float] = 1e-9
+
+    @abstractmethod
+    def between(self, a: FloatArray, b: FloatArray) -> Float64Array:
+        """Return all distances between public vectors, (n, d) and (k, d), as float64 of shape (n, k)."""
+
+
+class VocabularyMetric(ABC):
+    """A metric that belongs to one vocabulary: words, not vectors, are its points."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Exact name of the metric."""
+
+    @abstractmethod
+    def bind(self, vectors: FloatArray, checksum: str) -> Precomputed:
+        """Return its matrix for the vocabulary with these vectors, shape (v, d), and this SHA-256."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precomputed(VocabularyMetric):
+    """A metric given as the matrix of distances between the words of one vocabulary.
+
+    Attributes:
+        label: What the distances are, in a few words.
+        vocabulary: SHA-256 of the vocabulary whose words they are between (`embeddings.header.checksum`).
+        table: The matrix.
+        error: How far an entry may be from the metric's distance, in its unit; counted as slack.
+
+    The triangle inequality is checked over all triples of up to 3 000 words (a third of a second at 1 000, ten seconds
+    at 3 000); of a larger matrix, on a sample of 128 words, and what is promised in it is then unverified.
+
+    Raises:
+        ParameterError: If the error is negative, or the triangle inequality fails beyond it where it is checked.
+
+    Example:
+        >>> matrix = DistanceTable(np.array([[0.0, 1.0], [1.0, 0.0]]))
+        >>> Precomputed(label="edit distance", vocabulary="5f2c", table=matrix).name
+        'edit distance of vocabulary 5f2c, matrix 41aa8c19a6ab'
+    """
+
+    label: str
+    vocabulary: str
+    table: DistanceTable
+    error: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_within("error", self.error)
+        if not isinstance(self.table, DistanceTable):
+            raise ParameterError("table", type(self.table).__name__, "must be a DistanceTable of the matrix.")
+        if self.is_checked:
+            excess, (row, column) = self.table.triangle_excess
+            if excess > _tolerance(self.error, self.table.matrix):
+                raise ParameterError("metric", self.label, f"breaks the triangle inequality at rows {row}, {column}.")
+        else:
+            ids, sample = self.table.sample(SAMPLE)
+            _check_triangle(self.label, sample, ids, _tolerance(self.error, sample))
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether the triangle inequality is checked over all triples of words, not on a sample."""
+        return len(self.table) <= LARGEST_CHECKED
+
+    @property
+    def counted_error(self) -> float:
+        """The error that slack counts: the one given, and half of what the triangle inequality lacks.
+
+        A loss is at most 2 * rate * (dist + what is lacking), of which slack holds 4 * rate * error.
+        """
+        return max(self.error, self.table.triangle_excess[0] / 2) if self.is_checked else 1.5 * self.error
+
+    @property
+    def name(self) -> str:
+        return f"{self.label} of vocabulary {self.vocabulary[:12]}, matrix {self.table.checksum[:12]}"
+
+    def bind(self, vectors: FloatArray, checksum: str) -> Precomputed:
+        if checksum != self.vocabulary or len(vectors) != len(self.table):
+            raise ParameterError(
+                "metric", self.name, f"does not belong to vocabulary {checksum[:12]} of {len(vectors)} words."
+            )
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathMatrix(Precomputed):
+    """Shortest paths in a graph, which `graphs.rank_metric` computes: the triangle inequality is a theorem."""
+
+
+AnyMetric = Metric | PairwiseMetric | VocabularyMetric
+"""What a selection mechanism can measure distance by."""
+
+
+def distances(metric: Metric | PairwiseMetric, a: FloatArray, b: FloatArray) -> Float64Array:
+    """Return all distances between two small sets by direct differences: the slow, obvious oracle.
+
+    Args:
+        metric: The metric.
+        a: Shape (n, d).
+        b: Shape (k, d).
+
+    Returns:
+        Shape (n, k), float64; equal rows are at distance exactly 0. Uses n*k*d*8 bytes.
+    """
+    if isinstance(metric, PairwiseMetric):
+        return np.asarray(metric.between(a, b), dtype=np.float64)
+    left, right = metric.coordinates(a), metric.coordinates(b)
+    squared: Float64Array = np.square(left[:, None, :] - right[None, :, :]).sum(axis=2)
+    metric.from_squared(squared)
+    return squared
+
+
+def is_norm(metric: Metric) -> bool:
+    """Return whether the distance is the Euclidean distance of the coordinates, so that relative errors stay relative.
+
+    Kernels that take the root themselves ask this: a class that computes distances in its own way is no norm to them,
+    whatever it is derived from.
+    """
+    return getattr(metric.from_squared, "__func__", None) is Metric.from_squared
+
+
+def is_known(metric: object) -> bool:
+    """Return whether every axiom is a theorem, or was checked on every triple: by the exact class, not by a base."""
+    if type(metric) is Precomputed:
+        return metric.is_checked
+    return type(metric) in (Euclidean, Angular, Mahalanobis, PathMatrix)
+
+
+def to_distances(metric: Metric, squared: FloatArray) -> None:
+    """Turn squared Euclidean distances of coordinates into distances in place, checked where the metric is a user's.
+
+    Raises:
+        ParameterError: If one of them is negative or not finite.
+    """
+    metric.from_squared(squared)
+    if not is_known(metric) and not (squared.min(initial=0.0) >= 0 and squared.max(initial=0.0) < np.inf):
+        raise ParameterError("metric", metric.name, "gives a negative or non-finite distance.")
+
+
+def check_axioms(metric: Metric | PairwiseMetric, vectors: FloatArray, *, tolerance: float | None = None) -> None:
+    """Check the metric axioms on every triple of a sample; passing is evidence, failing is a refutation.
+
+    Args:
+        metric: The metric, perhaps a user's own.
+        vectors: Public sample, shape (n, d); n**3 triples are checked.
+        tolerance: Slack for rounding, in units of the metric; None takes the error that a user's metric states, and
+            1e-9 for a closed form.
+
+    Raises:
+        ParameterError: Naming the axiom that fails and the rows of the sample where it does.
+    """
+    table = distances(metric, vectors, vectors)
+    if tolerance is None:
+        tolerance = _tolerance(metric.distance_error, table) if isinstance(metric, PairwiseMetric) else 1e-9
+    if table.shape != (len(vectors), len(vectors)):
+        raise ParameterError("metric", metric.name, f"returns shape {table.shape} for {len(vectors)} vectors.")
+    if not np.all(np.isfinite(table)) or np.any(table < 0):
+        raise ParameterError("metric", metric.name, "gives a negative or non-finite distance on the sample.")
+    if np.any(np.abs(np.diagonal(table)) > tolerance):
+        raise ParameterError("metric", metric.name, "gives a non-zero distance from a vector to itself.")
+    if np.any(np.abs(table - table.T) > tolerance):
+        raise ParameterError("metric", metric.name, "is not symmetric on the sample.")
+    _check_triangle(metric.name, table, np.arange(len(table)), tolerance)
+
+
+def _tolerance(error: float, table: Float64Array) -> float:
+    """Return by how much three distances, each with this error, may break the triangle inequality."""
+    return 3 * error + 4 * 2.0**-53 * float(np.max(table, initial=0.0, where=np.isfinite(table)))
+
+
+def _check_triangle(name: str, table: Float64Array, ids: NDArray[np.integer], tolerance: float) -> None:
+    for middle in range(len(table)):
+        gap = table - (table[:, middle][:, None] + table[middle][None, :])
+        if gap.max() > tolerance:
+            i, j = np.unravel_index(int(gap.argmax()), gap.shape)
+            raise ParameterError(
+                "metric", name, f"breaks the triangle inequality at rows {ids[i]}, {ids[middle]}, {ids[j]}."
+            )

@@ -1,0 +1,272 @@
+"""A guarantee in plain words: what an observer can learn, worked out on two pairs of public words and on a text.
+
+Numbers come from the guarantee and the vocabulary; nothing is restated from documentation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wordveil.errors import ParameterError
+from wordveil.kernels.nearest import NearestWords
+from wordveil.metrics.distances import Euclidean, Metric, distances
+from wordveil.pipeline.calibration import public_sample
+from wordveil.promises.guarantees import (
+    Guarantee,
+    LocalDP,
+    MetricDP,
+    NeighbourDP,
+    NoGuarantee,
+    PrivacyUnit,
+    Standing,
+    compose_tokens,
+    round_up,
+)
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = ["Explanation", "InWords", "WorkedPair", "explain", "in_words", "metric_of"]
+
+SAMPLE = 300
+WEAK = 0.99  # of an even guess; a promise that allows more is called weak
+NEARLY_ONE = 0.9999  # a bound above it says no more than that it is near 1, and is not printed as 100 %
+EXP_LIMIT = 700.0  # nats; beyond, e^loss leaves float64
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkedPair:
+    """Two public words and what the guarantee says of them.
+
+    Attributes:
+        words: The two words.
+        distance: Their distance in the guarantee's metric; None where the promise does not depend on it.
+        loss: Largest log-ratio between their output probabilities, in nats, slack included.
+        delta: Additive term of the inequality.
+    """
+
+    words: tuple[str, str]
+    distance: float | None
+    loss: float
+    delta: float = 0.0
+
+    def sentence(self) -> str:
+        """The pair's bound as what happens to an even bet.
+
+        With a delta, no bound holds for every output; but no guess between two equally likely inputs is right with a
+        probability above (e^loss + delta) / (e^loss + 1).
+
+        Reference:
+            Kairouz, Oh, Viswanath (2015), The Composition Theorem for Differential Privacy, arXiv:1311.0776, section 2.
+        """
+        distance = "" if self.distance is None else f" (distance {round_up(self.distance)})"
+        between = f"'{self.words[0]}' or '{self.words[1]}'{distance}"
+        if self.delta:
+            bound = "as good as 100 %" if self.right > NEARLY_ONE else f"at most {round_up(100 * self.right)} %"
+            return f"{between}: a guess that was even before the output is seen is right with a chance of {bound}."
+        factor = round_up(math.exp(self.loss)) if self.loss < EXP_LIMIT else f"e^{round_up(self.loss)}"
+        return f"{between}: seeing the output multiplies the odds by at most {factor}, so an even guess {self.sure}."
+
+    @property
+    def right(self) -> float:
+        """The largest chance that a guess between the two words is right that was even before the output was seen."""
+        inverse = math.exp(-self.loss)
+        return (1 + self.delta * inverse) / (1 + inverse)
+
+    @property
+    def sure(self) -> str:
+        """What becomes of an even guess, in words."""
+        if self.right > NEARLY_ONE:
+            return "may become all but certain"
+        return f"becomes at most {round_up(100 * self.right)} % sure"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InWords:
+    """A guarantee in one sentence, and whether it is a weak one.
+
+    Attributes:
+        sentence: What becomes of an even guess between two words that are typical of the vocabulary.
+        weak: True where the guess may become more than 99 % sure, or nothing is promised.
+    """
+
+    sentence: str
+    weak: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """A guarantee, explained; `str()` gives the whole text.
+
+    Attributes:
+        guarantee: The guarantee.
+        pairs: Worked pairs, near ones first; empty where there is no guarantee.
+        tokens: Length of the text in the per-text sum.
+        typical: The distance of each token in that sum, in the guarantee's metric; None where none is needed.
+        text: The sum over `tokens` differing tokens, as the promise of a whole text; None without one.
+        advice: What the mechanism says beyond its guarantee, such as what to use instead; may be empty.
+    """
+
+    guarantee: Guarantee
+    pairs: tuple[WorkedPair, ...]
+    tokens: int
+    typical: float | None = None
+    text: LocalDP | NoGuarantee | None = None
+    advice: str = ""
+
+    @property
+    def text_loss(self) -> float | None:
+        """The loss of the whole text in nats, slack included; None where nothing is promised for it."""
+        return self.text.epsilon + (self.text.slack or 0.0) if isinstance(self.text, LocalDP) else None
+
+    def __str__(self) -> str:
+        lines = [f"Promise: {self.guarantee.sentence()}."]
+        lines += [f"Assumes: {assumption}." for assumption in getattr(self.guarantee, "assumptions", ())]
+        lines += self.examples
+        if self.advice:
+            lines.append(f"Advice: {self.advice}")
+        return "\n".join(lines)
+
+    @property
+    def examples(self) -> list[str]:
+        """What the promise comes to, one sentence a line: on the pairs, on a whole text, on several releases."""
+        given = self._condition()
+        lines = [f"Example{given}: {pair.sentence()}" for pair in self.pairs]
+        if self.text is not None:
+            lines.append(f"A whole text{given}: {self._text_sentence(self.text)}")
+        return [*lines, "Several releases of the same text add up."]
+
+    def _condition(self) -> str:
+        """What the worked numbers rest on, in brackets, where they do not hold as they stand."""
+        conditions = []
+        if self.guarantee.standing not in (Standing.PROVED, Standing.CERTIFIED):
+            conditions.append("if the claim is true")
+        if getattr(self.guarantee, "slack", 0.0) is None:
+            conditions.append("for ideal real noise")
+        return f" ({', '.join(conditions)})" if conditions else ""
+
+    def _text_sentence(self, text: LocalDP | NoGuarantee) -> str:
+        apart = "" if self.typical is None else f", each by {round_up(self.typical)} (a typical distance),"
+        texts = f"two texts of {self.tokens} tokens that differ in every token{apart} are covered"
+        if isinstance(text, NoGuarantee):
+            return f"{texts} by nothing: {text.reason}."
+        delta = f" and delta {round_up(text.delta)}" if text.delta else ""
+        loss = round_up(text.epsilon + (text.slack or 0.0))
+        return f"{texts} only by the sum, {loss} nats{delta}. A promise per word says little about a sentence."
+
+
+def _of_a_text(guarantee: MetricDP | LocalDP, typical: float | None, tokens: int) -> LocalDP | NoGuarantee | None:
+    """Return the sum over the tokens of a text; None where the promise is no promise per token."""
+    if typical == 0 or guarantee.unit is not PrivacyUnit.TOKEN:
+        return None
+    return compose_tokens(guarantee, [1.0 if typical is None else typical] * tokens)
+
+
+def metric_of(mechanism: object, randomizer: object) -> Metric:
+    """Return the metric that the guarantee of a fitted mechanism speaks of; Euclidean unless it has its own."""
+    inner = getattr(randomizer, "randomizer", None)
+    found: Metric = getattr(mechanism, "metric", None) or getattr(inner, "metric", None) or Euclidean()
+    return found
+
+
+def in_words(embeddings: Embeddings, guarantee: Guarantee, metric: Metric | None = None) -> InWords:
+    """Say in one sentence how strong a guarantee is.
+
+    Args:
+        embeddings: The vocabulary; what is typical of it is found in a fixed public sample.
+        guarantee: Any guarantee.
+        metric: The metric it speaks of; needed for metric DP.
+    """
+    if isinstance(guarantee, NoGuarantee) or len(embeddings.candidates) < 2:
+        return InWords(sentence="nothing is promised", weak=isinstance(guarantee, NoGuarantee))
+    if isinstance(guarantee, NeighbourDP):
+        loss = guarantee.epsilon + (guarantee.slack or 0.0)
+        pair = WorkedPair(words=("", ""), distance=None, loss=loss, delta=guarantee.delta)
+        sentence = f"between two words that are neighbours, an even guess {pair.sure}; between others it may be certain"
+        return InWords(sentence=sentence, weak=True)
+    assert isinstance(guarantee, MetricDP | LocalDP)
+    pair = _work_out(embeddings, guarantee, metric, _typical_pair(embeddings))
+    apart = "any two words" if pair.distance is None else f"two words at a typical distance ({round_up(pair.distance)})"
+    return InWords(sentence=f"between {apart}, an even guess {pair.sure}", weak=pair.right > WEAK)
+
+
+def explain(
+    embeddings: Embeddings,
+    guarantee: Guarantee,
+    *,
+    metric: Metric | None = None,
+    pairs: Sequence[tuple[str, str]] = (),
+    tokens: int = 50,
+    advice: str = "",
+) -> Explanation:
+    """Explain a guarantee on public words.
+
+    Args:
+        embeddings: The vocabulary.
+        guarantee: Per-token metric DP or local DP; another guarantee is explained without worked pairs.
+        metric: The metric the guarantee speaks of; needed for metric DP, given by its mechanism.
+        pairs: Public word pairs to work out; none picks a nearest pair and a typical one from a fixed sample.
+        tokens: Length of the text in the per-text sum, at least 1.
+        advice: `advice()` of the fitted mechanism, passed on.
+
+    Raises:
+        ParameterError: If a word is not in the vocabulary, or tokens is below 1.
+    """
+    if tokens < 1:
+        raise ParameterError("tokens", tokens, "must be at least 1.")
+    if isinstance(guarantee, NoGuarantee) or not isinstance(guarantee, MetricDP | LocalDP):
+        return Explanation(guarantee=guarantee, pairs=(), tokens=tokens, advice=advice)
+    examples = _example_pairs(embeddings)
+    chosen = [_look_up(embeddings, pair) for pair in pairs] or examples
+    typical = _work_out(embeddings, guarantee, metric, examples[-1]).distance
+    return Explanation(
+        guarantee=guarantee,
+        pairs=tuple(_work_out(embeddings, guarantee, metric, pair) for pair in chosen),
+        tokens=tokens,
+        typical=typical,
+        text=_of_a_text(guarantee, typical, tokens),
+        advice=advice,
+    )
+
+
+def _look_up(embeddings: Embeddings, pair: tuple[str, str]) -> tuple[int, int]:
+    found = [embeddings.id(word) for word in pair]
+    for word, id_ in zip(pair, found, strict=True):
+        if id_ is None:
+            raise ParameterError("pairs", word, "is not in this vocabulary; choose two of its words.")
+    return int(found[0] or 0), int(found[1] or 0)
+
+
+def _example_pairs(embeddings: Embeddings) -> list[tuple[int, int]]:
+    """Return a word with its nearest other word, and with a word at the median distance, from a fixed sample."""
+    typical = _typical_pair(embeddings)
+    first = typical[0]
+    nearest, _ = NearestWords(embeddings.vectors, embeddings.candidates).top(embeddings.vectors[[first]], 2)
+    near = int(next(i for i in nearest[0] if i != first))
+    return [(first, near), typical]
+
+
+def _typical_pair(embeddings: Embeddings) -> tuple[int, int]:
+    """Return a word, and one at the median of its distances, from a fixed sample."""
+    sample = public_sample(embeddings, SAMPLE)
+    if len(sample) < 2:
+        raise ParameterError("embeddings", f"{len(sample)} candidates", "must hold two words to make an example.")
+    rows = np.asarray(embeddings.vectors[sample], dtype=np.float64)
+    order = np.argsort(np.linalg.norm(rows - rows[0], axis=1), kind="stable")
+    return int(sample[0]), int(sample[order[len(order) // 2]])
+
+
+def _work_out(
+    embeddings: Embeddings, guarantee: MetricDP | LocalDP, metric: Metric | None, pair: tuple[int, int]
+) -> WorkedPair:
+    words = (embeddings.words[pair[0]], embeddings.words[pair[1]])
+    if isinstance(guarantee, LocalDP):
+        loss = guarantee.epsilon + (guarantee.slack or 0.0)
+        return WorkedPair(words=words, distance=None, loss=loss, delta=guarantee.delta)
+    if metric is None or not guarantee.metric.startswith(metric.name):
+        raise ParameterError("metric", metric, f"must be the metric of the guarantee, {guarantee.metric}.")
+    vectors = embeddings.vectors
+    distance = float(distances(metric, vectors[pair[0] : pair[0] + 1], vectors[pair[1] : pair[1] + 1])[0, 0])
+    return WorkedPair(words=words, distance=distance, loss=guarantee.loss(distance), delta=guarantee.delta)

@@ -1,0 +1,114 @@
+"""Binds any mechanism to a vocabulary, with the certificate its calibration needs.
+
+The embedded vocabulary ships certificates at a grid of epsilons, which make `calibration="certified"` instant there.
+`tools/certify_default_vocabulary.py` computes them; `verify` repeats any of them. A shipped certificate is used only
+where it names exactly these inputs. This module computes no certificate, so that fitting loads nothing heavy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from wordveil.decoding.decoded import Decoded, FittedDecoded
+from wordveil.errors import CertificateError, ParameterError
+from wordveil.kernels.nearest import NearestWords
+from wordveil.kernels.selection import SelectionRows
+from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
+from wordveil.mechanisms.exponential import LARGEST_LOSS, FittedExponential, SelectionMechanism
+from wordveil.promises.certificates import Certificate
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = ["FOLDER", "certificate_in_use", "file_name", "fit_words", "on_device", "shipped_certificate"]
+
+FOLDER = Path(__file__).parents[1] / "certification" / "packaged"
+
+
+def file_name(mechanism: SelectionMechanism) -> str:
+    """Return the name under which the certificate of a mechanism is shipped."""
+    promise = "-local" if mechanism.certificate_method == LARGEST_LOSS else ""
+    return f"{mechanism.name}{promise}-{mechanism.epsilon:g}.json"
+
+
+def shipped_certificate(mechanism: SelectionMechanism, embeddings: Embeddings) -> Certificate | None:
+    """Return the shipped certificate for exactly this mechanism, vocabulary and candidate set, or None.
+
+    A vocabulary whose outputs were narrowed is another one: certify it with `certify`.
+    """
+    path = FOLDER / file_name(mechanism)
+    if not path.is_file():
+        return None
+    certificate = Certificate.load(path)
+    try:
+        mechanism.require(certificate, embeddings)
+    except CertificateError:
+        return None
+    return certificate
+
+
+def certificate_in_use(
+    mechanism: WordMechanism | VectorMechanism, embeddings: Embeddings, certificate: Certificate | None
+) -> Certificate | None:
+    """Return the certificate given, else the shipped one where the mechanism needs one."""
+    if certificate is None and isinstance(mechanism, SelectionMechanism) and mechanism.needs_certificate:
+        return shipped_certificate(mechanism, embeddings)
+    return certificate
+
+
+def fit_words(
+    mechanism: WordMechanism | VectorMechanism, embeddings: Embeddings, certificate: Certificate | None = None
+) -> WordRandomizer:
+    """Bind any mechanism to a vocabulary as a word mechanism, with the certificate its calibration needs.
+
+    Args:
+        mechanism: A word mechanism, or a vector mechanism, which is decoded to the nearest word.
+        embeddings: The public vocabulary.
+        certificate: For calibration="certified"; None looks among the shipped ones.
+
+    Raises:
+        CertificateError: If a certificate is needed and none is given or shipped, or one is given and not needed.
+        ParameterError: If it is no mechanism.
+    """
+    if not isinstance(mechanism, WordMechanism | VectorMechanism):
+        raise ParameterError(
+            "mechanism", f"<{type(mechanism).__name__}>", "must be a mechanism, such as TEM(epsilon=9)."
+        )
+    word_mechanism = Decoded(mechanism=mechanism) if isinstance(mechanism, VectorMechanism) else mechanism
+    certificate = certificate_in_use(word_mechanism, embeddings, certificate)
+    if isinstance(word_mechanism, SelectionMechanism):
+        return word_mechanism.fit(embeddings, certificate)
+    if certificate is not None:
+        raise CertificateError(f"{word_mechanism.name} takes no certificate when it is fitted.")
+    return word_mechanism.fit(embeddings)
+
+
+def on_device(randomizer: WordRandomizer, device: str) -> WordRandomizer:
+    """Return the same randomizer with its search or its rows on a graphics card: same law, same guarantee.
+
+    Args:
+        randomizer: A fitted word mechanism.
+        device: "cpu" changes nothing; "cuda" or "cuda:1" needs the extra gpu and a card.
+
+    Raises:
+        MissingExtraError: If PyTorch is not installed.
+        ParameterError: If there is no such card, or the mechanism has no part that runs on one.
+    """
+    if device == "cpu":
+        return randomizer
+    # Heavy, and an extra: loaded only where a card is asked for.
+    from wordveil.kernels.gpu.nearest import GpuNearestWords
+    from wordveil.kernels.gpu.selection import GpuSelection
+
+    if isinstance(randomizer, FittedDecoded):
+        decoder: Any = randomizer.decoder
+        words = getattr(decoder, "words", None)
+        if isinstance(words, NearestWords):
+            space = randomizer.randomizer.decoding_space(randomizer.embeddings)
+            moved = GpuNearestWords(space.vectors, words.outputs, device=device)
+            return replace(randomizer, decoder=replace(decoder, words=moved))
+    if isinstance(randomizer, FittedExponential) and isinstance(randomizer.rows, SelectionRows):
+        return replace(randomizer, rows=GpuSelection(randomizer.rows, device=device))
+    raise ParameterError(
+        "device", device, "is not supported for this mechanism, which searches or draws on the processor: say 'cpu'."
+    )

@@ -1,0 +1,54 @@
+"""Which settings may share noise under one key: only equal ones, in whatever process they meet."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any
+
+from wordveil.errors import CertificateError
+from wordveil.mechanisms.base import WordRandomizer
+from wordveil.mechanisms.exponential import FittedExponential
+from wordveil.promises.certificates import identity
+from wordveil.promises.release import Provenance, TextOptions
+
+__all__ = ["noise_domain", "shown"]
+
+
+def noise_domain(mechanism: Any, randomizer: WordRandomizer, options: TextOptions, origin: Provenance) -> str:
+    """Return what sets the noise of this setting apart from that of any other under the same key.
+
+    Equal draws at two settings would tell more than their sum. It is made of what the setting *is*, in a fixed order,
+    so that a retry in another process finds the same noise.
+    """
+    parts = [getattr(mechanism, part.name) for part in fields(mechanism)] if is_dataclass(mechanism) else []
+    kinds = [type(part) for part in (mechanism, *parts) if is_dataclass(part)]
+    setting = {
+        "version": origin.version,
+        "mechanism": origin.mechanism,
+        "code": [f"{kind.__module__}.{kind.__qualname__}" for kind in kinds],
+        # What cannot be named draws afresh in every process.
+        "unnamed": "" if _is_named(mechanism) else os.urandom(16).hex(),
+        "certificate": origin.certificate,
+        "options": asdict(options) | {"public_words": sorted(options.public_words)},
+        "vocabulary": origin.checksum,
+        "candidates": origin.candidates_checksum,
+        # Decoded words are the same on every engine; selection's weights differ in the last bits.
+        "engine": origin.engine if isinstance(randomizer, FittedExponential) else "",
+    }
+    return hashlib.blake2b(json.dumps(setting, sort_keys=True).encode(), digest_size=16).hexdigest() + "|"
+
+
+def _is_named(mechanism: Any) -> bool:
+    try:
+        identity(mechanism)
+    except CertificateError:
+        return False
+    return True
+
+
+def shown(mechanism: Any) -> str:
+    """Return a mechanism as Python that rebuilds it, arrays by their SHA-256."""
+    return identity(mechanism) if _is_named(mechanism) else repr(mechanism)

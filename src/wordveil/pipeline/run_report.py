@@ -1,0 +1,169 @@
+"""Writes the report of a run as JSON or as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from wordveil.errors import ParameterError
+from wordveil.pipeline.evidence import Evidence
+from wordveil.pipeline.runs import RunReport
+
+__all__ = ["check_report_path", "left_out", "write_report"]
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
+<title>wordveil release report</title>
+<style>
+:root {{ --ink: #222; --paper: #fff; --faint: #666; --rule: #357; --line: #ddd; }}
+@media (prefers-color-scheme: dark) {{
+:root {{ --ink: #ddd; --paper: #161616; --faint: #999; --rule: #8ac; --line: #383838; }}
+}}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem;
+  color: var(--ink); background: var(--paper); }}
+h1 {{ font-size: 1.4rem; }} h2 {{ font-size: 1.1rem; margin-top: 2rem; }}
+table {{ border-collapse: collapse; width: 100%; }}
+td {{ padding: .25rem .8rem .25rem 0; vertical-align: top; border-bottom: 1px solid var(--line); }}
+td:first-child {{ color: var(--faint); width: 30%; }}
+.promise {{ border-left: 4px solid var(--rule); padding-left: 1rem; }}
+code {{ font-size: .9em; overflow-wrap: anywhere; }} dt {{ font-weight: 600; }} dd {{ margin: 0 0 .5rem; }}
+</style></head><body>
+<h1>What was released</h1>
+<p class="promise">{sentence}.</p>
+{sections}
+<h2>What the words mean</h2><dl>{glossary}</dl>
+</body></html>
+"""
+
+GLOSSARY = {
+    "unit": "what two texts differ in that the promise cannot tell apart: one token unless said otherwise",
+    "epsilon": "how much the output may tell: the odds between two such texts change by a factor of at most "
+    "exp(epsilon), times the distance t where the promise names one",
+    "standing": "on what grounds the promise is made: proved; certified by a computation anyone can repeat; published "
+    "but unverified; or refuted by a counter-example",
+    "slack": "what the computer's rounding adds to the loss, in nats",
+    "nats": "the unit of loss: a loss of 1 nat multiplies odds by 2.72, of 7 nats by 1,097",
+}
+"""What a reader who knows no differential privacy needs to read a report."""
+
+
+_TECHNICAL = ("ascii_json", "section_bytes", "row_group_rows")
+"""Settings that say nothing of what was released."""
+
+
+def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evidence | None = None) -> None:
+    """Write the report; the ending `.json` or `.html` chooses the form.
+
+    Args:
+        report: What the run reported.
+        path: Where to write.
+        evidence: The promise in words (`Evidence.of_run`); None leaves them out.
+
+    Raises:
+        ParameterError: If the name has another ending, or the directory does not exist.
+    """
+    check_report_path(path)
+    target = Path(path)
+    form = _as_json if target.suffix == ".json" else _as_html
+    target.write_text(form({**report.as_dict(), **asdict(evidence or Evidence())}), encoding="utf-8")
+
+
+def check_report_path(path: str | os.PathLike[str], endings: Sequence[str] = (".json", ".html")) -> None:
+    """Raise `ParameterError` where no report of these forms could be written: worth knowing before a long run."""
+    target = Path(path)
+    if target.suffix not in endings:
+        raise ParameterError("report", target.name, f"must end in {' or '.join(endings)}.")
+    if not target.absolute().parent.is_dir():
+        raise ParameterError("report", str(path), "must lie in an existing directory.")
+
+
+def _as_json(facts: Mapping[str, Any]) -> str:
+    return json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
+
+
+def _as_html(facts: Mapping[str, Any]) -> str:
+    guarantee = facts["guarantee"]
+    sections = [
+        ("In plain words", _items(facts["in_words"])),
+        ("Assumptions", _items([*(guarantee.get("assumptions") or ()), *facts["assumptions"]])),
+        ("Disclosed whatever the noise", _items(facts["disclosed"])),
+        ("Measured, not promised", _items(facts.get("mitigations") or ())),
+        ("The files", _table(_files(facts))),
+        ("The choices", _items(facts["notes"]) + _table(_choices(facts))),
+        ("The run", _table(_run(facts))),
+    ]
+    shown = "\n".join(f"<h2>{title}</h2>{body}" for title, body in sections if body)
+    glossary = "".join(f"<dt>{term}</dt><dd>{html.escape(meaning)}.</dd>" for term, meaning in GLOSSARY.items())
+    return _PAGE.format(sentence=html.escape(guarantee["sentence"]), sections=shown, glossary=glossary)
+
+
+def _files(facts: Mapping[str, Any]) -> dict[str, str]:
+    names = {"input": _stream(facts["source"], "input"), "output": _stream(facts["destination"], "output")}
+    listed = [*facts["outputs"], *facts["inputs"]]
+    return names | {file["name"]: f"{file['size']:,} bytes, SHA-256 {file['sha256']}" for file in listed}
+
+
+def _stream(name: str, which: str) -> str:
+    return f"standard {which}" if name == "-" else name
+
+
+def _choices(facts: Mapping[str, Any]) -> dict[str, Any]:
+    options, settings = dict(facts["options"]), dict(facts["settings"])
+    words = options.pop("public_words")
+    chosen = {**options, "public_words": f"{len(words):,}", **settings.pop("details", {}), **settings}
+    return {name.replace("_", " "): value for name, value in chosen.items() if name not in _TECHNICAL}
+
+
+def _run(facts: Mapping[str, Any]) -> dict[str, str]:
+    guarantee, provenance = facts["guarantee"], facts["provenance"]
+    return {
+        "promise": guarantee["promise"],
+        "standing": guarantee["standing"],
+        "documents": f"{facts['documents']:,}",
+        "tokens randomized": f"{facts['tokens']:,}",
+        "public words kept": f"{facts['exempt']:,}",
+        "left out or replaced": left_out(facts) or "nothing",
+        "mechanism": provenance["mechanism"],
+        "vocabulary": f"{provenance['vocabulary']}, checksum {provenance['checksum']}",
+        "possible outputs": f"checksum {provenance['candidates_checksum']}",
+        "wordveil": f"{provenance['version']}, engine {provenance['engine']}",
+        "finished": f"{facts['finished']}, after {facts['seconds']:.1f} s",
+    }
+
+
+def left_out(facts: Mapping[str, Any]) -> str:
+    """Return the counts of a run's report that tell what was not released, those that are not 0; "" if all are."""
+    counts = {
+        "text columns that documents lacked": facts["missing_texts"],
+        "values that were no text": facts["replaced_values"],
+        "documents without text": facts["skipped_documents"],
+        "files not read": facts["skipped_files"],
+        "malformed files": facts["bad_files"],
+    }
+    return ", ".join(f"{what}: {count:,}" for what, count in counts.items() if count)
+
+
+def _table(rows: Mapping[str, Any]) -> str:
+    cells = (
+        f"<tr><td>{html.escape(k)}</td><td><code>{html.escape(_said(v))}</code></td></tr>" for k, v in rows.items()
+    )
+    return f"<table>{''.join(cells)}</table>"
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "default" if value is None else str(value)
+
+
+def _items(lines: Sequence[str]) -> str:
+    listed = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+    return f"<ul>{listed}</ul>" if listed else ""

@@ -1,0 +1,334 @@
+"""A run: a document set through a sanitizer, streamed, atomic, resumable, with a report.
+
+The noise of a record is placed by its document id (input name, record ordinal) and all its texts, under one key a
+run. The key lies in a 0600 file beside the output until the run has succeeded, so that a
+resumed run draws the noise it would have drawn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from wordveil.documents import (
+    RUN_KEY,
+    Callbacks,
+    DocumentSettings,
+    DocumentSummary,
+    Notice,
+    Pipeline,
+    Process,
+    is_complete,
+    is_resumable,
+    load_run_key,
+    remove_run_key,
+    run_documents,
+    run_key_path,
+    save_run_key,
+    tree_files,
+)
+from wordveil.documents.checkpoints import file_identity, is_regular_or_tree
+from wordveil.documents.output import check_not_busy, partial_path
+from wordveil.errors import ParameterError, printable
+from wordveil.pipeline.overlapping import BLOCKS_IN_WORK, BlockCounts, BlockSanitizer, OverlappedSanitizer
+from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.pipeline.workers import TextWorkers
+from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.release import KEYED, Provenance
+from wordveil.randomness import RandomSource
+
+__all__ = ["FileDigest", "RunReport", "file_digests", "keep_run_key", "run_source", "sanitize_documents"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileDigest:
+    """A file of a run.
+
+    Attributes:
+        name: File name, or path inside a tree; what cannot be printed is escaped.
+        size: Bytes.
+        sha256: SHA-256 of its bytes, in hexadecimal digits.
+    """
+
+    name: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunReport:
+    """What a run released; no private word, and no names of files or counts but those that the release shows anyway.
+
+    The counts of what was left out (`skipped_...`, `bad_files`) tell the owner that nothing was lost unseen.
+
+    Attributes:
+        guarantee: The promise per unit.
+        disclosed: What is disclosed whatever the noise, copied columns included.
+        provenance: Mechanism, vocabulary and checksums.
+        source: Name of the input, without its directory; "-" for standard input.
+        destination: Name of the output, without its directory; "-" for standard output.
+        outputs: Every file written, in a tree with its path; empty where the output is no file.
+        settings: How the documents were read: columns, what is copied, encoding and so on.
+        options: What happens around the mechanism: unknown words, unit, casing and so on.
+        documents: Texts are grouped in so many documents.
+        tokens: Tokens randomized.
+        exempt: Public words that passed verbatim.
+        files: Files written.
+        missing_texts: Text columns that documents lacked.
+        replaced_values: Values in a text column that were no text and became null.
+        skipped_documents: Documents left out for one or the other.
+        skipped_files: Files of a tree that were not read: hidden, of another format, links out of it. (Their number;
+            `notice` names them.)
+        bad_files: Files of a tree that were left out because they are malformed.
+        resumed_documents: Documents taken over from an interrupted run.
+        finished: Time of the end, UTC, ISO 8601.
+        seconds: Wall-clock time of this process's part.
+        tokens_per_second: Tokens of this process's part over its time.
+        inputs: Every file read, only where it was asked for: whoever has the digest of a private file can tell whether
+            a guess of the whole file is right, and its size is the total length of its words.
+    """
+
+    guarantee: Guarantee
+    disclosed: tuple[str, ...]
+    provenance: Provenance
+    source: str
+    destination: str
+    outputs: tuple[FileDigest, ...]
+    settings: dict[str, Any]
+    options: dict[str, Any]
+    documents: int
+    tokens: int
+    exempt: int
+    files: int
+    missing_texts: int
+    replaced_values: int
+    skipped_documents: int
+    skipped_files: int
+    bad_files: int
+    resumed_documents: int
+    finished: str
+    seconds: float
+    tokens_per_second: float
+    inputs: tuple[FileDigest, ...] = ()
+
+    def with_inputs(self, source: str | os.PathLike[str], settings: DocumentSettings | None = None) -> Self:
+        """Return the report with size and SHA-256 of the input as it is now; see `inputs`."""
+        return replace(self, inputs=file_digests(Path(source), settings or DocumentSettings()))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        files = {name: [asdict(file) for file in facts[name]] for name in ("outputs", "inputs")}
+        return {**facts, **files, "guarantee": self.guarantee.as_dict(), "provenance": asdict(self.provenance)}
+
+
+class _Counts(BlockCounts):
+    """Counts that survive a resume."""
+
+    def save(self) -> Mapping[str, Any]:
+        return {"tokens": self.tokens, "exempt": self.exempt}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        self.tokens, self.exempt = saved.get("tokens", 0), saved.get("exempt", 0)
+
+
+def run_source(destination: str | os.PathLike[str], *, resume: bool = False) -> RandomSource:
+    """Return the randomness of a run: a fresh key, or the key of the interrupted run at this destination.
+
+    Raises:
+        ResumeError: If an interrupted run is there but its key is missing or readable by others.
+    """
+    path = run_key_path(Path(destination))
+    if not resume or os.fspath(destination) == "-" or not is_resumable(Path(destination)):
+        return RandomSource()
+    if is_complete(Path(destination)) and not path.exists():
+        return RandomSource()  # nothing is left to draw: the output needs only its name
+    return RandomSource(load_run_key(path))
+
+
+def sanitize_documents(
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    sanitizer: Sanitizer,
+    *,
+    settings: DocumentSettings | None = None,
+    resume: bool = False,
+    workers: int = 1,
+    progress: Callable[[int, int | None, int, int], None] | None = None,
+    notice: Notice | None = None,
+) -> RunReport:
+    """Sanitize a file, a directory tree or standard input, in its own format.
+
+    Args:
+        source: A file, a directory, or "-".
+        destination: A file, a directory for a directory, or "-".
+        sanitizer: The pipeline; give it `run_source(destination, resume=resume)` as its source to be able to resume.
+        settings: How documents are read.
+        resume: Continue an interrupted run with the same input and settings; starts anew where there is none.
+        workers: Processes for the text work; 1 does it in this one. The output does not depend on it. See `TextWorkers`
+            for what a program must look like to use more.
+        progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
+        notice: Told, line by line, what the owner should know and a report that travels should not hold: a run that is
+            continued or discarded, names of files that were not read or are malformed.
+
+    Returns:
+        The report of the run.
+
+    Raises:
+        DocumentFormatError: If the input is malformed, in a tree every file; no output remains.
+        OSError: If the disk is full; names the output, and says whether the run can be resumed.
+        ResumeError: If the interrupted run had another input, other settings, vocabulary or version.
+        ParameterError: If settings or destination do not fit, or another run is writing there.
+        ChildProcessError: If a worker was killed; the run can be resumed.
+    """
+    settings = settings or DocumentSettings()
+    counts = _Counts()
+    key_path = keep_run_key(source, Path(destination), sanitizer.source, resume=resume)
+    calls = Callbacks(
+        progress=None if progress is None else lambda done, total, n: progress(done, total, n, counts.tokens),
+        notice=notice or (lambda _: None),
+        sealed=lambda: None if key_path is None else remove_run_key(key_path),
+    )
+    started = time.perf_counter()
+    try:
+        with _process(sanitizer.for_batch_job(), counts, settings, workers) as (process, chosen):
+            summary = run_documents(
+                source,
+                destination,
+                process,
+                settings=chosen,
+                fingerprint=_fingerprint(sanitizer),
+                resume=resume,
+                tally=counts,
+                callbacks=calls,
+            )
+    finally:
+        if key_path is not None and not is_resumable(Path(destination)):
+            remove_run_key(key_path)
+    seconds = time.perf_counter() - started
+    return RunReport(
+        guarantee=sanitizer.guarantee,
+        disclosed=_run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir()),
+        provenance=sanitizer.provenance,
+        settings=_reading(settings),
+        options=_options(sanitizer),
+        tokens=counts.tokens,
+        exempt=counts.exempt,
+        finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        seconds=seconds,
+        tokens_per_second=counts.tokens_here / seconds,
+        **_files(source, destination),
+        **_counted(summary),
+    )
+
+
+def _files(source: str | os.PathLike[str], destination: str | os.PathLike[str]) -> dict[str, Any]:
+    """The report's names and digests of files."""
+    return {
+        "source": printable(Path(source).name) or os.fspath(source),
+        "destination": printable(Path(destination).name) or os.fspath(destination),
+        "outputs": file_digests(Path(destination)),
+    }
+
+
+def _counted(summary: DocumentSummary) -> dict[str, Any]:
+    """The report's counts of documents and files."""
+    return {
+        "documents": summary.documents,
+        "files": summary.files,
+        "missing_texts": summary.gaps.get("missing", 0),
+        "replaced_values": summary.gaps.get("not_text", 0),
+        "skipped_documents": summary.gaps.get("skipped", 0),
+        "skipped_files": len(summary.skipped_files),
+        "bad_files": len(summary.bad_files),
+        "resumed_documents": summary.resumed_documents,
+    }
+
+
+def file_digests(path: Path, settings: DocumentSettings | None = None) -> tuple[FileDigest, ...]:
+    """Digests of a file, or of the files of a directory, all or those that are read; none of what is neither."""
+    if path.is_file():
+        names = [path.name]
+        path = path.parent
+    elif not path.is_dir():
+        return ()
+    elif settings is None:
+        names = sorted(file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
+    else:
+        names = tree_files(path, settings).taken
+    found = [(printable(name), file_identity(path / name)) for name in names]
+    return tuple(FileDigest(name=name, size=f["size"], sha256=f["sha256"]) for name, f in found)
+
+
+def _reading(settings: DocumentSettings) -> dict[str, Any]:
+    """How documents are read, without what only changes speed."""
+    return {name.removeprefix("documents."): value for name, value in settings.fingerprint().items()}
+
+
+def _options(sanitizer: Sanitizer) -> dict[str, Any]:
+    return asdict(sanitizer.options) | {"public_words": sorted(sanitizer.options.public_words)}
+
+
+@contextmanager
+def _process(
+    sanitizer: Sanitizer, counts: BlockCounts, settings: DocumentSettings, workers: int
+) -> Iterator[tuple[Process | Pipeline, DocumentSettings]]:
+    """Yield what sanitizes blocks, and the settings with blocks of the right size for it."""
+    if workers < 1:
+        raise ParameterError("workers", workers, "must be at least 1.")
+    if workers == 1 or settings.line_buffered:  # a line that is waited for cannot wait for others
+        yield BlockSanitizer(sanitizer, counts), settings
+        return
+    # As much in work as without workers, but no block below a section: the pieces left over would be small.
+    whole = settings.block_characters
+    share = max(1, whole // BLOCKS_IN_WORK, min(whole, settings.details.section_bytes))
+    smaller = replace(settings, block_characters=share)
+    with TextWorkers(sanitizer.embeddings, *sanitizer.text_side, workers) as processes:
+        yield OverlappedSanitizer(sanitizer, counts, processes), smaller
+
+
+def keep_run_key(
+    source: str | os.PathLike[str], destination: Path, randomness: RandomSource, *, resume: bool
+) -> Path | None:
+    """Save the run key where the run can be resumed, and return where; None where no key must lie about.
+
+    Raises:
+        ParameterError: If another run is writing to the destination.
+    """
+    readable = Path(source).is_file() or Path(source).is_dir()
+    if not (readable and is_regular_or_tree(os.fspath(destination))) or not destination.resolve().parent.is_dir():
+        return None
+    # Before anything is touched: the key there may be the key of a run that is alive.
+    check_not_busy(partial_path(destination.resolve()))
+    path = run_key_path(destination)
+    if not (resume and is_resumable(destination)):
+        save_run_key(path, randomness.export_key())
+    return path
+
+
+def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
+    # A digest of 128 random bits says nothing of them; it keeps a run from going on under another key.
+    key = hashlib.blake2b(sanitizer.source.export_key(), digest_size=16).hexdigest()
+    return {"options": _options(sanitizer), RUN_KEY: key, **asdict(sanitizer.provenance)}
+
+
+def _run_disclosures(
+    sanitizer: Sanitizer, settings: DocumentSettings, summary: DocumentSummary, *, tree: bool
+) -> tuple[str, ...]:
+    said = [*sanitizer.disclosed, KEYED]
+    said.append("the number of documents and of texts in each, their order, and which of their texts are empty or null")
+    if settings.missing == "keep":
+        said.append("which documents lack a text column, and which held something else than text there (null now)")
+    if settings.missing == "skip":
+        said.append("that every document lacking a text column, or holding something else than text there, is left out")
+    if summary.copied_columns:
+        said.append("these columns, copied unchanged: " + ", ".join(summary.copied_columns))
+    if tree:
+        said.append("file names and the directory tree, copied unchanged")
+    return tuple(said)

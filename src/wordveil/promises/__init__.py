@@ -1,0 +1,1 @@
+"""What is promised: guarantees as values, their composition, certificates, releases."""

@@ -1,0 +1,255 @@
+"""A release: the output, what it promises, what it discloses anyway, and where it came from.
+
+A release cannot be built without a guarantee; `NoGuarantee(reason)` is a legal one. `TextOptions` are the choices
+around the mechanism that change what is disclosed; `disclosures` turns them into sentences, and `effective_guarantee`
+into what the promise assumes: it compares texts that agree in all that is disclosed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from wordveil.arrays import ReleasedText
+from wordveil.errors import ParameterError
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
+
+__all__ = [
+    "KEYED",
+    "MASK",
+    "BatchRelease",
+    "Provenance",
+    "Release",
+    "TextOptions",
+    "disclosures",
+    "effective_guarantee",
+]
+
+MASK = "[unknown]"
+KEYED = (
+    "whether a document changed, to whoever sees two releases of it under one key and id: an unchanged one comes out "
+    "as before, a changed one is drawn afresh"
+)
+"""What a release with an id of the caller's discloses; losses of such releases do not simply add."""
+
+Unknown = Literal["random", "drop", "mask"]
+Per = Literal["token", "document"]
+Casing = Literal["sentence", "vocabulary", "shape"]
+Numbers = Literal["unknown", "vocabulary"]
+Markup = Literal["none", "html"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """Choices around the mechanism.
+
+    Attributes:
+        unknown: What stands for a token outside the vocabulary: "random" replaces it by a uniform public word before
+            the mechanism; "drop" and "mask" disclose which tokens were unknown.
+        per: "token" draws afresh for each occurrence; "document" draws once per distinct known word of a document,
+            which is a whole record with all its texts.
+        casing: "sentence" is computed from the released text; "vocabulary" writes entries as they are; "shape" copies
+            the casing of each token, which is disclosed.
+        numbers: "unknown" treats every token with a digit as unknown; "vocabulary" looks it up.
+        markup: "html" keeps a fixed list of tags in place, in lower case.
+        public_words: Words that are exempt: found without regard to case, written in the form listed here.
+
+    Raises:
+        ParameterError: If a choice does not exist, or the public words are no collection of strings.
+    """
+
+    unknown: Unknown = "random"
+    per: Per = "token"
+    casing: Casing = "sentence"
+    numbers: Numbers = "unknown"
+    markup: Markup = "none"
+    public_words: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        for name, choices in (
+            ("unknown", Unknown),
+            ("per", Per),
+            ("casing", Casing),
+            ("numbers", Numbers),
+            ("markup", Markup),
+        ):
+            if getattr(self, name) not in get_args(choices):
+                raise ParameterError(name, getattr(self, name), f"must be one of {', '.join(get_args(choices))}.")
+        object.__setattr__(self, "public_words", _word_set(self.public_words))
+
+
+def _word_set(given: Any) -> frozenset[str]:
+    if isinstance(given, str) or not all(isinstance(word, str) for word in given):
+        raise ParameterError("public_words", f"<{type(given).__name__}>", "must be a collection of str.")
+    return frozenset(given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """What a reader needs to repeat or check a claim.
+
+    Attributes:
+        version: wordveil's version.
+        mechanism: The mechanism with its parameters, as Python that rebuilds it; arrays by their SHA-256.
+        vocabulary: The vocabulary's name.
+        checksum: SHA-256 of its words and matrix.
+        candidates_checksum: SHA-256 of the ids that may be output.
+        engine: What computed: "numpy", a compiled kernel or a graphics card. Words drawn by two engines can differ.
+        test_source: True if the noise came from a seeded test source: such a release protects nothing.
+        certificate: SHA-256 of the certificate's JSON form, "" where the mechanism needs none.
+    """
+
+    version: str
+    mechanism: str
+    vocabulary: str
+    checksum: str
+    candidates_checksum: str
+    engine: str = "numpy"
+    test_source: bool = False
+    certificate: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """One released text.
+
+    Attributes:
+        text: What leaves.
+        guarantee: What it promises.
+        disclosed: What it discloses whatever the noise, one sentence each.
+        tokens: Number of tokens randomized (disclosed anyway).
+        provenance: Where it came from.
+    """
+
+    text: ReleasedText
+    guarantee: Guarantee
+    disclosed: tuple[str, ...]
+    tokens: int
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.guarantee, Guarantee):
+            raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        return {
+            "text": self.text,
+            "guarantee": self.guarantee.as_dict(),
+            "disclosed": list(self.disclosed),
+            "tokens": self.tokens,
+            "provenance": asdict(self.provenance),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchRelease:
+    """Released texts of one batch, in order.
+
+    Attributes:
+        texts: What leaves.
+        guarantee: What each document promises.
+        disclosed: What the batch discloses whatever the noise, one sentence each.
+        tokens: Number of tokens randomized.
+        exempt: Number of public words that stand in their places.
+        provenance: Where it came from.
+    """
+
+    texts: Sequence[ReleasedText] = field(repr=False)
+    guarantee: Guarantee
+    disclosed: tuple[str, ...]
+    tokens: int
+    exempt: int
+    provenance: Provenance
+
+
+def effective_guarantee(guarantee: Guarantee, options: TextOptions, *, test_source: bool) -> Guarantee:
+    """Return what the whole pipeline promises, given what the mechanism alone does.
+
+    Args:
+        guarantee: The mechanism's, per token.
+        options: The choices around it.
+        test_source: Whether the noise comes from a seeded test source.
+
+    Returns:
+        The same promise under the privacy unit that `per` leaves, between texts that agree in what the pipeline
+        discloses; or `NoGuarantee` for a test source.
+    """
+    if test_source:
+        return NoGuarantee(
+            reason="the noise comes from a seeded test source, so anyone can remove it; use RandomSource()",
+            standing=Standing.REFUTED,
+        )
+    if isinstance(guarantee, NoGuarantee):
+        return guarantee
+    bounded: Any = guarantee
+    unit = PrivacyUnit.DOCUMENT_WORD if options.per == "document" else guarantee.unit
+    released: Guarantee = replace(bounded, unit=unit, assumptions=(*bounded.assumptions, _agreement(options)))
+    return released
+
+
+def _agreement(options: TextOptions) -> str:
+    """Return what two texts must have in common for the promise to speak of them: what no noise covers."""
+    shared = ["the number and positions of tokens, punctuation and layout"]
+    if options.markup == "html":
+        shared.append("tags and entities")
+    if options.unknown != "random":
+        shared.append("which tokens are unknown")
+    if options.casing == "shape":
+        shared.append("the casing of every token")
+    if options.public_words:
+        shared.append("which listed public words stand where")
+    if options.per == "document":
+        shared.append("which positions of a document hold the same known word")
+    return "both texts agree in " + "; ".join(shared)
+
+
+_UNKNOWN_AND_KNOWN = {
+    "metric DP": "the loss is at most that of the two most distant words",
+    "local DP": "the loss is at most that of two known words",
+}
+_MISSING = {
+    "drop": "which tokens were unknown: they are missing",
+    "mask": f"which tokens were unknown: they read {MASK}",
+}
+
+
+def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tuple[str, ...]:
+    """Return what any release with these options discloses, one sentence each.
+
+    Args:
+        options: The choices around the mechanism.
+        guarantee: What the mechanism promises: it decides what holds between an unknown and a known word.
+    """
+    said = [
+        "the number of tokens, their positions, punctuation and layout",
+        "words are cut at hyphens and apostrophes by a public rule, but stay whole where the vocabulary lists the "
+        "longer form: which it lists shows in the layout",
+    ]
+    if options.unknown == "random":
+        said.append(
+            "a token outside the vocabulary is first replaced by a public word chosen uniformly at random, then "
+            "randomized like any other: no output distinguishes two unknown words"
+        )
+        if guarantee is not None:
+            said[-1] += "; between an unknown and a known word "
+            said[-1] += _UNKNOWN_AND_KNOWN.get(guarantee.promise, "nothing is promised")
+    else:
+        said.append(_MISSING[options.unknown])
+    if options.casing == "shape":
+        said.append("the casing of every token (lower, Capitalized, UPPER)")
+    if options.numbers == "vocabulary":
+        said.append("tokens with digits are looked up like words; only those outside the vocabulary count as unknown")
+    if options.markup == "html":
+        said.append("tags without attributes and entities, of a fixed list, stand in their places, tags in lower case")
+    if options.public_words:
+        said.append(
+            f"tokens among {len(options.public_words)} listed public words stand in their places, in the form listed"
+        )
+    if options.per == "document":
+        said.append(
+            "which positions of a document, a record with all its texts, hold the same known word; unknown words are "
+            "replaced one by one"
+        )
+    return tuple(said)

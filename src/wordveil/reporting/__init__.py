@@ -1,1 +1,0 @@
-"""Reports for people: JSON and self-contained HTML pages."""

@@ -1,0 +1,29 @@
+"""Text to gaps and token ids, and released words back to text.
+
+Does not read documents, know embeddings, or draw noise. Unknown tokens are marked, never replaced here.
+"""
+
+from __future__ import annotations
+
+from wordveil.text.characters import GAP_CHARACTERS
+from wordveil.text.detokenization import apply_casing, apply_shapes, detokenize
+from wordveil.text.encoded import EncodedBatch, EncodedText
+from wordveil.text.encoding import Encoder
+from wordveil.text.schemes import DEFAULT_SCHEME, SCHEMES, tokenizer_for
+from wordveil.text.tokenizer import Tokenizer
+from wordveil.text.writing import Writer
+
+__all__ = [
+    "DEFAULT_SCHEME",
+    "GAP_CHARACTERS",
+    "SCHEMES",
+    "EncodedBatch",
+    "EncodedText",
+    "Encoder",
+    "Tokenizer",
+    "Writer",
+    "apply_casing",
+    "apply_shapes",
+    "detokenize",
+    "tokenizer_for",
+]

@@ -1,0 +1,63 @@
+r"""Private text to an alternation of gaps and tokens, losing nothing.
+
+The pieces joined give the text back, so a mechanism can replace tokens in place. Gaps hold only white space and
+punctuation from a fixed public list (`characters.py`) and, on request, a fixed list of HTML tags. This module does
+not decide which token is a word: that is the encoder's work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from wordveil.arrays import PrivateText
+from wordveil.errors import ParameterError
+from wordveil.text.patterns import markup_pattern, token_pattern
+
+__all__ = ["Tokenizer"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokenizer:
+    """Splits text into gaps and tokens; the class of a token shows in its own text.
+
+    E-mail addresses, URLs, handles, paths, and digit runs with their joiners are one token each, as are runs of
+    emoji and of ideographs. Everything outside the public list of gap characters belongs to some token.
+
+    Attributes:
+        markup: "html" leaves a fixed list of attribute-free tags and of entities in the gaps and makes every other
+            tag one token; "none" treats angle brackets as punctuation.
+    """
+
+    markup: Literal["none", "html"] = "none"
+
+    def __post_init__(self) -> None:
+        if self.markup not in ("none", "html"):
+            raise ParameterError("markup", self.markup, "must be 'none' or 'html'.")
+
+    def split(self, text: PrivateText) -> list[str]:
+        """Pieces that alternate gap, token, gap, ..., gap.
+
+        Args:
+            text: Any string, lone surrogates and NUL included.
+
+        Returns:
+            An odd number of pieces; odd positions are tokens, `"".join(pieces) == text`.
+
+        Edge cases:
+            The empty text gives one empty gap. Adjacent tokens have an empty gap between them.
+
+        Example:
+            >>> Tokenizer().split(PrivateText("Call +1 (555) 010-9999, Maria!"))
+            ['', 'Call', ' ', '+1 (555) 010-9999', ', ', 'Maria', '!']
+        """
+        if self.markup == "none":
+            return token_pattern().split(text)
+        split = token_pattern(markup=True).split
+        sections = markup_pattern().split(text)
+        pieces = split(sections[0])
+        for tag, section in zip(sections[1::2], sections[2::2], strict=True):
+            following = split(section)
+            pieces[-1] += tag + following[0]
+            pieces += following[1:]
+        return pieces

@@ -1,0 +1,101 @@
+"""Which entries a mechanism may output, and which entries share a vector.
+
+The candidate rule is public and part of every guarantee, so it depends on the words alone. Equal vectors are
+made visible because a mechanism cannot tell such words apart and a decoder must break the tie by id.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float32Array, IdArray
+from wordveil.errors import ParameterError
+from wordveil.vocabulary.wordlist import WordList
+
+__all__ = ["candidate_ids", "canonical_ids", "is_plain_word"]
+
+# Apostrophes: straight, curly. Hyphens: hyphen-minus, U+2010 hyphen, U+2011 non-breaking hyphen.
+_JOINER = re.compile("['\u2019\\-\u2010\u2011]")
+_BLOCK_ROWS = 8192
+# Enough to tell nearly all different rows apart; the exact comparison decides about the rest.
+_HASHED_COLUMNS = 16
+
+
+def is_plain_word(word: str) -> bool:
+    """Return whether an entry consists of letters with single inner apostrophes or hyphens.
+
+    Letters are the Unicode categories L*; combining marks (M*) may follow a letter, since many scripts need
+    them. Digits, underscores, brackets, addresses and punctuation are refused, and so are entries that start or
+    end with a joiner.
+    """
+    return word.isalpha() or all(map(_is_letters, _JOINER.split(word)))
+
+
+def candidate_ids(words: WordList, rule: str) -> IdArray:
+    """Return the ids that may be output, ascending.
+
+    Args:
+        words: The v words in row order.
+        rule: "words" for entries that pass `is_plain_word`, "all" for every entry.
+
+    Raises:
+        ParameterError: If the rule is unknown, or if no entry passes it.
+    """
+    if rule == "all":
+        return np.arange(len(words), dtype=np.int32)
+    if rule != "words":
+        raise ParameterError("candidate_rule", rule, "must be one of words, all.")
+    listed = list(words)
+    allowed = np.fromiter(map(str.isalpha, listed), dtype=np.bool_, count=len(listed))
+    for position in np.flatnonzero(~allowed).tolist():
+        word = listed[position]
+        # Most of the rest are numbers: what does not begin with a letter is refused at once.
+        allowed[position] = word[:1].isalpha() and is_plain_word(word)
+    ids = np.flatnonzero(allowed).astype(np.int32)
+    if not ids.size:
+        raise ParameterError("candidate_rule", rule, 'leaves no entry that may be output; use "all" for this table.')
+    return ids
+
+
+def canonical_ids(vectors: Float32Array) -> IdArray:
+    """Return for each row the lowest id with an equal row, shape (v,).
+
+    Rows are equal if all their components are; -0.0 equals 0.0, because their distance is zero.
+
+    Args:
+        vectors: Shape (v, d), finite float32.
+    """
+    canonical = np.arange(len(vectors), dtype=np.int32)
+    hashes = _hash_rows(vectors)
+    order = np.argsort(hashes)
+    same = hashes[order[1:]] == hashes[order[:-1]]
+    members = np.flatnonzero(np.concatenate((same, [False])) | np.concatenate(([False], same)))
+    # Only rows whose hash repeats can have a twin; they are few, and exact comparison decides among them.
+    seen: dict[bytes, int] = {}
+    for row in np.sort(order[members]).tolist():
+        canonical[row] = seen.setdefault((vectors[row] + np.float32(0.0)).tobytes(), row)
+    return canonical
+
+
+def _is_letters(part: str) -> bool:
+    """Return whether a part between joiners is a letter followed by letters and combining marks."""
+    if part.isalpha():
+        return True
+    return part[:1].isalpha() and all(c.isalpha() or unicodedata.category(c).startswith("M") for c in part)
+
+
+def _hash_rows(vectors: Float32Array) -> NDArray[np.uint64]:
+    """Return a 64-bit hash of the first components of each row: equal rows have equal hashes."""
+    columns = min(vectors.shape[1], _HASHED_COLUMNS)
+    steps = np.arange(1, columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    multipliers = ((steps ^ (steps >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)) | np.uint64(1)
+    out = np.empty(len(vectors), dtype=np.uint64)
+    for first in range(0, len(vectors), _BLOCK_ROWS):
+        # Adding +0.0 turns -0.0 into 0.0, so that equal rows have equal bits.
+        block = np.ascontiguousarray(vectors[first : first + _BLOCK_ROWS, :columns] + np.float32(0.0))
+        out[first : first + len(block)] = block.view(np.uint32).astype(np.uint64) @ multipliers
+    return out

@@ -1,0 +1,93 @@
+"""The graph of NADP: words adjacent when one is near the other and their neighbourhoods overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.errors import ParameterError
+from wordveil.parameters import check_within
+from wordveil.vocabulary.nearest_lists import EdgeArray, components, edge_lengths, nearest_lists, unique_edges
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = ["OverlapGraph", "overlap_graph"]
+
+CHUNK = 1 << 14
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverlapGraph:
+    """A public graph on the vocabulary.
+
+    Attributes:
+        edges: Adjacent pairs, shape (e, 2).
+        component: Component of each word, shape (v,).
+        reach: Largest distance between adjacent words of each component, shape (components,), rounded up; 0 where
+            no two different vectors are adjacent.
+    """
+
+    edges: EdgeArray = field(repr=False)
+    component: IdArray = field(repr=False)
+    reach: Float64Array = field(repr=False)
+
+    @property
+    def isolated(self) -> NDArray[np.bool_]:
+        """Words of components without an edge between different vectors, shape (v,)."""
+        return np.asarray(self.reach[self.component] == 0)
+
+
+def overlap_graph(
+    embeddings: Embeddings,
+    *,
+    adjacent: int = 2,
+    overlap: int = 10,
+    tau: float = 0.1,
+    threads: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> OverlapGraph:
+    """Build the graph: x ~ y if one is among the other's first words and their neighbourhoods overlap.
+
+    The overlap of two words is |S(x) & S(y)|/|S(x) | S(y)| for their lists S of `overlap` nearest words, which start
+    with the word itself. Words with equal vectors are always adjacent: nothing could tell them apart.
+
+    Args:
+        embeddings: The public vocabulary.
+        adjacent: Length of the lists, the word itself counted, that make words adjacent, in [2, v].
+        overlap: Length of the lists whose overlap is taken, in [1, v].
+        tau: Least overlap, in [0, 1].
+        threads: Threads to use; the answer does not depend on it.
+        progress: Called with the number of words done since the last call.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+    """
+    v = len(embeddings)
+    if not 2 <= adjacent <= v:
+        limit = f"must be in [2, {v}], the number of words." if v > 1 else "needs at least 2 words, and there is one."
+        raise ParameterError("adjacent", adjacent, limit)
+    if not 1 <= overlap <= v:
+        raise ParameterError("overlap", overlap, f"must be in [1, {v}], the number of words.")
+    check_within("tau", tau, 1)
+    lists = nearest_lists(embeddings.vectors, max(adjacent, overlap), threads=threads, progress=progress)
+    near = unique_edges(np.repeat(np.arange(v), adjacent - 1), lists[:, 1:adjacent].ravel())
+    near = near[_overlaps(lists[:, :overlap], near) >= tau]
+    joined = np.concatenate((near, np.stack((embeddings.canonical, np.arange(v)), axis=1)))
+    edges = unique_edges(joined[:, 0], joined[:, 1])
+    component = components(v, edges)
+    reach = np.zeros(int(component.max()) + 1)
+    lengths = edge_lengths(embeddings.vectors, edges) * (1 + (embeddings.dimensions + 4) * 2.0**-53)
+    np.maximum.at(reach, component[edges[:, 0]], lengths)
+    return OverlapGraph(edges=edges, component=component, reach=reach)
+
+
+def _overlaps(lists: IdArray, edges: EdgeArray) -> Float64Array:
+    """Return the Jaccard overlap of the lists at both ends of each edge, shape (e,)."""
+    shared = np.empty(len(edges))
+    for low in range(0, len(edges), CHUNK):
+        left, right = lists[edges[low : low + CHUNK, 0]], lists[edges[low : low + CHUNK, 1]]
+        shared[low : low + CHUNK] = (left[:, :, None] == right[:, None, :]).sum(axis=(1, 2))
+    return np.asarray(shared / (2 * lists.shape[1] - shared))

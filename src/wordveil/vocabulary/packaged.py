@@ -1,0 +1,91 @@
+"""The vocabulary that comes inside the package: int8 codes with one scale per dimension.
+
+    default/header.json   VocabularyHeader; its checksum covers the words and the float32 matrix below
+    default/words.txt     UTF-8, newline-joined
+    default/vectors.npy   (v, d) int8
+    default/scales.npy    (d,) float32
+    default/counts.npy    how often the words occur; see `frequencies`
+    default/never_output.txt   slurs and obscene words, which may be input and not output
+
+The matrix used everywhere is codes * scales in float32. Nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float32Array
+from wordveil.errors import EmbeddingFormatError
+from wordveil.vocabulary.header import VocabularyHeader
+from wordveil.vocabulary.wordlist import WordList
+
+__all__ = ["PACKAGED_FOLDER", "PackagedTable", "load_array", "never_output", "read_packaged"]
+
+PACKAGED_FOLDER = Path(__file__).parent / "default"
+NEVER_OUTPUT = "never_output.txt"
+_REMEDY = "Reinstall wordveil."
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackagedTable:
+    """The packaged words and the matrix they stand for.
+
+    Attributes:
+        header: Public facts.
+        words: The v words.
+        vectors: Shape (v, d), float32.
+    """
+
+    header: VocabularyHeader
+    words: WordList
+    vectors: Float32Array
+
+
+def read_packaged(folder: Path = PACKAGED_FOLDER) -> PackagedTable:
+    """Read the packaged vocabulary, or another folder of the same layout.
+
+    Raises:
+        EmbeddingFormatError: If a file is missing or the parts do not fit each other.
+    """
+    try:
+        text = (folder / "header.json").read_text(encoding="utf-8")
+        words = WordList.from_lines((folder / "words.txt").read_bytes())
+    except OSError as error:
+        raise EmbeddingFormatError(folder, f"cannot be read ({error}).", remedy=_REMEDY) from None
+    header = VocabularyHeader.from_json(text, path=folder / "header.json")
+    codes = load_array(folder / "vectors.npy", np.int8, (header.rows, header.dimensions))
+    scales = load_array(folder / "scales.npy", np.float32, (header.dimensions,))
+    if len(words) != header.rows:
+        problem = f"has {len(words)} words, the header says {header.rows}."
+        raise EmbeddingFormatError(folder / "words.txt", problem, remedy=_REMEDY)
+    return PackagedTable(header=header, words=words, vectors=np.multiply(codes, scales, dtype=np.float32))
+
+
+def never_output(folder: Path = PACKAGED_FOLDER) -> list[str]:
+    """Return the public list of slurs and obscene words that the packaged vocabulary does not put into a release."""
+    try:
+        lines = (folder / NEVER_OUTPUT).read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise EmbeddingFormatError(folder / NEVER_OUTPUT, f"cannot be read ({error}).", remedy=_REMEDY) from None
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def load_array(path: Path, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Load one small packaged array.
+
+    Raises:
+        EmbeddingFormatError: If it cannot be read or is not of this type and shape.
+    """
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
+    if array.dtype != dtype or array.shape != shape:
+        problem = f"holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}."
+        raise EmbeddingFormatError(path, problem, remedy=_REMEDY)
+    return np.ascontiguousarray(array)

@@ -1,0 +1,248 @@
+"""wordveil's own on-disk form: a directory of mapped arrays, written all or nothing.
+
+    header.json      VocabularyHeader
+    vectors.npy      (v, d) float32
+    words.txt        all words, UTF-8, each followed by a newline
+    offsets.npy      (v + 1,) int64, start of each word in words.txt
+    index_hashes.npy (v,) uint64 ascending, and index_ids.npy (v,) int32: word -> id
+    candidates.npy   ids that may be output, int32 ascending
+    canonical.npy    (v,) int32, lowest id with an equal row
+
+Opening maps the files and checks their shapes; it reads neither words nor vectors. Checksums are compared by
+`Embeddings.verify`, not here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float32Array, IdArray
+from wordveil.errors import EmbeddingFormatError, ParameterError
+from wordveil.vocabulary.header import VocabularyHeader
+from wordveil.vocabulary.word_index import WordIndex
+from wordveil.vocabulary.wordlist import WordList
+
+__all__ = ["HEADER_FILE", "StoredTable", "VocabularyWriter", "is_vocabulary", "open_table", "replace_header"]
+
+HEADER_FILE = "header.json"
+_ARRAYS: dict[str, tuple[type[np.generic], int]] = {
+    "vectors.npy": (np.float32, 2),
+    "offsets.npy": (np.int64, 1),
+    "index_hashes.npy": (np.uint64, 1),
+    "index_ids.npy": (np.int32, 1),
+    "candidates.npy": (np.int32, 1),
+    "canonical.npy": (np.int32, 1),
+}
+_REMEDY = "Import the source again; the directory is damaged or was not written by wordveil."
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredTable:
+    """The parts of a vocabulary, mapped or in memory.
+
+    Attributes:
+        header: Public facts.
+        words: The v words.
+        vectors: Shape (v, d), float32, C-contiguous.
+        index: Word -> id.
+        candidates: Ids that may be output, ascending, int32.
+        canonical: Lowest id with an equal row, shape (v,), int32.
+    """
+
+    header: VocabularyHeader
+    words: WordList
+    vectors: Float32Array
+    index: WordIndex
+    candidates: IdArray
+    canonical: IdArray
+
+
+def is_vocabulary(path: Path) -> bool:
+    """Return whether a path is a directory in this form."""
+    return (path / HEADER_FILE).is_file() and (path / "index_hashes.npy").is_file()
+
+
+def open_table(directory: Path) -> StoredTable:
+    """Map a vocabulary directory.
+
+    Raises:
+        EmbeddingFormatError: If a file is missing, or does not fit the header.
+    """
+    header_path = directory / HEADER_FILE
+    try:
+        text = header_path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise EmbeddingFormatError(header_path, f"cannot be read ({error}).", remedy=_REMEDY) from None
+    header = VocabularyHeader.from_json(text, path=header_path)
+    arrays = {name: _map_array(directory / name, *kind) for name, kind in _ARRAYS.items()}
+    blob = _map_words(directory / "words.txt")
+    _check_shapes(directory, header, arrays, blob)
+    return StoredTable(
+        header=header,
+        words=WordList(blob, arrays["offsets.npy"]),
+        vectors=arrays["vectors.npy"],
+        index=WordIndex(hashes=arrays["index_hashes.npy"], ids=arrays["index_ids.npy"]),
+        candidates=arrays["candidates.npy"],
+        canonical=arrays["canonical.npy"],
+    )
+
+
+def replace_header(directory: Path, header: VocabularyHeader) -> None:
+    """Write a new header.json in one step; the arrays stay as they are."""
+    partial = directory / f".{HEADER_FILE}.partial-{secrets.token_hex(4)}"
+    try:
+        _write_bytes(partial, header.to_json().encode("utf-8"))
+        os.replace(partial, directory / HEADER_FILE)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+class VocabularyWriter:
+    """Builds a vocabulary beside its destination and renames it into place.
+
+    Use as a context manager: append blocks of rows, write the remaining parts, then `commit`. Leaving the block
+    without `commit` removes everything that was written.
+
+    Attributes:
+        directory: The temporary directory beside the destination.
+        rows: Rows appended so far.
+    """
+
+    def __init__(self, destination: Path) -> None:
+        _require_free(destination)
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        self._destination = destination
+        self.directory = destination.parent / f".{destination.name}.partial-{secrets.token_hex(4)}"
+        self.directory.mkdir()
+        self._matrix = (self.directory / "vectors.npy").open("wb")
+        self._digest = hashlib.sha256()
+        self.rows = 0
+        self.dimensions = 0
+
+    def append(self, vectors: Float32Array) -> None:
+        """Add rows of shape (n, d) to the matrix; d is fixed by the first block."""
+        rows = np.ascontiguousarray(vectors, dtype="<f4")
+        if not self.rows:
+            self.dimensions = rows.shape[1]
+            self._matrix.write(_npy_header(0, self.dimensions))
+        self._digest.update(rows.data)
+        self._matrix.write(rows.data)
+        self.rows += len(rows)
+
+    def finish_matrix(self) -> tuple[Float32Array, bytes]:
+        """Close vectors.npy; return it mapped, with the digest of the rows as they were appended."""
+        self._matrix.seek(0)
+        self._matrix.write(_npy_header(self.rows, self.dimensions))
+        _sync(self._matrix)
+        self._matrix.close()
+        return _map_array(self.directory / "vectors.npy", np.float32, 2), self._digest.digest()
+
+    def finish_rest(self, table: StoredTable) -> None:
+        """Write everything but the matrix."""
+        _write_bytes(self.directory / "words.txt", table.words.blob.tobytes())
+        arrays: dict[str, NDArray[Any]] = {
+            "offsets.npy": table.words.offsets,
+            "index_hashes.npy": table.index.hashes,
+            "index_ids.npy": table.index.ids,
+            "candidates.npy": table.candidates,
+            "canonical.npy": table.canonical,
+        }
+        for name, array in arrays.items():
+            with (self.directory / name).open("wb") as stream:
+                np.lib.format.write_array(stream, np.ascontiguousarray(array), version=(1, 0))
+                _sync(stream)
+        _write_bytes(self.directory / HEADER_FILE, table.header.to_json().encode("utf-8"))
+
+    def commit(self) -> None:
+        """Give the finished directory its name.
+
+        Raises:
+            ParameterError: If the destination came into being meanwhile.
+        """
+        _require_free(self._destination)
+        os.rename(self.directory, self._destination)
+
+    def __enter__(self) -> VocabularyWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._matrix.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _require_free(destination: Path) -> None:
+    """Refuse to write over anything: a vocabulary in use must not change under its readers."""
+    if destination.is_symlink() or (destination.exists() and not _is_empty_directory(destination)):
+        raise ParameterError("destination", str(destination), "already exists; remove it or choose another name.")
+
+
+def _is_empty_directory(path: Path) -> bool:
+    return path.is_dir() and next(path.iterdir(), None) is None
+
+
+def _npy_header(rows: int, dimensions: int) -> bytes:
+    """Return a .npy header of 128 bytes whatever the row count, so that it can be rewritten in place."""
+    facts = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {dimensions}), }}"
+    return b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + facts.ljust(117).encode("ascii") + b"\n"
+
+
+def _map_array(path: Path, dtype: type[np.generic], axes: int) -> NDArray[Any]:
+    """Map one .npy file read-only; an empty array is read instead, since nothing can be mapped."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
+    if array.dtype != dtype or array.ndim != axes or not array.flags.c_contiguous:
+        raise EmbeddingFormatError(path, f"holds {array.dtype} with {array.ndim} axes.", remedy=_REMEDY)
+    return np.asarray(array)
+
+
+def _map_words(path: Path) -> NDArray[np.uint8]:
+    try:
+        return np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))
+    except (OSError, ValueError) as error:
+        raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
+
+
+def _check_shapes(
+    directory: Path, header: VocabularyHeader, arrays: dict[str, NDArray[Any]], blob: NDArray[np.uint8]
+) -> None:
+    """Compare all shapes with the header, and the last offset with the words."""
+    v = header.rows
+    expected = {name: (v,) for name in ("index_hashes.npy", "index_ids.npy", "canonical.npy")}
+    shapes: dict[str, tuple[int, ...]] = {**expected, "offsets.npy": (v + 1,), "vectors.npy": (v, header.dimensions)}
+    for name, shape in shapes.items():
+        if arrays[name].shape != shape:
+            problem = f"has shape {arrays[name].shape}, the header says {shape}."
+            raise EmbeddingFormatError(directory / name, problem, remedy=_REMEDY)
+    candidates = arrays["candidates.npy"]
+    if not 0 < candidates.size <= v or not 0 <= candidates[0] <= candidates[-1] < v:
+        raise EmbeddingFormatError(directory / "candidates.npy", f"must hold 1 to {v} ids.", remedy=_REMEDY)
+    offsets = arrays["offsets.npy"]
+    if offsets[0] != 0 or offsets[-1] != blob.size:
+        problem = f"ends at {offsets[-1]}, words.txt has {blob.size} bytes."
+        raise EmbeddingFormatError(directory / "offsets.npy", problem, remedy=_REMEDY)
+
+
+def _write_bytes(path: Path, data: bytes) -> None:
+    with path.open("wb") as stream:
+        stream.write(data)
+        _sync(stream)
+
+
+def _sync(stream: Any) -> None:
+    """Flush to the device, so that a rename never publishes a file whose bytes are still in memory."""
+    stream.flush()
+    os.fsync(stream.fileno())

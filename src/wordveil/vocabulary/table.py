@@ -1,0 +1,320 @@
+"""The vocabulary as mechanisms see it: words, a float32 matrix, ids, and which ids may be output.
+
+`Embeddings` is immutable and looks the same whether its arrays are mapped from a vocabulary directory or held
+in memory. Opening a directory reads neither words nor vectors and builds no dict. This module does not parse
+foreign formats (`readers`), does not tokenize, and computes no distances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from wordveil.arrays import Float32Array, IdArray
+from wordveil.errors import ParameterError
+from wordveil.vocabulary import readers
+from wordveil.vocabulary.building import build_table, checked_rows, detect_casing, packed_words
+from wordveil.vocabulary.checksums import candidates_checksum, table_checksum
+from wordveil.vocabulary.header import VocabularyHeader
+from wordveil.vocabulary.packaged import never_output, read_packaged
+from wordveil.vocabulary.storage import StoredTable, VocabularyWriter, is_vocabulary, open_table, replace_header
+from wordveil.vocabulary.verification import verify_table
+from wordveil.vocabulary.word_index import build_index, first_duplicate
+from wordveil.vocabulary.wordlist import WordList, encode_queries
+
+__all__ = ["Embeddings", "load_embeddings", "open_embeddings"]
+
+
+@final
+class Embeddings:
+    """A public vocabulary: v words and a (v, d) float32 matrix.
+
+    Build one with `load_embeddings`, `import_embeddings` or `Embeddings.from_arrays`.
+    """
+
+    def __init__(self, table: StoredTable, *, directory: Path | None = None, narrowed: bool = False) -> None:
+        for array in (table.vectors, table.candidates, table.canonical, table.index.hashes, table.index.ids):
+            array.flags.writeable = False
+        self._table = table
+        self._directory = directory
+        self._narrowed = narrowed
+
+    @classmethod
+    def from_arrays(
+        cls,
+        words: Sequence[str],
+        vectors: ArrayLike,
+        *,
+        name: str = "unnamed",
+        source: str = "arrays in memory",
+        licence: str = "",
+        casing: str | None = None,
+        candidate_rule: str = "words",
+    ) -> Embeddings:
+        """Build a vocabulary in memory from words and rows.
+
+        Args:
+            words: v distinct words.
+            vectors: Shape (v, d), finite; copied to float32.
+            name: Short name shown to users.
+            source: Where the vectors come from.
+            licence: Licence of the vectors, "" if not known.
+            casing: "lower" or "cased"; None finds out from the words.
+            candidate_rule: Which entries may be output: "words" or "all".
+
+        Raises:
+            ParameterError: If shapes do not agree, a value is not finite in float32, a word repeats or is not
+                Unicode text, nothing is given, or no entry may be output.
+
+        Example:
+            >>> table = Embeddings.from_arrays(["good", "bad"], [[1.0, 0.0], [0.0, 1.0]])
+            >>> table.ids(["bad", "ugly"]).tolist()
+            [1, -1]
+        """
+        rows = checked_rows(vectors)
+        if len(words) != len(rows):
+            raise ParameterError("words", f"{len(words)} words", f"must be as many as vectors has rows, {len(rows)}.")
+        packed = packed_words(words)
+        index = build_index(packed)
+        duplicate = first_duplicate(packed, index)
+        if duplicate is not None:
+            raise ParameterError("words", packed[duplicate[1]], f"is given twice, at rows {duplicate}; keep one.")
+        header = VocabularyHeader(
+            name=name,
+            source=source,
+            licence=licence,
+            rows=len(rows),
+            dimensions=rows.shape[1],
+            checksum=table_checksum(packed, rows),
+            casing=casing if casing is not None else detect_casing(packed),
+            candidate_rule=candidate_rule,
+        )
+        return cls(build_table(header, packed, rows, index))
+
+    @property
+    def header(self) -> VocabularyHeader:
+        """The recorded facts; names, casing, checksum, default epsilons."""
+        return self._table.header
+
+    @property
+    def words(self) -> WordList:
+        """The v words, decoded when asked for."""
+        return self._table.words
+
+    @property
+    def vectors(self) -> Float32Array:
+        """The matrix, shape (v, d), float32, C-contiguous, read-only."""
+        return self._table.vectors
+
+    @property
+    def candidates(self) -> IdArray:
+        """Ids that a mechanism may output, int32, ascending, never empty."""
+        return self._table.candidates
+
+    @property
+    def canonical(self) -> IdArray:
+        """For each id the lowest id with an equal row, shape (v,), int32."""
+        return self._table.canonical
+
+    @property
+    def candidates_checksum(self) -> str:
+        """SHA-256 of the candidate ids; with `header.checksum` it identifies what may be output."""
+        return candidates_checksum(self.candidates)
+
+    @property
+    def dimensions(self) -> int:
+        """Number of columns d."""
+        return int(self.vectors.shape[1])
+
+    @property
+    def directory(self) -> Path | None:
+        """The mapped directory, or None for a vocabulary in memory."""
+        return self._directory
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and self.id(word) is not None
+
+    def __repr__(self) -> str:
+        return f"<Embeddings {self.header.name!r}: {len(self)} words x {self.dimensions} dimensions>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A mapped vocabulary travels to worker processes as its path, so that they share its pages.
+        if self._directory is not None:
+            return open_embeddings, (self._directory, self.header, self.candidates if self._narrowed else None)
+        return Embeddings, (self._table,)
+
+    def ids(self, words: Sequence[str]) -> IdArray:
+        """Return the id of each word, -1 where it is no entry.
+
+        Words are compared exactly as given; casing and token rules are applied by the tokenizer before.
+
+        Args:
+            words: n words.
+
+        Returns:
+            Shape (n,), int32.
+        """
+        if not len(words):
+            return np.empty(0, dtype=np.int32)
+        return self._table.index.find(self.words, encode_queries(words))
+
+    def id(self, word: str) -> int | None:
+        """Return the id of one word, or None if it is no entry."""
+        found = int(self.ids([word])[0])
+        return None if found < 0 else found
+
+    def without_outputs(self, words: Iterable[str]) -> Embeddings:
+        """Return the same vocabulary with some words barred from output.
+
+        Args:
+            words: Words that must not be output, compared without case; unknown ones change nothing.
+
+        Raises:
+            ParameterError: If no candidate is left.
+        """
+        listed = {word.lower() for word in words}
+        if self.header.casing == "cased":
+            listed = {entry for entry in self.words if entry.lower() in listed}
+        barred = self.ids(sorted(listed))
+        candidates = np.setdiff1d(self.candidates, barred).astype(np.int32)
+        if not candidates.size:
+            raise ParameterError("words", f"{barred.size} words", "bar every entry from output; leave at least one.")
+        header = replace(self.header, candidates_checksum=candidates_checksum(candidates))
+        table = replace(self._table, header=header, candidates=candidates)
+        return Embeddings(table, directory=self._directory, narrowed=True)
+
+    def only_candidates(self) -> Embeddings:
+        """Return, in memory, the vocabulary of the words that may be output and of no others.
+
+        What could only be input (numbers, punctuation, words barred by `without_outputs`) becomes an unknown word: it
+        is replaced by a uniform public word first, like any other. Inputs and outputs are then the same words, which
+        is what a certified rate needs: an entry far from every output costs it most of its gain.
+
+        Default epsilons are not taken over: they belong to the vocabulary they were found on.
+        """
+        words, ids = self.words, self.candidates
+        header = self.header
+        other = Embeddings.from_arrays(
+            [words[i] for i in ids.tolist()],
+            self.vectors[ids],
+            name=header.name,
+            source=f"{header.source}, words that may be output",
+            licence=header.licence,
+            casing=header.casing,
+            candidate_rule="all",
+        )
+        return other.with_header(normalisation=header.normalisation, tokenizer=header.tokenizer)
+
+    def with_header(self, **changes: Any) -> Embeddings:
+        """Return the same vocabulary with other descriptive facts, for instance `default_epsilon`.
+
+        Args:
+            **changes: Any of name, source, licence, normalisation, casing, tokenizer, default_epsilon.
+
+        Raises:
+            ParameterError: If a fact is unknown, or fixed by words, matrix and candidates.
+        """
+        table = replace(self._table, header=_changed_header(self.header, changes))
+        return Embeddings(table, directory=self._directory, narrowed=self._narrowed)
+
+    def record(self, **changes: Any) -> Embeddings:
+        """Change descriptive facts in the mapped directory itself; return the vocabulary that carries them.
+
+        Args:
+            **changes: As for `with_header`.
+
+        Raises:
+            ParameterError: As for `with_header`, or if this vocabulary is not what a directory holds.
+        """
+        if self._directory is None or self._narrowed:
+            raise ParameterError("directory", None, "must be a saved vocabulary; save this one first.")
+        header = _changed_header(self.header, changes)
+        replace_header(self._directory, header)
+        return Embeddings(replace(self._table, header=header), directory=self._directory)
+
+    def save(self, directory: str | PathLike[str]) -> Embeddings:
+        """Write the vocabulary as a directory, all or nothing, and return it mapped from there.
+
+        Args:
+            directory: Where to write; must not exist, or be empty.
+
+        Raises:
+            ParameterError: If the destination is taken.
+        """
+        destination = Path(directory)
+        header = replace(self.header, candidates_checksum=self.candidates_checksum)
+        with VocabularyWriter(destination) as writer:
+            writer.append(self.vectors)
+            writer.finish_matrix()
+            writer.finish_rest(replace(self._table, header=header))
+            writer.commit()
+        return open_embeddings(destination)
+
+    def verify(self) -> None:
+        """Recompute the checksum of words and matrix, and all parts derived from them.
+
+        Raises:
+            ChecksumError: If anything differs from what was recorded.
+        """
+        verify_table(self._table, self._directory)
+
+
+def load_embeddings(path: str | PathLike[str] | None = None, *, every_output: bool = False) -> Embeddings:
+    """Return a vocabulary: the packaged one, a mapped directory, or a file read into memory.
+
+    Args:
+        path: None for the vocabulary that comes with wordveil; a directory written by `Embeddings.save` or
+            `import_embeddings`; or a file in any format `readers` knows, found out from name and content.
+        every_output: Of the packaged vocabulary, let also the slurs and obscene words of its public list
+            (`never_output.txt`) be output; by default they may be input only. The shipped certificates are then void.
+
+    Raises:
+        EmbeddingFormatError: If the file is malformed or of no known format.
+        FileNotFoundError: If there is nothing at the path.
+    """
+    if path is None:
+        packaged = read_packaged()
+        header = replace(packaged.header, candidates_checksum="") if every_output else packaged.header
+        whole = Embeddings(build_table(header, packaged.words, packaged.vectors))
+        return whole if every_output else whole.without_outputs(never_output())
+    location = Path(path)
+    if is_vocabulary(location):
+        return open_embeddings(location)
+    read = readers.read_table(location)
+    header = VocabularyHeader(
+        name=read.name,
+        source=location.name,
+        rows=len(read.vectors),
+        dimensions=read.vectors.shape[1],
+        checksum=table_checksum(read.words, read.vectors),
+        casing=detect_casing(read.words),
+    )
+    return Embeddings(build_table(header, read.words, read.vectors, read.index))
+
+
+def open_embeddings(
+    directory: Path, header: VocabularyHeader | None = None, candidates: IdArray | None = None
+) -> Embeddings:
+    """Map a vocabulary directory, with facts or candidates that were changed in memory."""
+    table = open_table(directory)
+    if header is not None:
+        table = replace(table, header=header)
+    if candidates is not None:
+        table = replace(table, candidates=candidates)
+    return Embeddings(table, directory=directory.absolute(), narrowed=candidates is not None)
+
+
+def _changed_header(header: VocabularyHeader, changes: Mapping[str, Any]) -> VocabularyHeader:
+    allowed = {"name", "source", "licence", "normalisation", "casing", "tokenizer", "default_epsilon"}
+    for name in changes.keys() - allowed:
+        raise ParameterError("changes", name, f"must be one of {', '.join(sorted(allowed))}.")
+    return replace(header, **changes)

@@ -1,0 +1,201 @@
+"""Attacks on single words against brute force: whole channels, laws stated elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from wordveil.auditing.densities import claimed_log_ratio
+from wordveil.decoding.decoded import Decoded
+from wordveil.lab.evaluation.bayes import BayesGuess
+from wordveil.lab.evaluation.deniability import OverlapSkewness, PlausibleDeniability
+from wordveil.lab.evaluation.evidence import channel_guesses, columns, nearest_words, observe, word_channel
+from wordveil.lab.evaluation.likelihoods import log_likelihoods
+from wordveil.lab.evaluation.membership import MembershipInference
+from wordveil.lab.evaluation.priors import draw_words
+from wordveil.lab.evaluation.subjects import Subject, subject_of, unprotected
+from wordveil.mechanisms.base import WordRandomizer
+from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
+from wordveil.mechanisms.clipped_laplace import ClippedLaplace
+from wordveil.mechanisms.mahalanobis import Mahalanobis
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil.mechanisms.nadp import NADP
+from wordveil.mechanisms.projection import Projection
+from wordveil.mechanisms.santext import SanText
+from wordveil.mechanisms.tem import TEM
+from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
+from wordveil.randomness import RandomSource
+
+SOURCE = RandomSource.seeded_for_tests(11)
+ALPHA = 1e-9
+
+
+@pytest.fixture(scope="module")
+def prior(world):
+    """Made-up frequencies: the made-up words are in no public list, which would make them all alike."""
+    weights = 1 / (np.arange(len(world)) + 3.7)
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize("mechanism", [SanText(epsilon=2.0), TEM(epsilon=3.0)])
+def test_exact_measures_are_those_of_the_whole_channel(world, prior, mechanism):
+    fitted = mechanism.fit(world)
+    channel, subject = fitted.channel(), subject_of(fitted)
+    found = BayesGuess().run(prior, subject, SOURCE)
+    assert found["success"] == pytest.approx((prior[:, None] * channel).max(axis=0).sum(), rel=1e-5)
+    assert found["naming"] == pytest.approx(prior @ np.diag(channel), rel=1e-5)
+    guesses, _ = channel_guesses(word_channel(subject, prior, SOURCE), prior)
+    assert guesses.tolist() == (prior[:, None] * channel).argmax(axis=0).tolist()
+    task = PlausibleDeniability(words=50, draws=20)
+    ids = task.prepare(world)
+    found = task.run(ids, subject, SOURCE)
+    assert found["n_w"] == pytest.approx(channel[ids, ids].mean(), rel=1e-5)
+    assert found["s_w"] == pytest.approx((1 - (1 - channel[ids]) ** 20).sum(axis=1).mean(), rel=1e-5)
+
+
+def test_columns_of_a_channel_are_those_of_the_whole_matrix(world, prior):
+    fitted = SanText(epsilon=2.0).fit(world.without_outputs([world.words[1]]))
+    released = np.array([3, 70, 11, 3], dtype=np.int32)
+    found = columns(word_channel(subject_of(fitted), prior, SOURCE), released, len(world))
+    expected = fitted.channel()[:, np.searchsorted(fitted.rows.outputs, released)].T
+    assert found == pytest.approx(expected / expected.max(axis=1, keepdims=True), rel=1e-6)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hidden(WordRandomizer):
+    """A selection mechanism whose channel an attacker must learn by running it."""
+
+    inner: WordRandomizer
+
+    @property
+    def embeddings(self):
+        return self.inner.embeddings
+
+    @property
+    def draw_width(self):
+        return self.inner.draw_width
+
+    def guarantee(self):
+        return self.inner.guarantee()
+
+    def sample(self, stream, n):
+        return self.inner.sample(stream, n)
+
+    def randomize(self, ids, draws, *, threads=None, progress=None):
+        return self.inner.randomize(ids, draws, threads=threads, progress=progress)
+
+    def for_batch_job(self):
+        return self
+
+
+def test_a_learnt_channel_comes_near_the_true_one_and_its_attacker_not_above_the_optimum(world, prior):
+    """The true channel has the learnt shape; with confidence 1 - 1e-9 the attacker is not better than the best."""
+    fitted, trials = SanText(epsilon=4.0).fit(world), 4000
+    subject = Subject(words=Hidden(inner=fitted), vectors=None, space=world)
+    learnt = word_channel(subject, prior, SOURCE)
+    everything = np.arange(len(world), dtype=np.int32)
+    assert np.abs(learnt.probabilities(everything) - fitted.channel()).sum(axis=1).mean() / 2 < 0.06
+    guesses, _ = channel_guesses(learnt, prior)
+    inputs = draw_words(prior, trials, SOURCE, "fresh")
+    hits = int((guesses[subject.release_words(inputs, SOURCE, "fresh release")] == inputs).sum())
+    best = channel_guesses(word_channel(subject_of(fitted), prior, SOURCE), prior)[1].sum()
+    assert binom.sf(hits - 1, trials, best) >= ALPHA
+    assert hits / trials > 0.97 * best
+
+
+def test_a_learnt_channel_keeps_as_many_words_as_the_mechanism_does(world, prior):
+    """400 releases are learnt from and 4 000 compared with; five standard errors of both shares."""
+    for epsilon in (1e-3, 4.0, 50.0):
+        subject = decoded(world, epsilon)
+        learnt = word_channel(subject, prior, SOURCE).probabilities(np.arange(len(world), dtype=np.int32))
+        inputs = draw_words(prior, 4000, SOURCE, "fresh")
+        kept = float((subject.release_words(inputs, SOURCE, "fresh release") == inputs).mean())
+        assert prior @ np.diag(learnt) == pytest.approx(kept, abs=5 * 0.5 * (1 / 400 + 1 / 4000) ** 0.5)
+
+
+def test_the_attacker_on_decoded_words_is_no_worse_than_naming_the_commonest_word_or_the_released_one(world, prior):
+    for epsilon in (1e-3, 1.0, 4.0, 50.0):
+        found = BayesGuess(trials=2000).run(prior, decoded(world, epsilon), SOURCE)
+        # The commonest word's share of 2 000 draws is within five standard errors of its probability.
+        assert found["success"] >= max(found["naming"], found["guessing"] - 5 * (0.25 / 2000) ** 0.5)
+
+
+def decoded(world, epsilon):
+    return subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=epsilon)).fit(world), decoded=True)
+
+
+def test_the_attack_on_words_ranges_from_guessing_to_certainty(world, prior):
+    task = BayesGuess(trials=500)
+    assert task.run(prior, decoded(world, 1e-3), SOURCE)["success"] < prior.max() + 0.08
+    assert task.run(prior, unprotected(world), SOURCE)["success"] == 1.0
+    flat = subject_of(SanText(epsilon=1e-6).fit(world))
+    assert task.run(prior, flat, SOURCE)["success"] == pytest.approx(prior.max(), rel=1e-4)
+
+
+LAWS = [
+    MultivariateLaplace(epsilon=3.0),
+    Mahalanobis(epsilon=3.0),
+    Projection(epsilon=3.0, dimensions=3),
+    ClippedGaussian(epsilon=3.0, clip_norm=2.0),
+    ClippedLaplace(epsilon=3.0, clip_norm=2.0),
+    TruncatedLaplace(epsilon=3.0, clip_norm=2.0),
+    NADP(epsilon=3.0, tau=0.2),
+]
+
+
+@pytest.mark.parametrize("mechanism", LAWS, ids=lambda m: m.name)
+def test_likelihoods_differ_as_the_claimed_laws_do(world, mechanism):
+    fitted = mechanism.fit(world)
+    subject = subject_of(Decoded(mechanism=mechanism).fit(world))
+    outputs = subject.release_vectors(np.array([3, 40], dtype=np.int32), SOURCE, mechanism.name)
+    logs = log_likelihoods(fitted, outputs, world)
+    ratio = claimed_log_ratio(fitted, world.vectors[5], world.vectors[62])
+    assert logs[:, 5] - logs[:, 62] == pytest.approx(ratio(outputs), rel=1e-9, abs=1e-9)
+
+
+def test_silent_words_give_themselves_away(world):
+    fitted = NADP(epsilon=1.0, tau=0.9, overlap=3, isolated="verbatim").fit(world)
+    silent = np.flatnonzero(fitted.sigmas == 0)
+    assert silent.size
+    logs = log_likelihoods(fitted, world.vectors[silent[:1]].astype(np.float64), world)
+    assert logs[0].argmax() == silent[0]
+    assert logs[0, silent[0]] == np.inf
+
+
+def test_the_attack_on_vectors_ranges_from_guessing_to_certainty_and_beats_naming_the_nearest_word(world, prior):
+    task, found = BayesGuess(trials=2000), {}
+    for epsilon in (1e-3, 2.0, 1e3):
+        subject = subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=epsilon)).fit(world))
+        found[epsilon] = task.run(prior, subject, SOURCE)
+    assert found[1e-3]["success"] < prior.max() + 0.05
+    assert found[2.0]["success"] > found[2.0]["naming"] + 0.05
+    assert (found[1e3]["success"], found[1e3]["naming"]) == (1.0, 1.0)
+
+
+def test_what_is_observed_of_vectors_is_their_law_and_the_nearest_word(world, prior):
+    subject = subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=2.0)).fit(world))
+    ids = np.arange(0, 80, 9, dtype=np.int32)
+    seen = observe(subject, ids, prior, SOURCE, "seen")
+    released = subject.release_vectors(ids, SOURCE, "seen")
+    logs = log_likelihoods(subject.vectors, released[2:5], world)
+    assert seen.likelihoods(slice(2, 5)) == pytest.approx(np.exp(logs - logs.max(axis=1, keepdims=True)))
+    far = ((released[:, None, :] - world.vectors.astype(float)[None]) ** 2).sum(axis=2)
+    assert seen.named.tolist() == nearest_words(subject, released).tolist() == far.argmin(axis=1).tolist()
+
+
+def test_overlap_is_one_without_noise_and_low_with_much(world):
+    task = OverlapSkewness(words=40, neighbours=5)
+    ids = task.prepare(world)
+    assert task.run(ids, unprotected(world), SOURCE) == {"overlap": 1.0, "skewness": 0.0}
+    drowned = subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=1e-3)).fit(world))
+    assert task.run(ids, drowned, SOURCE)["overlap"] < 0.3
+
+
+def test_membership_scores_are_areas_and_shares(world, use_world):
+    task = MembershipInference(limit=40, epochs=3, width=4)
+    found = task.run(task.prepare(world), unprotected(world), SOURCE)
+    assert 0.0 <= found["auc"] <= 1.0
+    assert found["accuracy"] in {i / 15 for i in range(16)}

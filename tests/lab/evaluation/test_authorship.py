@@ -1,0 +1,72 @@
+"""Newsgroup posts without their authors' traces, linkage in a world whose authors have habits, and topic search."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from wordveil.decoding.decoded import Decoded
+from wordveil.errors import ParameterError
+from wordveil.lab.evaluation.authorship import AuthorshipLinkage
+from wordveil.lab.evaluation.newsgroups import parse_post
+from wordveil.lab.evaluation.retrieval import TopicRetrieval
+from wordveil.lab.evaluation.subjects import subject_of, unprotected
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil.randomness import RandomSource
+
+SOURCE = RandomSource.seeded_for_tests(29)
+
+
+def test_nothing_that_names_the_author_is_left():
+    post = parse_post(
+        "From: Ann.Lee@Site.org (Ann Lee)\nOrganization: Site\nLines: 9\n\n"
+        "Archive-Name: x\nIn article <1@site> bob@other (Bob) writes:\n> Ann, hello\nBob> hi\n: quoted\n"
+        "I agree with planning.\n\n\tBest, Ann\n--\nAnn Lee, Site, 555-0100\n"
+    )
+    assert post.author == "ann.lee@site.org"
+    assert post.body == "I agree with planning. Best,"
+
+
+@pytest.mark.parametrize(("text", "author", "body"), [("", "", ""), ("Subject: x\t\thello", "", "hello")])
+def test_posts_without_a_sender_have_no_author(text, author, body):
+    post = parse_post(text)
+    assert (post.author, post.body) == (author, body)
+
+
+def test_linkage_ranges_from_certainty_to_chance(world, use_world):
+    task = AuthorshipLinkage(words=12)
+    prepared = task.prepare(world)
+    assert len(prepared.truth) == 6 * 2
+    clean = task.run(prepared, unprotected(world), SOURCE)
+    assert clean == {"success": 1.0, "guessing": pytest.approx(1 / 6)}
+    drowned = subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=1e-3)).fit(world))
+    runs = [task.run(prepared, drowned, RandomSource.seeded_for_tests(i))["success"] for i in range(20)]
+    # 240 guesses at one in six: 9 standard deviations above chance are 0.38.
+    assert sum(runs) / len(runs) < 0.38
+
+
+def test_texts_of_the_users_own_name_their_author_in_a_column(world, tmp_path):
+    path = tmp_path / "texts.jsonl"
+    rows = [{"text": f"waa wab wac wad w{'ae' if i % 2 else 'af'}", "author": "xy"[i % 2], "n": i} for i in range(4)]
+    rows += [{"text": f"wag wa{'hi'[i]} wa{'jk'[i]} wal", "author": "xy"[i]} for i in range(2)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    task = AuthorshipLinkage(path=str(path), author="author", known=1, linked=1, words=8)
+    assert task.prepare(world).truth.tolist() == [0, 1]  # equal texts count once
+    with pytest.raises(ParameterError, match="two authors with 6"):
+        AuthorshipLinkage(path=str(path), author="author", words=8).prepare(world)
+    with pytest.raises(ParameterError, match="at least 2"):
+        AuthorshipLinkage(authors=1).prepare(world)
+
+
+def test_documents_of_a_topic_are_found_and_headers_are_not_read(world, use_world):
+    task = TopicRetrieval(documents=40, queries=10, k=5)
+    prepared = task.prepare(world)
+    subject_line = world.id("waa")
+    bodies = [prepared.documents.tokens[a:b] for a, b in pairwise(prepared.documents.offsets.tolist())]
+    assert sum(subject_line in body for body in bodies) < len(bodies) / 2
+    clean = task.run(prepared, unprotected(world), SOURCE)
+    assert clean["ndcg"] > 0.9
+    drowned = subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=1e-3)).fit(world))
+    assert task.run(prepared, drowned, SOURCE)["ndcg"] < 0.6

@@ -1,0 +1,57 @@
+"""The numbers quoted in README.md and docs/results/README.md are those of the stored runs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from wordveil.lab.evaluation.catalogue import chosen_tasks, data_files
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import quote_results as quotes  # noqa: E402
+
+RUNS = quotes.Runs.stored()
+
+
+@pytest.mark.parametrize(("phrase", "numbers"), quotes.quotations(RUNS), ids=lambda part: str(part)[:40])
+def test_the_page_of_results_quotes_the_stored_runs(phrase, numbers):
+    page = quotes.PAGE.read_text(encoding="utf-8")
+    assert quotes.quoted(page, phrase, numbers) == page, "read the sentence, then run python tools/quote_results.py"
+
+
+def test_the_table_of_the_readme_quotes_the_stored_run():
+    readme = quotes.README.read_text(encoding="utf-8")
+    for line in quotes.table_lines(RUNS):
+        assert line in readme.splitlines(), "run python tools/quote_results.py"
+
+
+def test_both_runs_are_of_one_vocabulary_and_name_their_commands():
+    assert RUNS.league["vocabulary"] == RUNS.curves["vocabulary"]
+    page = " ".join(quotes.PAGE.read_text(encoding="utf-8").replace("\\\n", " ").split())
+    for run in (RUNS.league, RUNS.curves):
+        command = re.sub(r" --workers \d+", "", run["command"].split(" --report")[0])
+        assert command in re.sub(r" --workers \d+", "", page)
+        assert not run["left_out"]
+
+
+def test_a_wrong_number_would_be_noticed_and_mended():
+    page = "the best attacker finds .60\nof them, here\n"
+    assert quotes.quoted(page, "attacker finds {} of them", [".60"]) == page
+    assert quotes.quoted(page, "attacker finds {} of them", [".61"]) == page.replace(".60", ".61")
+    with pytest.raises(ValueError, match="0 places for: nobody finds"):
+        quotes.quoted(page, "nobody finds {}", [".61"])
+
+
+def test_the_page_lists_every_file_that_the_tasks_read():
+    page = quotes.PAGE.read_text(encoding="utf-8")
+    listed = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+    read = {name: task.name for task in chosen_tasks(None) for name in data_files(task)}
+    assert set(listed) == set(read)
+    for task in chosen_tasks(None):
+        for name in data_files(task):
+            assert task.name in listed[name] or "as above" in listed[name]

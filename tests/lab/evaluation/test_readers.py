@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wordveil.errors import DataFormatError, ParameterError
+from wordveil.lab.evaluation.data import file_digest, locate, read_labelled, read_pairs, read_spans, thinned
+
+
+def test_tsv_has_no_quoting(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text('word1\tword2\tscore\n"a\tb"\t1.5\n', encoding="utf-8")
+    (pair,) = read_pairs(path)
+    assert (pair.first, pair.second, pair.score) == ('"a', 'b"', 1.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("word1\tword2\tscore\na\tb\n", "line 2: has 2 cells where the header has 3"),
+        ("word1\tscore\na\t1\n", "line 2: lacks word2"),
+        ("word1\tword2\tscore\na\tb\thigh\n", "column score must hold numbers"),
+    ],
+)
+def test_malformed_tables_say_where(tmp_path, text, message):
+    path = tmp_path / "pairs.tsv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataFormatError, match=message):
+        read_pairs(path)
+
+
+@pytest.mark.parametrize(("line", "message"), [("{", "line 1: is not JSON"), ("[1]", "must be a JSON object")])
+def test_malformed_json_lines_say_where(tmp_path, line, message):
+    path = tmp_path / "texts.jsonl"
+    path.write_text(line + "\n", encoding="utf-8")
+    with pytest.raises(DataFormatError, match=message):
+        read_labelled(path)
+
+
+def test_labels_may_be_nested_and_texts_joined(tmp_path):
+    path = tmp_path / "texts.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"a": "x", "b": "y", "who": {"sex": "f"}}\n'))
+    (item,) = read_labelled(path, text="a+b", label="who.sex")
+    assert (item.text, item.label) == ("x y", "f")
+
+
+def test_a_span_outside_its_text_is_refused(tmp_path):
+    path = tmp_path / "spans.jsonl"
+    path.write_text('{"text": "abc", "spans": [{"type": "T", "start": 1, "end": 4}]}\n', encoding="utf-8")
+    with pytest.raises(DataFormatError, match="outside its text"):
+        read_spans(path)
+
+
+def test_files_are_found_by_path_and_in_the_data_folder(tmp_path, monkeypatch):
+    (tmp_path / "a.tsv").write_bytes(b"x")
+    monkeypatch.delenv("WORDVEIL_DATA", raising=False)
+    with pytest.raises(ParameterError, match="WORDVEIL_DATA"):
+        locate("a.tsv")
+    monkeypatch.setenv("WORDVEIL_DATA", str(tmp_path))
+    assert locate("a.tsv") == tmp_path / "a.tsv"
+    assert file_digest("a.tsv") == "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+
+
+@given(st.integers(0, 50), st.integers(1, 60))
+def test_thinning_keeps_order_ends_and_size(n, limit):
+    kept = thinned(list(range(n)), limit)
+    assert len(kept) == min(n, limit)
+    assert kept == sorted(set(kept))

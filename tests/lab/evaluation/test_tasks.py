@@ -1,0 +1,227 @@
+"""Each task against a slow, obvious computation, and at the two ends: no noise, and noise that leaves nothing."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wordveil.decoding.decoded import Decoded
+from wordveil.errors import ParameterError
+from wordveil.lab.evaluation.attributes import AttributeInference
+from wordveil.lab.evaluation.base import summarise
+from wordveil.lab.evaluation.catalogue import TASKS, chosen_tasks, data_files, data_text, runnable
+from wordveil.lab.evaluation.classification import CentroidClassification, LexiconClassification, TextClassification
+from wordveil.lab.evaluation.corpora import as_texts, centroids, encode, released_tokens
+from wordveil.lab.evaluation.data import train_and_test
+from wordveil.lab.evaluation.mean_classifier import MeanClassifier
+from wordveil.lab.evaluation.models import bag_of_words, weighted_bag
+from wordveil.lab.evaluation.overlap import TextOverlap
+from wordveil.lab.evaluation.overlap_scores import rouge_1
+from wordveil.lab.evaluation.retrieval import Retrieval
+from wordveil.lab.evaluation.sentence_tasks import SentenceSimilarity
+from wordveil.lab.evaluation.subjects import subject_of, unprotected
+from wordveil.lab.evaluation.survival import PersonalDataSurvival, RareWordSurvival
+from wordveil.lab.evaluation.word_tasks import DistanceDistortion, OddManOut, WordSimilarity
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil.mechanisms.projection import Projection
+from wordveil.mechanisms.santext import SanText
+from wordveil.randomness import RandomSource
+
+SOURCE = RandomSource.seeded_for_tests(7)
+
+
+def decoded(world, epsilon):
+    return subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=epsilon)).fit(world))
+
+
+def run(task, world, subject):
+    return task.run(task.prepare(world), subject, SOURCE)
+
+
+def test_the_baseline_solves_what_the_made_up_world_answers(world, use_world):
+    clean = unprotected(world)
+    assert run(WordSimilarity(), world, clean)["spearman"] == pytest.approx(1.0, abs=1e-3)
+    assert run(OddManOut(), world, clean)["accuracy"] == 1.0
+    assert run(SentenceSimilarity(), world, clean)["spearman"] > 0.8
+    assert run(LexiconClassification(cap=40), world, clean)["accuracy"] >= 0.8
+    assert run(CentroidClassification(), world, clean)["accuracy"] == 1.0
+    assert run(TextClassification(), world, clean) == {"logistic": 1.0, "svm": 1.0, "fasttext": 1.0}
+    assert run(AttributeInference(folds=3), world, clean)["accuracy"] == 1.0
+    assert run(TextOverlap(limit=10), world, clean) == pytest.approx({"meaning": 1, "rouge-1": 1, "bleu": 100})
+    assert run(DistanceDistortion(words=10), world, clean) == {
+        "distance-relative": 0,
+        "distance": 0,
+        "inner-product": 0,
+    }
+    assert run(PersonalDataSurvival(), world, clean) == {"tokens": 1, "entities": 1, "touched": 1}
+    assert run(RareWordSurvival(), world, clean) == {"tokens": 1, "notes": 1}
+
+
+def test_overwhelming_noise_leaves_chance(world, use_world):
+    drowned = decoded(world, 1e-3)
+    assert abs(run(WordSimilarity(), world, drowned)["spearman"]) < 0.6
+    assert run(TextOverlap(), world, drowned)["rouge-1"] < 0.3
+    assert run(PersonalDataSurvival(), world, drowned)["entities"] == 0.0
+    assert run(DistanceDistortion(words=10), world, drowned)["distance"] > 100
+
+
+def test_hardly_any_noise_is_as_good_as_none(world, use_world):
+    kept = subject_of(SanText(epsilon=200.0).fit(world))
+    assert run(PersonalDataSurvival(), world, kept)["tokens"] == 1.0
+    assert run(RareWordSurvival(), world, kept)["notes"] == 1.0
+    assert run(Retrieval(), world, kept) == run(Retrieval(), world, unprotected(world))
+
+
+def test_projected_documents_are_searched_with_projected_queries(world, use_world):
+    mechanism = Projection(epsilon=1e9, dimensions=6, directions="orthonormal", sensitivity="spectral")
+    turned = subject_of(Decoded(mechanism=mechanism).fit(world))
+    assert run(Retrieval(), world, turned) == pytest.approx(run(Retrieval(), world, unprotected(world)))
+
+
+def test_odd_man_out_is_the_word_whose_removal_leaves_the_closest_set(world, use_world):
+    task = OddManOut()
+    sets = task.prepare(world)
+    subject = decoded(world, 3.0)
+    ids = np.unique(sets).astype(np.int32)
+    rows = dict(zip(ids.tolist(), subject.release_vectors(ids, SOURCE, task.name), strict=True))
+
+    def closeness(words):
+        cosine = [
+            rows[a] @ rows[b] / np.linalg.norm(rows[a]) / np.linalg.norm(rows[b]) for a, b in combinations(words, 2)
+        ]
+        return np.mean(cosine)
+
+    right = 0
+    for words in sets.tolist():
+        left_out = [closeness([w for w in words if w != word]) for word in words]
+        right += int(np.argmax(left_out)) == 0
+    assert task.run(sets, subject, SOURCE)["accuracy"] == pytest.approx(right / len(sets))
+
+
+def test_ndcg_is_the_textbook_sum(world, use_world):
+    task = Retrieval(k=3)
+    found = task.prepare(world)
+    subject = unprotected(world)
+    queries = centroids(found.queries.tokens, found.queries, world.vectors)
+    stored = centroids(found.documents.tokens, found.documents, world.vectors)
+    total = 0.0
+    for query, relevant in zip(queries, found.relevant, strict=True):
+        cosine = [query @ d / np.linalg.norm(query) / np.linalg.norm(d) for d in stored]
+        order = sorted(range(len(stored)), key=lambda i: -cosine[i])[:3]
+        gain = sum(relevant[i] / math.log2(place + 2) for place, i in enumerate(order))
+        ideal = sum(1 / math.log2(place + 2) for place in range(min(3, int(relevant.sum()))))
+        total += gain / ideal
+    assert task.run(found, subject, SOURCE)["ndcg"] == pytest.approx(total / len(queries))
+
+
+words = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=6)
+
+
+@given(words, words)
+def test_rouge_is_symmetric_bounded_and_one_only_for_equal_bags(first, second):
+    score = rouge_1(" ".join(first), " ".join(second))
+    assert score == rouge_1(" ".join(second), " ".join(first))
+    assert 0 <= score <= 1
+    assert (score == 1) == (Counter(first) == Counter(second))
+
+
+def test_centroids_and_bags_equal_a_loop(world):
+    texts = ["waa wab waa", "", "zzz", "wac zzz wad"]
+    corpus = encode(world, texts)
+    assert corpus.unknown_share == pytest.approx(2 / 7)
+    rows = centroids(corpus.tokens, corpus, world.vectors)
+    for text, row in zip(texts, rows, strict=True):
+        ids = [world.id(word) for word in text.split() if world.id(word) is not None]
+        expected = np.mean([world.vectors[i].astype(float) for i in ids], axis=0) if ids else np.zeros(6)
+        assert row == pytest.approx(expected)
+    bag = bag_of_words(corpus.tokens, corpus, len(world)).toarray()
+    assert bag[0, world.id("waa")] == 2
+    assert bag.sum() == 5
+    weighted, _ = weighted_bag(bag_of_words(corpus.tokens, corpus, len(world)))
+    assert np.linalg.norm(weighted.toarray(), axis=1) == pytest.approx([1, 0, 0, 1])
+
+
+def test_unknown_tokens_are_drawn_before_the_mechanism_and_never_pass(world):
+    corpus = encode(world, ["zzz " * 50])
+    released = released_tokens(corpus, subject_of(SanText(epsilon=500.0).fit(world)), SOURCE, "x")
+    assert released.min() >= 0
+    assert len(np.unique(released)) > 10
+    assert (released_tokens(corpus, unprotected(world), SOURCE, "x") == -1).all()
+    assert as_texts(released, corpus, world)[0].count(" ") == 49
+
+
+def test_the_mean_classifier_learns_and_is_repeatable(world):
+    corpus = encode(world, ["waa wae", "wab waf", "wai waa", "waj wab"])
+    labels = np.array([0, 1, 0, 1])
+
+    def trained():
+        model = MeanClassifier(len(world), 2, 4, SOURCE.stream("model"), rate=0.1)
+        return model.fit(corpus.tokens, corpus, labels, epochs=40, batch=2).probabilities(corpus.tokens, corpus)
+
+    first = trained()
+    assert first.sum(axis=1) == pytest.approx(np.ones(4))
+    assert first.argmax(axis=1).tolist() == labels.tolist()
+    assert np.array_equal(first, trained())
+
+
+def test_summaries_are_those_of_a_small_sample():
+    found = summarise([1.0, 2.0, 3.0])
+    assert (found.mean, found.standard_error) == (2.0, pytest.approx(1 / math.sqrt(3)))
+    assert found.high - found.mean == pytest.approx(4.302652729 / math.sqrt(3))
+    exact = summarise([0.25])
+    assert (exact.low, exact.high, exact.runs) == (0.25, 0.25, 1)
+    with pytest.raises(ParameterError, match="at least one number"):
+        summarise([])
+
+
+def test_tasks_are_found_by_name_and_take_the_users_files():
+    mine = {"text-classification.train": "a.tsv", "text-classification.test": "b.tsv"}
+    (task,) = chosen_tasks(("text-classification",), size="miniature", data=mine)
+    assert (task.test, task.train, task.limit) == ("b.tsv", "a.tsv", 40)
+    assert data_text(task) == "train a.tsv, test b.tsv"
+    assert chosen_tasks(("sts",), data={"sts": "pairs.tsv"})[0].path == "pairs.tsv"
+    assert [task.name for task in chosen_tasks(None)] == list(TASKS)
+    with pytest.raises(ParameterError, match="must be all or among"):
+        chosen_tasks(("nothing",))
+    with pytest.raises(ParameterError, match="must name one of"):
+        chosen_tasks(("sts",), data={"sts.colour": "x"})
+
+
+@pytest.mark.parametrize("name", ["text-classification", "centroid-classification", "membership"])
+def test_a_task_is_never_tested_on_other_data_than_it_was_given(world, use_world, tmp_path, name):
+    """A file of the user's own is split; with a test file alone the training data would be another corpus."""
+    rows = [f"{'ab'[i % 2]}\t{world.words[i % 2]} {world.words[i]}" for i in range(40)]
+    (tmp_path / "mine.tsv").write_text("label\ttext\n" + "\n".join(rows) + "\n")
+    mine = str(tmp_path / "mine.tsv")
+    for key in (name, f"{name}.train"):
+        (task,) = chosen_tasks((name,), size="miniature", data={key: mine})
+        assert data_files(task) == (mine,)
+        assert data_text(task) == f"train {mine}, of which a fixed fifth is held out as test"
+        found = task.run(task.prepare(world), unprotected(world), SOURCE)
+        assert name == "membership" or next(iter(found.values())) == 1.0  # the classes of sst2 are 0 and 1
+    with pytest.raises(ParameterError, match=r"must come with .*\.train"):
+        chosen_tasks((name,), data={f"{name}.test": mine})
+
+
+def test_of_one_file_a_fifth_is_held_out(tmp_path):
+    (tmp_path / "one.tsv").write_text("label\ttext\n" + "".join(f"x\t{i}\n" for i in range(50)))
+    train, test = train_and_test(str(tmp_path / "one.tsv"), None, limits=(None, None))
+    assert (len(train), len(test)) == (40, 10)
+    assert sorted(int(item.text) for item in train + test) == list(range(50))
+
+
+def test_tasks_that_cannot_run_here_are_left_out_with_the_reason(world, use_world, tmp_path, monkeypatch):
+    tasks = chosen_tasks(("sts", "odd-man-out", "lexicon", "skewness"), data={"sts": "nowhere.tsv"})
+    monkeypatch.setattr(LexiconClassification, "needs", ("no_such_module",))
+    here, left_out = runnable(tasks)
+    assert [task.name for task in here] == ["odd-man-out", "skewness"]
+    assert left_out == {
+        "sts": "no file nowhere.tsv",
+        "lexicon": "no_such_module not installed: pip install 'wordveil[evaluation]'",
+    }

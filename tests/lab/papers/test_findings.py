@@ -1,0 +1,103 @@
+"""What the pages of reproductions say is computed: their sentences on made-up numbers, and the stored pages quoted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wordveil.errors import ParameterError
+from wordveil.lab.evaluation.base import summarise
+from wordveil.lab.papers import curse, privemb, tem
+from wordveil.lab.papers.trlaplace import Published
+from wordveil.mechanisms.truncated_law import escape, published_half_width
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs/results"
+
+
+def accuracies(**values):
+    scores = {("baseline", 0.0): 0.78} | {(name, 2.0): value for name, value in values.items()}
+    return {key: {"accuracy": summarise([v, v]), "auc": summarise([0.5, 0.5])} for key, v in scores.items()}
+
+
+@pytest.mark.parametrize(("reached", "said"), [(0.53, "is not met"), (0.75, "is met")])
+def test_tem_says_whether_the_papers_accuracy_is_met(reached, said):
+    wide = {"tem" + tem.WIDE: reached, "laplace" + tem.WIDE: 0.51}
+    sentences = tem.findings(accuracies(tem=0.54, laplace=0.52, **wide))
+    assert any(f"75 against 52 % at epsilon 2 {said}: here 54 against 52 %" in sentence for sentence in sentences)
+    assert "at 1 of 1 epsilons" in sentences[0]
+
+
+def test_privemb_counts_the_cases_in_which_m2_is_better():
+    table = [("MR", 0.5, 0.6), ("MPQA", 0.7, 0.6)]
+    distances = [("beta .5", 4.1, 4.0), ("beta .7", 2.0, 4.0)]
+    pairs = {"figure 1": distances, "figure 2": distances[1:], "figure 3": table, "figure 4": table[:1]}
+    found = privemb.findings({**pairs, "table 1": table[:1], "tokens": table[1:]})
+    assert "in 1 of 2 cases (not: beta .5) by distance, in 1 of 1 cases by inner product" in found[0]
+    assert "in 1 of 2 cases (not: MR) by the mean accuracy" in found[1]
+    assert "in 0 of 1 cases with one noisy vector a word, in 1 of 1 cases with fresh noise" in found[2]
+
+
+@pytest.mark.parametrize(("exponential", "said"), [(0.1, "less"), (0.3, "more")])
+def test_curse_names_the_largest_shares(exponential, said):
+    names = list(curse.CLAIMS)
+    near = dict(zip(names, (0.2, 0.6, exponential), strict=True))
+    shares = {(name, e): [0.0, near[name] / (e / 8), 0.0] for name in names for e in (8.0, 16.0)}
+    found = curse.findings(shares, 20_000)
+    assert f"0.200 at epsilon 8 (figure 2, Laplace), 0.600 at epsilon 8 ({names[1]})" in found[0]
+    assert f"gives them {said} than decoded Laplace" in found[1]
+    assert "20 times as many words" in found[2]
+
+
+@pytest.mark.parametrize(("epsilon", "d"), [(0.1, 300), (5.0, 300), (10.0, 425)])
+def test_the_published_noise_is_theorem_three_where_its_delta_is_a_float(epsilon, d):
+    fitted = Published(epsilon=epsilon, padded_dimensions=d, clip_norm=3.0).for_dimensions(50)
+    assert fitted.half_width == pytest.approx(3.0 * published_half_width(d, epsilon, 4.0**-d))
+    assert fitted.alpha == pytest.approx(epsilon / (2 * np.sqrt(d) * 3.0))
+
+
+def test_the_published_noise_of_1700_dimensions_needs_no_float_delta():
+    """By hand: 1/alpha = 2 sqrt(1700)/20 = 4.12311, 1 - 20/(2 (1/4) sqrt(1700)) = .0298575, A = 14.48 C."""
+    fitted = Published(epsilon=20.0, padded_dimensions=1700).for_dimensions(300)
+    assert fitted.half_width == pytest.approx(4.1231056 * 3.5113, rel=1e-4)
+    shift = np.full(300, 2 / np.sqrt(300))
+    exact = 1 - np.prod(1 - escape(shift, fitted.alpha, fitted.half_width))
+    said = float(re.search(r"exact delta in 300 dimensions is ([0-9.]+)", fitted.guarantee().reason)[1])
+    assert exact <= said * (1 + 1e-9)
+    with pytest.raises(ParameterError, match="theorem 3"):
+        Published(epsilon=20.0, padded_dimensions=1600).for_dimensions(300)
+
+
+def cell(page, start):
+    text = (RESULTS / page).read_text(encoding="utf-8")
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {start}")]
+    return [part.strip() for part in line.strip("|").split("|")]
+
+
+def summary_of(paper):
+    text = " ".join((RESULTS / "README.md").read_text(encoding="utf-8").split())
+    return re.search(rf"- \*\*{paper}\*\*: (.*?)(?= - \*\*|$)", text)[1]
+
+
+def finding(page, pattern):
+    return re.search(pattern, (RESULTS / page).read_text(encoding="utf-8")).groups()
+
+
+def test_the_papers_in_one_line_quote_their_pages():
+    nadp = summary_of("NADP")
+    silent = cell("nadp.md", "share of words released without noise, tau 0.5")[2]
+    (kept,) = finding("nadp.md", r"With noise for all, NADP keeps at most (\d+) % of its lead")
+    assert f"({silent} of" in nadp
+    assert f"at most {kept} % of its lead" in nadp
+    both = finding("tem.md", r"not met: here (\d+) against (\d+) % in 50 dimensions, (\d+) against (\d+) % in 300")
+    assert "{} against {} % in 50 dimensions, {} against {} % in 300".format(*both) in summary_of("TEM")
+    won, all_sets, fresh, _ = finding(
+        "privemb.md", r"ahead of M1 in (\d+) of (\d+) cases with one noisy vector a word, in (\d+) of (\d+) cases"
+    )
+    assert f"on {won} of {all_sets} sets with one noisy vector a word and on {fresh} with fresh noise" in summary_of(
+        "PrivEmb"
+    )
+    means = [cell("curse.md", f"table 2, GloVe-Wiki 50: {name}")[2].split(" ")[0] for name in curse.PAPER_TABLE]
+    assert ", ".join(mean.removeprefix("0") for mean in means) in summary_of("Curse of dimensionality")

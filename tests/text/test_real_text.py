@@ -1,0 +1,113 @@
+"""Personal data and reviews: what the vocabulary does not list never reaches a gap."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wordveil.text import GAP_CHARACTERS, Encoder, Tokenizer, detokenize
+from wordveil.text.patterns import digit_pattern
+
+pytestmark = pytest.mark.data
+
+NEVER_KNOWN = {
+    "PHONE_NUMBER", "IP_ADDRESS", "CREDIT_CARD", "EMAIL_ADDRESS", "DOMAIN_NAME", "IBAN_CODE", "US_SSN",
+    "US_DRIVER_LICENSE",
+}  # fmt: skip
+
+
+def shared(name):
+    root = Path(os.environ.get("WORDVEIL_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    if not (root / name).exists():
+        pytest.skip(f"needs {name} of the shared data (set WORDVEIL_DATA)")
+    return root / name
+
+
+def records(name, limit=None):
+    with gzip.open(shared(name), "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for _, line in zip(range(limit or 10**9), lines, strict=False)]
+
+
+@pytest.fixture(scope="module")
+def words():
+    return str(np.load(shared("embeddings/glove.6B.50d.top100k.npz"))["words"]).split("\n")
+
+
+def lookup_in(words):
+    ids = {word: i for i, word in enumerate(words)}
+    return lambda asked: np.array([ids.get(word, -1) for word in asked], np.int32)
+
+
+def overlapping(text, start, end):
+    """The tokens that share a character with a span."""
+    position, found = 0, []
+    for i, piece in enumerate(Tokenizer().split(text)):
+        if i % 2 and position < end and position + len(piece) > start:
+            found.append(piece)
+        position += len(piece)
+    return found
+
+
+def test_presidio_spans_leave_no_unknown_character(words):
+    tokens = 0
+    encoder = Encoder(lookup=lookup_in(words))
+    for record in records("privacy/presidio-synth.jsonl.gz"):
+        (encoded,) = encoder.encode([record["text"]])
+        assert set("".join(encoded.gaps)) <= GAP_CHARACTERS
+        for span in record["spans"]:
+            own = overlapping(record["text"], span["start"], span["end"])
+            tokens += len(own)
+            covered = set(record["text"][span["start"] : span["end"]]) - GAP_CHARACTERS
+            assert covered <= set("".join(own)), span["type"]
+    assert tokens > 4_000
+
+
+def test_presidio_identifiers_are_unknown(words):
+    encoder = Encoder(lookup=lookup_in(words))
+    seen = set()
+    for record in records("privacy/presidio-synth.jsonl.gz"):
+        for span in record["spans"]:
+            own = overlapping(record["text"], span["start"], span["end"])
+            numeric = [token for token in own if digit_pattern().search(token)]
+            if span["type"] in NEVER_KNOWN:
+                seen.add(span["type"])
+                numeric = own
+            for encoded in encoder.encode(numeric):
+                assert encoded.ids.tolist() == [-1], span["type"]
+                assert encoded.gaps == ["", ""], span["type"]
+    assert seen == NEVER_KNOWN
+
+
+@pytest.mark.parametrize("kind", ["IP_ADDRESS", "CREDIT_CARD", "EMAIL_ADDRESS", "DOMAIN_NAME", "IBAN_CODE", "US_SSN"])
+def test_presidio_identifiers_are_one_token(kind):
+    spans = 0
+    for record in records("privacy/presidio-synth.jsonl.gz"):
+        for span in record["spans"]:
+            if span["type"] == kind:
+                spans += 1
+                assert len(overlapping(record["text"], span["start"], span["end"])) == 1
+    assert spans > 10
+
+
+def test_reviews_keep_their_line_breaks(words):
+    texts = [record["text"] for record in records("documents/imdb.train.jsonl.gz", 300)]
+    encoded = Encoder(lookup=lookup_in(words), tokenizer=Tokenizer(markup="html")).encode(texts)
+    assert sum(text.count("<br />") for text in texts) > 500
+    for text, parts in zip(texts, encoded, strict=True):
+        assert "".join(parts.gaps).count("<br />") == text.count("<br />")
+
+
+def test_reviews_with_every_word_kept_read_as_before(words):
+    texts = [record["text"] for record in records("documents/imdb.train.jsonl.gz", 300)]
+    encoded = Encoder(lookup=lookup_in(words)).encode(texts)
+    for text, parts in zip(texts, encoded, strict=True):
+        if parts.unknown == 0:
+            kept = [words[i] for i in parts.ids.tolist()]
+            spaced = detokenize(parts.gaps, kept)
+            assert spaced.replace(" ", "") == text.lower().replace(" ", "").replace("`", "'").replace("´", "'")
+    assert sum(parts.unknown for parts in encoded) < 0.03 * sum(len(parts.ids) for parts in encoded)

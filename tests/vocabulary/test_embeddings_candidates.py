@@ -1,0 +1,76 @@
+"""The public candidate rule as a table of cases, and equal rows against a slow search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from wordveil.errors import ParameterError
+from wordveil.vocabulary import candidates
+from wordveil.vocabulary.candidates import candidate_ids, canonical_ids, is_plain_word
+from wordveil.vocabulary.wordlist import WordList
+
+ALLOWED = [
+    "good", "Good", "naïve", "Straße", "дом", "東京", "n't", "don't", "don\u2019t", "o'clock", "well-known",
+    "step-by-step", "rock\u2010hard", "rock\u2011hard", "a", "I", "e\u0301te", "हिन्दी", "ﬁne", "l'avant-garde",
+]  # fmt: skip
+REFUSED = [
+    "", " ", "<unk>", "<s>", "</s>", "[UNK]", "##ing", "'s", "-", "--", "'", "good-", "-good", "'tis", "a--b", "a-'b",
+    "http://x.org", "www.site.org", "name@host.org", "3", "b2b", "2nd", "½", "²", "Ⅳ", "٣", "new_york", "new york",
+    ". . .", "(", ")", "a/b", "c++", "u.s.", "%", "€", "🙏", "a\u200db", "a\x85b", "\u0301a", "a-\u0301b", "_", "a\x00",
+    "a\n", "word\u2018s",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ALLOWED)
+def test_plain_words_may_be_output(word):
+    assert is_plain_word(word)
+
+
+@pytest.mark.parametrize("word", REFUSED)
+def test_other_entries_may_not(word):
+    assert not is_plain_word(word)
+
+
+def test_rules():
+    words = ["<unk>", "good", "3", "well-known", "a\nb"]
+    packed = WordList.from_encoded([word.encode() for word in words])
+    ids = candidate_ids(packed, "words")
+    assert ids.dtype == np.int32
+    assert ids.tolist() == [1, 3]
+    assert candidate_ids(packed, "all").tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(ParameterError, match="must be one of words, all"):
+        candidate_ids(packed, "most")
+
+
+def test_a_table_without_words_says_what_to_do():
+    packed = WordList.from_encoded([b"3", b"<unk>"])
+    with pytest.raises(ParameterError, match='leaves no entry that may be output; use "all"'):
+        candidate_ids(packed, "words")
+
+
+def slow_canonical(vectors):
+    return [next(j for j in range(len(vectors)) if (vectors[j] == vectors[i]).all()) for i in range(len(vectors))]
+
+
+@given(
+    hnp.arrays(np.float32, st.tuples(st.integers(1, 25), st.integers(1, 3)), elements=st.sampled_from([0.0, -0.0, 1.0]))
+)
+@settings(deadline=None)
+def test_equal_rows_are_found(vectors):
+    found = canonical_ids(vectors)
+    assert found.dtype == np.int32
+    assert found.tolist() == slow_canonical(vectors)
+
+
+def test_equal_rows_in_wide_tables_and_with_colliding_hashes(monkeypatch):
+    # Rows agree in the hashed components and differ later, so only the exact comparison tells them apart.
+    vectors = np.zeros((200, 40), dtype=np.float32)
+    vectors[:, 39] = np.arange(200) % 50
+    vectors[:, 20] = np.arange(200) % 3
+    assert canonical_ids(vectors).tolist() == slow_canonical(vectors)
+    monkeypatch.setattr(candidates, "_hash_rows", lambda rows: np.zeros(len(rows), dtype=np.uint64))
+    assert canonical_ids(vectors).tolist() == slow_canonical(vectors)

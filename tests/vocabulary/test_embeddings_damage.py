@@ -1,0 +1,134 @@
+"""Any damage to a file of any format ends in a table or in EmbeddingFormatError, and in nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import pickle
+import struct
+import subprocess
+import sys
+import types
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from wordveil.errors import EmbeddingFormatError
+from wordveil.vocabulary.readers import FORMATS, read_table
+
+WORDS = ["good", "bad", "twin", "fine"]
+ROWS = np.array([[1.5, -2.0, 0.25], [3.0, 1e-3, -0.5], [0.1, 0.2, 0.3], [7.0, 8.0, 9.0]], dtype=np.float32)
+
+
+def text(header: bool) -> bytes:
+    lines = [f"{w} {' '.join(map(str, r))}\n" for w, r in zip(WORDS, ROWS.tolist(), strict=True)]
+    return (("4 3\n" if header else "") + "".join(lines)).encode()
+
+
+def npz() -> bytes:
+    stream = io.BytesIO()
+    np.savez_compressed(stream, words=np.array(WORDS), vectors=ROWS)
+    return stream.getvalue()
+
+
+def zipped() -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("table.txt", text(header=False))
+    return stream.getvalue()
+
+
+def pickled() -> bytes:
+    module = types.ModuleType("gensim.models.keyedvectors")
+    shell = type("KeyedVectors", (), {"__module__": module.__name__})
+    module.KeyedVectors = shell
+    table = shell()
+    table.__dict__.update(index_to_key=WORDS, vectors=ROWS)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("gensim", "gensim.models"):
+            patch.setitem(sys.modules, name, types.ModuleType(name))
+        patch.setitem(sys.modules, module.__name__, module)
+        return pickle.dumps(table, protocol=4)
+
+
+def safetensors() -> bytes:
+    header = json.dumps({"embeddings": {"dtype": "F32", "shape": [4, 3], "data_offsets": [0, 48]}}).encode()
+    return struct.pack("<Q", len(header)) + header + ROWS.tobytes()
+
+
+BINARY = b"4 3\n" + b"".join(w.encode() + b" " + r.tobytes() for w, r in zip(WORDS, ROWS, strict=True))
+FILES = {
+    "glove_text": text(header=False),
+    "word2vec_text": text(header=True),
+    "fasttext_vec": text(header=True).replace(b"\n", b" \n"),
+    "word2vec_binary": BINARY,
+    "npz": npz(),
+    "gensim_keyedvectors": pickled(),
+    "safetensors_model2vec": safetensors(),
+}
+PACKED = {"glove_text": [gzip.compress(FILES["glove_text"], mtime=0), zipped()]}
+CASES = [(name, data) for name, data in FILES.items()] + [(n, d) for n, many in PACKED.items() for d in many]
+
+
+def test_every_format_is_here():
+    assert FILES.keys() == FORMATS.keys()
+
+
+@pytest.mark.parametrize(("name", "data"), CASES)
+@pytest.mark.parametrize("guessed", [False, True])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(damage=st.data())
+def test_damage_is_told_or_harmless(tmp_path, name, data, guessed, damage):
+    path = tmp_path / "model.safetensors"
+    if guessed:
+        path = tmp_path / "table"
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": {"vocab": {w: i for i, w in enumerate(WORDS)}}}))
+    broken = bytearray(data)
+    for _ in range(damage.draw(st.integers(0, 3))):
+        at = damage.draw(st.integers(0, len(broken) - 1))
+        broken[at] = damage.draw(st.sampled_from([0, 10, 32, 45, 46, 48, 57, 101, 255]) | st.integers(0, 255))
+    broken = broken[: damage.draw(st.integers(0, len(broken)) | st.just(len(broken)))]
+    path.write_bytes(broken)
+    told = ""
+    try:
+        table = read_table(path, format_name=None if guessed else name)
+    except EmbeddingFormatError as error:
+        told = str(error)
+    if told:
+        assert told.startswith(str(tmp_path))
+        return
+    assert len(table.words) == len(set(table.words)) == len(table.vectors) > 0
+    assert np.isfinite(table.vectors).all()
+    if bytes(broken) == data:
+        assert list(table.words) == WORDS
+        assert table.vectors.tobytes() == ROWS.tobytes()
+
+
+def test_readers_load_when_first_used():
+    check = (
+        "import sys, wordveil.vocabulary as e; e.load_embeddings();"
+        "late = [m for m in ('wordveil.vocabulary.readers.registry', 'zipfile', 'regex') if m in sys.modules];"
+        "assert not late, late;"
+        "e.import_embeddings; assert 'wordveil.vocabulary.readers.registry' in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_lazy_modules_name_what_they_offer():
+    import wordveil.vocabulary
+    import wordveil.vocabulary.readers
+
+    for module in (wordveil.vocabulary, wordveil.vocabulary.readers):
+        assert sorted(module.__all__) == module.__all__
+        assert all(hasattr(module, name) for name in module.__all__)
+        with pytest.raises(AttributeError, match="has no attribute 'nothing'; it offers"):
+            _ = module.nothing

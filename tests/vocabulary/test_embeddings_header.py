@@ -1,0 +1,78 @@
+"""The header: its domain, its JSON round trip, and what a damaged one says."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wordveil.errors import EmbeddingFormatError, ParameterError
+from wordveil.vocabulary import VocabularyHeader
+
+FACTS = {"name": "tiny", "source": "tests", "rows": 2, "dimensions": 3, "checksum": "ab"}
+
+
+@given(
+    name=st.text(st.characters(exclude_categories=["Cs"])),
+    epsilons=st.dictionaries(st.text(max_size=5), st.floats(1e-300, 1e300)),
+    casing=st.sampled_from(["lower", "cased"]),
+    rows=st.integers(1, 2**40),
+)
+@settings(deadline=None)
+def test_json_round_trip(name, epsilons, casing, rows):
+    header = VocabularyHeader(**{**FACTS, "name": name, "rows": rows}, casing=casing, default_epsilon=epsilons)
+    assert VocabularyHeader.from_json(header.to_json()) == header
+    assert pickle.loads(pickle.dumps(header)) == header
+
+
+def test_hashable_and_independent_of_the_caller():
+    epsilons = {"tem": 4.0}
+    header = VocabularyHeader(**FACTS, default_epsilon=epsilons)
+    epsilons["tem"] = -1.0
+    assert header.default_epsilon == {"tem": 4.0}
+    assert hash(header) == hash(VocabularyHeader(**FACTS, default_epsilon={"tem": 4.0}))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("rows", 0, "rows=0 must be a positive integer"),
+        ("rows", True, "rows=True must be a positive integer"),
+        ("dimensions", 2.0, r"dimensions=2\.0 must be a positive integer"),
+        ("casing", "upper", "casing='upper' must be one of lower, cased"),
+        ("candidate_rule", "some", "candidate_rule='some' must be one of words, all"),
+        ("format_version", 2, "format_version=2 must be 1"),
+        ("name", 3, "name=3 must be a string"),
+        ("default_epsilon", {"tem": 0.0}, r"must map mechanism names to values in \(0, inf\)"),
+        ("default_epsilon", {"tem": float("inf")}, r"must map mechanism names to values in \(0, inf\)"),
+        ("default_epsilon", {"tem": True}, r"must map mechanism names to values in \(0, inf\)"),
+        ("default_epsilon", [4.0], "must map mechanism names to numbers"),
+    ],
+)
+def test_domain(field, value, message):
+    with pytest.raises(ParameterError, match=message):
+        VocabularyHeader(**{**FACTS, field: value})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "the header is not JSON"),
+        ("[]", "must be a JSON object"),
+        (json.dumps({**FACTS, "rows": "2"}), "rows='2' must be a positive integer"),
+        (json.dumps({"name": "tiny"}), "missing 4 required keyword-only arguments"),
+    ],
+)
+def test_damaged_json_names_the_file(text, message):
+    with pytest.raises(EmbeddingFormatError, match=message) as caught:
+        VocabularyHeader.from_json(text, path="voc/header.json")
+    assert str(caught.value).startswith("voc/header.json: ")
+    assert "Import the source again" in str(caught.value)
+
+
+def test_unknown_keys_are_left_to_later_versions():
+    text = json.dumps({**FACTS, "colour": "blue"})
+    assert VocabularyHeader.from_json(text) == VocabularyHeader(**FACTS)

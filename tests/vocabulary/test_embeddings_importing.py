@@ -1,0 +1,140 @@
+"""Importing: the same table as reading, in blocks, all or nothing."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
+from wordveil.vocabulary import import_embeddings, importing, load_embeddings, storage
+from wordveil.vocabulary.readers import text_lines
+
+
+def lines(rows: int, d: int = 4) -> str:
+    letters = "abcdefghij"
+    words = ["".join(letters[int(c)] for c in str(i)) for i in range(rows - 2)] + ["<unk>", "3"]
+    values = np.random.default_rng(1).normal(size=(rows, d))
+    return "".join(f"{w} {' '.join(f'{x:.6f}' for x in row)}\n" for w, row in zip(words, values, strict=True))
+
+
+@pytest.fixture
+def source(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_lines, "_CHUNK", 500)
+    path = tmp_path / "in" / "glove.tiny.txt"
+    path.parent.mkdir()
+    path.write_text(lines(60))
+    return path
+
+
+def test_import_equals_reading_into_memory(source, tmp_path):
+    seen: list[tuple[int, float]] = []
+    imported = import_embeddings(
+        source, tmp_path / "out" / "voc", progress=lambda rows, share: seen.append((rows, share))
+    )
+    read = load_embeddings(source)
+    imported.verify()
+    read.verify()
+    assert list(imported.words) == list(read.words)
+    assert imported.vectors.tobytes() == read.vectors.tobytes()
+    assert imported.header.checksum == read.header.checksum
+    assert imported.candidates.tolist() == read.candidates.tolist() == list(range(58))
+    assert imported.canonical.tolist() == read.canonical.tolist()
+    assert imported.header.name == read.header.name == "glove.tiny"
+    assert imported.header.source == "glove.tiny.txt (glove_text)"
+    assert imported.header.casing == "lower"
+    assert imported.header.candidates_checksum == imported.candidates_checksum
+    assert len(seen) > 3
+    assert seen == sorted(seen)
+    assert seen[-1] == (60, 1.0)
+    assert load_embeddings(tmp_path / "out" / "voc").header == imported.header
+
+
+def test_parameters_reach_the_header(source, tmp_path):
+    table = import_embeddings(
+        source, tmp_path / "voc", format="glove_text", name="mine", casing="cased", candidate_rule="all", limit=7
+    )
+    header = table.header
+    assert (header.name, header.casing, header.candidate_rule, header.rows) == ("mine", "cased", "all", 7)
+    assert table.candidates.tolist() == list(range(7))
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("aa 1 2 3 4\n", "line 61: the word 'aa' occurred before, at line 1"),
+        ("zz 1 2 nan 4\n", "line 61: value 3 is nan"),
+        ("zz 1 2 3\n", "line 61: has 3 values, expected 4"),
+        ("zz 1 2 3 4", None),
+    ],
+)
+def test_a_malformed_source_leaves_nothing(source, tmp_path, bad, message):
+    text = source.read_text()
+    source.write_text(text.replace("a ", "aa ", 1) + bad)
+    if message is None:
+        assert len(import_embeddings(source, tmp_path / "voc")) == 61
+        return
+    with pytest.raises(EmbeddingFormatError, match=message):
+        import_embeddings(source, tmp_path / "voc")
+    assert os.listdir(tmp_path) == ["in"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"candidate_rule": "some"}, "candidate_rule='some' must be one of words, all"),
+        ({"casing": "upper"}, "casing='upper' must be one of lower, cased, or None"),
+        ({"limit": 0}, "limit=0 must be at least 1"),
+        ({"format": "glove"}, "format='glove' must be one of"),
+    ],
+)
+def test_parameters_outside_their_domain(source, tmp_path, changes, message):
+    with pytest.raises(ParameterError, match=message):
+        import_embeddings(source, tmp_path / "voc", **changes)
+    assert os.listdir(tmp_path) == ["in"]
+
+
+def test_a_taken_destination_is_refused_before_reading(source, tmp_path, monkeypatch):
+    (tmp_path / "voc").mkdir()
+    (tmp_path / "voc" / "mine").write_text("x")
+    with pytest.raises(ParameterError, match="already exists; remove it or choose another name"):
+        import_embeddings(source, tmp_path / "voc")
+    assert (tmp_path / "voc" / "mine").read_text() == "x"
+
+
+def test_a_destination_that_appears_meanwhile_is_kept(source, tmp_path):
+    def appear(rows: int, share: float) -> None:
+        (tmp_path / "voc").mkdir(exist_ok=True)
+        (tmp_path / "voc" / "theirs").write_text("x")
+
+    with pytest.raises(ParameterError, match="already exists"):
+        import_embeddings(source, tmp_path / "voc", progress=appear)
+    assert os.listdir(tmp_path / "voc") == ["theirs"]
+    assert sorted(os.listdir(tmp_path)) == ["in", "voc"]
+
+
+def test_an_interrupt_leaves_nothing(source, tmp_path):
+    def interrupt(rows: int, share: float) -> None:
+        if rows > 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        import_embeddings(source, tmp_path / "voc", progress=interrupt)
+    assert os.listdir(tmp_path) == ["in"]
+
+
+def test_a_disk_that_changes_bytes_is_noticed(source, tmp_path, monkeypatch):
+    finish = storage.VocabularyWriter.finish_matrix
+
+    def finish_on_a_bad_disk(writer):
+        matrix, digest = finish(writer)
+        with (writer.directory / "vectors.npy").open("r+b") as stream:
+            stream.seek(200)
+            stream.write(b"\x00\x00\x80\x3f")
+        return matrix, digest
+
+    monkeypatch.setattr(importing.VocabularyWriter, "finish_matrix", finish_on_a_bad_disk)
+    with pytest.raises(ChecksumError, match="the matrix on disk differs from the one read"):
+        import_embeddings(source, tmp_path / "voc")
+    assert os.listdir(tmp_path) == ["in"]

@@ -1,0 +1,285 @@
+"""The text formats against a slow reader that handles one line at a time."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from wordveil.errors import EmbeddingFormatError, ParameterError
+from wordveil.vocabulary import load_embeddings
+from wordveil.vocabulary.readers import FORMATS, format_of, numbers, read_blocks, read_table, text_lines
+
+# Everything a line-based format can hold: no newline inside words, none at their ends that look like separators.
+WORD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), min_size=1, max_size=8)
+ODD = st.sampled_from(
+    [". . .", "a\x85b", "\u2028", "\u00a0", "at name@host.org", "é", "🙏🏿", "catch 22", "0.5", "-", "\t"]
+)
+NUMBER = (
+    st.floats(width=32, allow_nan=False, allow_infinity=False).map(repr)
+    | st.floats(-20, 20).map(lambda x: f"{x:.5g}")
+    | st.floats(-20, 20).map(lambda x: f"{x:.6f}")
+    | st.decimals(-10, 10, places=15, allow_nan=False).map(str)
+    | st.sampled_from(
+        ["0", "-0.0", "-0", "1.", ".5", "+1.5", "1e-3", "-1E+2", "9.999999999999999", "9.007199254740993"]
+    )
+    | st.sampled_from(["0.00066023", "-6.6023e-05", "0.1234567890123456789", "10.25", "007.5", "3.4028235e38", "1e-50"])
+)
+
+
+def slow_read(data: bytes, d: int, header: bool = False) -> tuple[list[str], list[list[float]]]:
+    """One line at a time, split from the right by d; values are float32(float(text))."""
+    lines = data.decode().split("\n")[1 if header else 0 :]
+    words, rows = [], []
+    for line in lines:
+        if line.strip("\r"):
+            pieces = line.rstrip("\r").rstrip(" ").rsplit(" ", d)
+            words.append(pieces[0])
+            rows.append([float(np.float32(float(piece))) for piece in pieces[1:]])
+    return words, rows
+
+
+def same(found, words: list[str], rows: list[list[float]]) -> None:
+    assert list(found.words) == words
+    assert found.vectors.tobytes() == np.array(rows, dtype=np.float32).tobytes()
+
+
+@st.composite
+def tables(draw):
+    d = draw(st.integers(2, 5))
+    words = draw(st.lists(WORD | ODD, unique=True, min_size=1, max_size=12))
+    # A word ending in a space cannot be told from a double separator; one ending in " 1.5" is a column too many.
+    words = [w for w in words if not w.endswith(" ") and not text_lines._DECIMAL.match(w.rpartition(" ")[2].encode())]
+    rows = [[draw(NUMBER) for _ in range(d)] for _ in words]
+    return d, words, rows
+
+
+@given(
+    tables(), st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", " ", "  "]), st.integers(0, 2), st.integers(1, 64)
+)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=120, deadline=None)
+@example((2, ["a\x85b"], [["0.5", "1"]]), "\n", "", 0, 1)
+def test_text_with_header_is_read_like_the_slow_reader(tmp_path_factory, table, line_end, trailing, blank, chunk):
+    d, words, rows = table
+    if not words:
+        return
+    lines = [f"{len(words)} {d}", *(f"{w} {' '.join(r)}{trailing}" for w, r in zip(words, rows, strict=True))]
+    data = (line_end.join(lines) + line_end * blank).encode()
+    path = tmp_path_factory.mktemp("t") / "table.vec"
+    path.write_bytes(data)
+    expected_words, expected_rows = slow_read(data, d, header=True)
+    assert expected_words == words
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_lines, "_CHUNK", chunk)
+        patch.setattr(numbers, "_CHUNK", 3)
+        for name in ("word2vec_text", "fasttext_vec"):
+            same(read_table(path, format_name=name), expected_words, expected_rows)
+
+
+def glove_lines(rows: int, d: int) -> bytes:
+    values = np.linspace(-1.5, 1.5, rows * d).reshape(rows, d)
+    return b"".join(f"word{i} {' '.join(f'{x:.5g}' for x in row)}\n".encode() for i, row in enumerate(values))
+
+
+@pytest.mark.parametrize("chunk", [1, 17, 1 << 22])
+def test_glove_text_finds_its_width_among_words_with_spaces(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr(text_lines, "_CHUNK", chunk)
+    data = glove_lines(5, 3) + ". . . 1 2 3\nat name@host.org 4 5 6\na\x85b 7 8 9\n\u2028 1e-3 -6.6023e-05 0\n".encode()
+    path = tmp_path / "glove.txt"
+    path.write_bytes(data)
+    found = read_table(path)
+    same(found, *slow_read(data, 3))
+    assert list(found.words)[5:] == [". . .", "at name@host.org", "a\x85b", "\u2028"]
+    assert format_of(path, None).name == "glove_text"
+
+
+@given(st.lists(NUMBER, min_size=1, max_size=40), st.integers(1, 9))
+@settings(max_examples=120, deadline=None)
+def test_numbers_equal_pythons_float(texts, chunk):
+    data = bytes(numbers.PADDING) + " ".join(texts).encode()
+    ends = np.cumsum([len(text) + 1 for text in texts]) + numbers.PADDING - 1
+    starts = ends - [len(text) for text in texts]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numbers, "_CHUNK", chunk)
+        values, wrong = numbers.parse_numbers(data, starts, ends)
+    assert wrong is None
+    with np.errstate(over="ignore"):
+        expected = np.array([np.float32(float(text)) for text in texts])
+    assert values.tobytes() == expected.tobytes()
+
+
+def test_every_five_digit_number_of_the_common_shapes():
+    texts = [f"{sign}{whole}.{digits:0{places}d}" for sign in ("", "-") for whole in (0, 3) for places in (4, 5)
+             for digits in range(0, 10**places, 7)]  # fmt: skip
+    data = bytes(numbers.PADDING) + " ".join(texts).encode()
+    ends = np.cumsum([len(text) + 1 for text in texts]) + numbers.PADDING - 1
+    values, wrong = numbers.parse_numbers(data, ends - [len(text) for text in texts], ends)
+    assert wrong is None
+    assert values.tobytes() == np.array([float(text) for text in texts]).astype(np.float32).tobytes()
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "", "0.1x", "0.x1", "x.11", "0..1", "-", "1_0", "0x1", "0.1-", "--0.5", "1.5\x00", "0.1:2"]
+)
+def test_texts_that_are_no_numbers(text):
+    data = bytes(numbers.PADDING) + b"0.5 " + text.encode() + b" 0.25"
+    starts = np.array([0, 4, 5 + len(text)]) + numbers.PADDING
+    ends = np.array([3, 4 + len(text), 9 + len(text)]) + numbers.PADDING
+    assert numbers.parse_numbers(data, starts, ends)[1] == 1
+
+
+ROWS = "one 0.1 0.2 0.3\ntwo 1.5 2.5 3.5\nthree -1 -2 -3\n"
+CASES = [
+    ("", "holds no vectors|is empty", "download is complete"),
+    (ROWS + "four 1 2\n", "line 4: has 2 values, expected 3", "same number of values"),
+    (ROWS + "four\n" + ROWS.replace(" ", "x ", 1), "line 4: has 0 values, expected 3", "same number of values"),
+    (ROWS + "four 0.5 1 2 3\n", "line 4: has more than 3 values", "same number of values"),
+    (ROWS + "four 1 nan 3\n", r"line 4: value 2 is nan, not a finite float32", "Mend or remove"),
+    (ROWS + "four 1 2 -inf\n", r"line 4: value 3 is -inf, not a finite float32", "Mend or remove"),
+    (ROWS + "four 1 1e39 3\n", r"line 4: value 2 is inf, not a finite float32", "Mend or remove"),
+    (ROWS + "four 1 x 3\n", r"line 4: value 2 of 3 is not a number", "single spaces"),
+    (ROWS + "four 1  3\n", r"line 4: value 2 of 3 is not a number", "single spaces"),
+    (ROWS + "\nfour 1 2 3\n", r"line 4: is blank", "Each line"),
+    (ROWS + "two 1 2 3\n", r"line 4: the word 'two' occurred before, at line 2", "Keep one of the two rows"),
+    (ROWS + "\udcff 1 2 3\n", r"line 4: the word is not valid UTF-8", "Convert the file to UTF-8"),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "remedy"), CASES)
+@pytest.mark.parametrize("chunk", [40, 1 << 22])
+@pytest.mark.parametrize("packed", [False, True])
+def test_malformed_glove_names_the_line_and_the_remedy(tmp_path, monkeypatch, text, message, remedy, chunk, packed):
+    monkeypatch.setattr(text_lines, "_CHUNK", chunk)
+    data = text.encode("utf-8", "surrogateescape")
+    path = tmp_path / "bad.txt"
+    path.write_bytes(gzip.compress(data) if packed else data)
+    with pytest.raises(EmbeddingFormatError, match=message) as caught:
+        load_embeddings(path)
+    assert str(caught.value).startswith(str(path))
+    assert remedy in str(caught.value)
+    if caught.value.line is not None:
+        assert caught.value.line == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        ("4 3\n" + ROWS, None, "line 1: the header says 4 rows, the file has 3"),
+        ("2 3\n" + ROWS, None, "line 1: the header says 2 rows, the file has 3"),
+        ("3 4\n" + ROWS, None, "line 2: has 3 values, expected 4"),
+        ("3 2\n" + ROWS, None, "line 2: has more than 2 values"),
+        ("3 999999999\n" + ROWS, None, "line 2: has 3 values, expected 999999999"),
+        ("0 3\n", "word2vec_text", "line 1: the header says 0 rows and 3 dimensions; both must be positive"),
+        ("3 0\n" + ROWS, "word2vec_text", "line 1: the header says 3 rows and 0 dimensions; both must be positive"),
+        ("3 3\n", None, "line 1: the header says 3 rows, the file has 0"),
+        (ROWS, "word2vec_text", "line 1: must begin with a line of two integers"),
+        ("3 3\n" + ROWS, "glove_text", "line 1: has 1 values, expected 3"),
+        ("4 3\n" + ROWS + "two 1 2 3\n", None, "line 5: the word 'two' occurred before, at line 3"),
+    ],
+)
+def test_headers_that_lie(tmp_path, text, name, message):
+    path = tmp_path / "table.txt"
+    path.write_text(text)
+    with pytest.raises(EmbeddingFormatError, match=message):
+        read_table(path, format_name=name)
+
+
+def test_limit_takes_the_first_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_lines, "_CHUNK", 20)
+    path = tmp_path / "table.txt"
+    path.write_text("9 3\n" + ROWS)
+    for limit in (1, 2, 3):
+        found = read_table(path, limit=limit)
+        assert list(found.words) == ["one", "two", "three"][:limit]
+        assert found.vectors.shape == (limit, 3)
+    with pytest.raises(ParameterError, match="limit=0 must be at least 1"):
+        read_table(path, limit=0)
+    with pytest.raises(ParameterError, match="format='glove' must be one of fasttext_vec, gensim"):
+        read_table(path, format_name="glove")
+
+
+def test_zip_members(tmp_path):
+    path = tmp_path / "glove.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("small.txt", ROWS)
+    same(read_table(path), *slow_read(ROWS.encode(), 3))
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("folder/big.txt", glove_lines(4, 2))
+    same(read_table(path / "small.txt"), *slow_read(ROWS.encode(), 3))
+    same(read_table(path / "folder" / "big.txt"), *slow_read(glove_lines(4, 2), 2))
+    with pytest.raises(EmbeddingFormatError, match=r"holds 2 files \(small.txt, folder/big.txt\)\. Name one"):
+        read_table(path)
+    with pytest.raises(EmbeddingFormatError, match="holds 2 files"):
+        read_table(path / "other.txt")
+
+
+@pytest.mark.parametrize("name", ["table.txt.gz", "table.zip"])
+def test_cut_off_compression(tmp_path, name):
+    whole = tmp_path / name
+    rng = np.random.default_rng(0)
+    text = b"".join(f"w{i} {x:.9f}\n".encode() for i, x in enumerate(rng.normal(size=5000)))
+    if name.endswith("gz"):
+        whole.write_bytes(gzip.compress(text)[:-2000])
+    else:
+        with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("t.txt", text)
+        data = bytearray(whole.read_bytes())
+        data[2000] ^= 0xFF
+        whole.write_bytes(data)
+    with pytest.raises(EmbeddingFormatError, match=r"the compressed data is damaged|is not a number|values"):
+        read_table(whole)
+
+
+def test_progress_counts_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_lines, "_CHUNK", 64)
+    path = tmp_path / "table.txt"
+    path.write_bytes(glove_lines(50, 3))
+    blocks = list(read_blocks(path, FORMATS["glove_text"]))
+    assert sum(len(block.words) for block in blocks) == 50
+    assert [int(p) for block in blocks for p in block.positions] == list(range(1, 51))
+    shares = [block.share for block in blocks]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert 0 < shares[0] < 0.2
+
+
+def test_a_line_without_end_is_no_text_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_lines, "_MAX_LINE", 1000)
+    monkeypatch.setattr(text_lines, "_CHUNK", 256)
+    path = tmp_path / "table.txt"
+    path.write_bytes(b"x" * 5000)
+    with pytest.raises(EmbeddingFormatError, match="a line is longer than 1000 bytes"):
+        read_table(path)
+
+
+def test_binary_is_not_taken_for_text(tmp_path):
+    path = tmp_path / "odd.txt"
+    path.write_bytes(b"1 2\nword " + struct.pack("<2f", 1.0, 2.0))
+    assert format_of(path, None).name == "word2vec_binary"
+    (tmp_path / "c.txt").write_text("2 2\nпример слово 0.1 0.2\nb 1 2\n", encoding="utf-8")
+    assert format_of(tmp_path / "c.txt", None).name == "word2vec_text"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b" 1 2\nb 3 4\n", "line 1: the word is empty"),
+        (b"a 1 2\n 3 4\n", "line 2: the word is empty"),
+        (b"a\t1\t2\nb\t3\t4\n", "line 1: its columns are separated by tabs"),
+        (b"hello\nworld\n", "line 1: holds a word without values"),
+        (b"a 1 2\nhello\n", "line 2: has 0 values, expected 2"),
+        (b"\x93NUMPY\x01\x00v\x00", "is an array without words"),
+        (bytes(range(256)) * 9, "is in no format that can be recognized"),
+        ("a 1 2\n".encode("utf-16"), "is in no format that can be recognized"),
+    ],
+)
+def test_what_is_no_table_of_vectors_is_told_as_what_it_is(tmp_path, content, message):
+    path = tmp_path / "words.txt"
+    path.write_bytes(content)
+    with pytest.raises(EmbeddingFormatError, match=message):
+        read_table(path)

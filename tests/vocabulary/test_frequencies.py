@@ -1,0 +1,68 @@
+"""The public counts: those of the stated sentences, joined by spelling, whatever the order of a table."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wordveil.vocabulary.frequencies import COUNTS_FILE, word_frequencies
+from wordveil.vocabulary.table import Embeddings, load_embeddings
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def table(words):
+    return Embeddings.from_arrays(words, np.eye(len(words)), candidate_rule="all", casing="cased")
+
+
+def test_every_embedded_word_has_a_count():
+    counts, embeddings = np.load(COUNTS_FILE), load_embeddings()
+    assert counts.shape == (len(embeddings) + 1,)
+    assert word_frequencies(embeddings) == pytest.approx(counts[:-1] / counts.sum())
+    assert 0.9 < word_frequencies(embeddings).sum() < 1  # the rest is outside the vocabulary
+
+
+def test_the_commonest_words_are_those_of_english_and_letters_are_not():
+    """The table begins a, b, c: an order that was once taken for that of frequency."""
+    embeddings = load_embeddings()
+    shares = word_frequencies(embeddings)
+    order = [embeddings.words[int(i)] for i in np.argsort(-shares)[:6]]
+    assert set(order) == {"the", "and", "to", "of", "a", "in"}
+    letters = embeddings.ids([chr(c) for c in range(ord("b"), ord("z") + 1) if chr(c) != "i"])
+    assert shares[letters].sum() < 0.01
+
+
+def test_other_vocabularies_are_joined_by_spelling_in_any_order():
+    words = ["xqzv", "diabetes", "The", "the", "of"]
+    shares = dict(zip(words, word_frequencies(table(words)), strict=True))
+    assert shares["xqzv"] == 0
+    assert shares["The"] == shares["the"] > shares["of"] > shares["diabetes"] > 0
+    again = dict(zip(words[::-1], word_frequencies(table(words[::-1])), strict=True))
+    assert again == shares
+    embeddings = load_embeddings()
+    assert shares["diabetes"] == word_frequencies(embeddings)[embeddings.id("diabetes")]
+
+
+def test_smoothing_makes_every_word_possible():
+    words = ["xqzv", "the"]
+    plain, total = word_frequencies(table(words)), np.load(COUNTS_FILE).sum()
+    smoothed = word_frequencies(table(words), smoothing=0.5)
+    assert smoothed == pytest.approx((plain * total + 0.5) / (total + 1))
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_the_counts_are_those_of_the_public_sentences():
+    named = os.environ.get("WORDVEIL_DATA")
+    folder = Path(named) if named else ROOT.parent / "shared" / "data"
+    sentences = folder / "sentences" / "public-en.txt.gz"
+    if not sentences.is_file():
+        pytest.skip("the shared data sets are absent (set WORDVEIL_DATA)")
+    spec = importlib.util.spec_from_file_location("build_frequencies", ROOT / "tools" / "build_frequencies.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    assert np.array_equal(tool.count(sentences), np.load(COUNTS_FILE))

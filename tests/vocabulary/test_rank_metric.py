@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wordveil.errors import ParameterError
+from wordveil.vocabulary.rank_metric import rank_distances, rank_graph
+
+
+def oracle_graph(rows: np.ndarray, k: int) -> np.ndarray:
+    """Weights by the definition, inf where there is no edge."""
+    v = len(rows)
+    squared = ((rows[:, None] - rows[None]) ** 2).sum(axis=2)
+    rank = np.zeros((v, v), dtype=int)
+    for x in range(v):
+        for place, y in enumerate(sorted((j for j in range(v) if j != x), key=lambda j: (squared[x, j], j)), start=1):
+            rank[x, y] = place
+    near = (rank <= k) & ~np.eye(v, dtype=bool)
+    return np.where(near | near.T, np.log(1 + np.maximum(rank, rank.T)), np.inf)
+
+
+def oracle_distances(weights: np.ndarray) -> np.ndarray:
+    """Floyd and Warshall."""
+    paths = weights.copy()
+    np.fill_diagonal(paths, 0.0)
+    for middle in range(len(paths)):
+        paths = np.minimum(paths, paths[:, middle][:, None] + paths[middle][None, :])
+    return paths
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(3, 25), st.integers(1, 3), st.integers(1, 6))
+def test_edges_and_distances_agree_with_the_definition(seed, v, d, k):
+    rows = np.random.default_rng(seed).integers(0, 5, (v, d)).astype(np.float64)  # ties and twins on purpose
+    k = min(k, v - 1)
+    graph = rank_graph(rows, k)
+    weights = oracle_graph(rows, k)
+    i, j = np.nonzero(np.isfinite(np.triu(weights, 1)) & (np.triu(weights, 1) > 0))
+    assert graph.edges.tolist() == np.stack((i, j), axis=1).tolist()
+    assert np.allclose(graph.weights, weights[i, j], rtol=1e-14)
+    expected = oracle_distances(weights)
+    assert graph.connected == bool(np.isfinite(expected).all())
+    assert np.allclose(rank_distances(graph, cap=2.5), np.minimum(expected, 2.5), rtol=1e-14)
+    if graph.connected:
+        found = rank_distances(graph)
+        assert np.allclose(found, expected, rtol=1e-14)
+        assert np.array_equal(found, found.T)
+        assert np.all(np.diagonal(found) == 0)
+        assert found[~np.eye(v, dtype=bool)].min() >= math.log(2) * (1 - 1e-15)
+
+
+def test_several_blocks_and_threads_give_the_same_bits():
+    rows = np.random.default_rng(0).standard_normal((300, 3))
+    graphs = [rank_graph(rows, 5, threads=n) for n in (1, 2)]
+    assert np.array_equal(graphs[0].weights, graphs[1].weights)
+    tables = [rank_distances(graphs[0], threads=n, cap=9.0) for n in (1, 2)]
+    assert np.array_equal(*tables)
+    assert np.allclose(tables[0], np.minimum(oracle_distances(oracle_graph(rows, 5)), 9.0), rtol=1e-14)
+
+
+def test_identical_vectors_are_ln_2_apart():
+    rows = np.array([[0.0], [0.0], [5.0], [6.0]])
+    assert rank_distances(rank_graph(rows, 3))[0, 1] == pytest.approx(math.log(2))
+
+
+def test_a_graph_that_falls_apart_is_refused_unless_capped():
+    rows = np.array([[0.0], [1.0], [100.0], [101.0]])
+    graph = rank_graph(rows, 1)
+    assert not graph.connected
+    with pytest.raises(ParameterError, match="2 components"):
+        rank_distances(graph)
+    capped = rank_distances(graph, cap=3.0)
+    assert capped[0, 2] == 3.0
+    assert capped[0, 1] == pytest.approx(math.log(2))
+
+
+def test_parameters_outside_their_domain_are_refused():
+    rows = np.zeros((3, 1))
+    for k in (0, 3):
+        with pytest.raises(ParameterError, match="k="):
+            rank_graph(rows, k)
+    with pytest.raises(ParameterError, match="k="):
+        rank_graph(rows[:1], 1)
+    with pytest.raises(ParameterError, match="cap"):
+        rank_distances(rank_graph(rows, 2), cap=0.0)
+    with pytest.raises(ParameterError, match="quadratic"):
+        rank_graph(np.zeros((20_001, 1)), 1)
+
+
+CHECKED = {0.5: (0.911, 0.017, 0.179, 0.804), 1.0: (1.525, 0.244, 0.457, 0.299),
+           1.5: (1.931, 0.588, 0.362, 0.050), 2.0: (2.297, 0.776, 0.216, 0.008)}  # fmt: skip
+EUCLIDEAN = {1.0: (1.515, 0.054, 0.102, 0.845), 1.5: (2.104, 0.395, 0.137, 0.467), 2.0: (2.721, 0.800, 0.085, 0.115)}
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_certified_epsilon_and_shares_on_glove():
+    """Certified epsilon, share of the word itself, one of its 100 nearest, other: 6 000 words, k = 100."""
+    folder = os.environ.get("WORDVEIL_DATA", str(Path(__file__).parents[3] / "shared" / "data"))
+    path = Path(folder) / "embeddings" / "glove.6B.50d.top100k.npz"
+    if not path.exists():
+        pytest.skip("the shared GloVe vectors are absent")
+    with np.load(path) as archive:
+        rows = archive["vectors"][:6000].astype(np.float64)
+    norms = np.einsum("ij,ij->i", rows, rows)
+    euclidean = np.sqrt(np.maximum(norms[:, None] + norms[None] - 2 * rows @ rows.T, 0))
+    np.fill_diagonal(euclidean, 0.0)
+    near = np.argsort(euclidean, axis=1)[:, 1:101]
+    graph = rank_graph(rows, 100)
+    assert graph.connected
+    for table, numbers in ((rank_distances(graph), CHECKED), (euclidean, EUCLIDEAN)):
+        for rate, (epsilon, own, close, other) in numbers.items():
+            weights = np.exp(-rate * table)
+            mass = weights.sum(axis=1)
+            logs = np.log(mass)
+            slopes = np.abs(logs[:, None] - logs[None]) / np.where(table > 0, table, np.inf)
+            assert rate + slopes.max() == pytest.approx(epsilon, abs=6e-4)
+            chances = weights / mass[:, None]
+            shares = [np.diagonal(chances).mean(), np.take_along_axis(chances, near, axis=1).sum(axis=1).mean()]
+            assert [*shares, 1 - sum(shares)] == pytest.approx([own, close, other], abs=6e-4)
