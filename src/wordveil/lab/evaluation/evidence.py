@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from wordveil.arrays import Float64Array, IdArray
@@ -58,30 +59,47 @@ def word_channel(subject: Subject, prior: Float64Array, source: RandomSource) ->
         return WordChannel(rows.outputs, rows.weights)
     inputs = draw_words(prior, LEARNT_PAIRS, source, "learnt channel")
     released = subject.release_words(inputs, source, "learnt channel release")
-    embeddings = subject.embeddings
-    outputs = embeddings.candidates
-    distances = _distances(embeddings, inputs, outputs)
-    own = outputs[None, :] == inputs[:, None]
-    changed = released != inputs
-    moved = distances[changed, np.searchsorted(outputs, released[changed])].sum()
-    scale = 1 / float(np.median(distances))
-
-    def loss(log_rate: float) -> float:
-        rate = scale * float(np.exp(log_rate))
-        others = np.exp(-rate * distances).sum(axis=1, where=~own)
-        bonus = _bonus(others[own.any(axis=1)], int((~changed).sum()))
-        total = np.log(others + np.exp(bonus) * own.any(axis=1)).sum()
-        return float(total + rate * moved - bonus * int((~changed).sum()))
-
-    rate = scale * float(np.exp(minimize_scalar(loss, bounds=(-3.0, 6.0), method="bounded", options={"xatol": 0.02}).x))
-    others = np.exp(-rate * distances).sum(axis=1, where=~own)
-    bonus = _bonus(others[own.any(axis=1)], int((~changed).sum()))
+    distances = _Distances(subject.embeddings)
+    rate, bonus = _learnt(distances(inputs), inputs, released, distances.outputs)
 
     def weights(ids: IdArray) -> Float64Array:
-        rows = np.exp(-rate * _distances(embeddings, ids, outputs))
-        return np.where(outputs[None, :] == ids[:, None], np.exp(bonus), rows)
+        rows = distances(ids)
+        rows *= -rate
+        np.exp(rows, out=rows)
+        same, places = _own(ids, distances.outputs)
+        rows[same, places] = np.exp(bonus)
+        return rows
 
-    return WordChannel(outputs, weights)
+    return WordChannel(distances.outputs, weights)
+
+
+def _learnt(distances: Float64Array, inputs: IdArray, released: IdArray, outputs: IdArray) -> tuple[float, float]:
+    """Return rate and ln bonus of highest likelihood from the distance of every output from n inputs, shape (n, m)."""
+    same, places = _own(inputs, outputs)
+    others_only = np.ones(distances.shape, dtype=bool)
+    others_only[same, places] = False
+    changed = released != inputs
+    kept = len(inputs) - int(changed.sum())
+    moved = float(distances[changed, np.searchsorted(outputs, released[changed])].sum())
+    scale = 1 / float(np.median(distances))
+
+    def fitted(log_rate: float) -> tuple[float, float, float]:
+        """Return minus the log-likelihood at the best bonus, the rate and that bonus."""
+        rate = scale * float(np.exp(log_rate))
+        total = np.exp(-rate * distances).sum(axis=1, where=others_only)
+        bonus = _bonus(total[same], kept)
+        total[same] += np.exp(bonus)
+        return float(np.log(total).sum() + rate * moved - bonus * kept), rate, bonus
+
+    best = minimize_scalar(lambda x: fitted(x)[0], bounds=(-3.0, 6.0), method="bounded", options={"xatol": 0.02})
+    return fitted(float(best.x))[1:]
+
+
+def _own(ids: IdArray, outputs: IdArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return which inputs may be output, by their place among the inputs, and where they are among the outputs."""
+    places = np.minimum(np.searchsorted(outputs, ids), len(outputs) - 1)
+    same = np.flatnonzero(outputs[places] == ids)
+    return same, places[same]
 
 
 def _bonus(others: Float64Array, kept: int) -> float:
@@ -97,10 +115,22 @@ def _bonus(others: Float64Array, kept: int) -> float:
     return low
 
 
-def _distances(embeddings: Embeddings, ids: IdArray, outputs: IdArray) -> Float64Array:
-    rows, words = (np.asarray(embeddings.vectors[part], dtype=np.float64) for part in (ids, outputs))
-    squared = np.square(rows).sum(axis=1)[:, None] + np.square(words).sum(axis=1) - 2 * rows @ words.T
-    return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
+class _Distances:
+    """Euclidean distances from words to every word that may be output, shape (n, m)."""
+
+    def __init__(self, embeddings: Embeddings) -> None:
+        self.outputs = embeddings.candidates
+        self._vectors = embeddings.vectors
+        self._words = np.asarray(embeddings.vectors[self.outputs], dtype=np.float64)
+        self._squares = np.square(self._words).sum(axis=1)
+
+    def __call__(self, ids: IdArray) -> Float64Array:
+        rows = np.asarray(self._vectors[ids], dtype=np.float64)
+        found = (-2 * rows) @ self._words.T
+        found += self._squares
+        found += np.square(rows).sum(axis=1)[:, None]
+        np.maximum(found, 0.0, out=found)
+        return np.asarray(np.sqrt(found, out=found))
 
 
 def channel_guesses(channel: WordChannel, prior: Float64Array) -> tuple[IdArray, Float64Array]:

@@ -36,7 +36,7 @@ from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["ATTACKERS", "ReviewInversion", "SentenceInversion"]
 
-ENTRIES = 1 << 24  # evidence held at a time: 128 MiB
+ENTRIES = 1 << 25  # evidence held at a time: 256 MiB
 ATTACKERS = {
     "naming": "naming the released word, or the nearest one",
     "alone": "the posterior of each token without its context",
