@@ -37,7 +37,6 @@ OPTIONAL = {
     "sklearn",
     "faiss",
     "gensim",
-    "numkong",
     "cryptography",
     "mpmath",
     "pandas",

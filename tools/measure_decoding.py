@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from wordveil.kernels.engines import decoding_engines
+from wordveil.kernels.compiled.library import available_engines
 from wordveil.kernels.nearest import NearestWords
 from wordveil.lab.benchmarks.machine import best_timing
 from wordveil.lab.benchmarks.workload import Workload
@@ -27,7 +27,7 @@ def main(vocabulary: int, dimensions: int, rounds: int) -> None:
     workload = Workload(vocabulary=vocabulary, dimensions=dimensions, tokens=TOKENS)
     square = np.random.Generator(np.random.PCG64(0)).random((SIDE, SIDE), dtype=np.float32)
     out = np.empty_like(square)
-    for engine in decoding_engines():
+    for engine in available_engines():
         os.environ["WORDVEIL_ENGINE"] = engine
         words = NearestWords(workload.vectors, np.arange(vocabulary, dtype=np.int32))
         rates, ratios = [], []

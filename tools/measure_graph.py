@@ -13,7 +13,7 @@ import os
 import numpy as np
 
 from wordveil.arrays import Float32Array, IdArray
-from wordveil.kernels.engines import decoding_engine
+from wordveil.kernels.compiled.library import engine_name
 from wordveil.lab.benchmarks.machine import best_timing, measure_machine, peak_memory_bytes
 from wordveil.lab.benchmarks.workload import Workload
 from wordveil.vocabulary.nearest_lists import nearest_lists
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("dimensions", type=int, nargs="?", default=300)
     parser.add_argument("--neighbours", type=int, default=11, help="length of a list, the word itself counted")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--engine", help="numpy, numkong or a compiled kernel; the fastest by default")
+    parser.add_argument("--engine", help="numpy or a compiled kernel; the fastest by default")
     given = parser.parse_args()
     if given.engine:
         os.environ["WORDVEIL_ENGINE"] = given.engine
@@ -51,7 +51,7 @@ def main() -> None:
     flops = given.vocabulary * workload.flops_per_token / GIGA
     sample = np.random.Generator(np.random.PCG64(1)).choice(given.vocabulary, min(CHECKED, given.vocabulary), False)
     print(
-        f"{given.vocabulary} x {given.dimensions}, {given.neighbours - 1} nearest and the word, {decoding_engine()}, "
+        f"{given.vocabulary} x {given.dimensions}, {given.neighbours - 1} nearest and the word, {engine_name()}, "
         f"{given.threads} threads: {timing.wall:.1f} s on the clock, {timing.cpu:.1f} s of processor time; "
         f"{flops / timing.wall / machine.float32_all:.2f} of the float32 product on all {machine.cores} cores "
         f"({machine.float32_all:.0f} GFLOP/s), {flops / timing.cpu / machine.float32_rate:.2f} of one core's a core; "

@@ -8,7 +8,6 @@ from __future__ import annotations
 import pytest
 
 from wordveil.kernels.compiled import available_engines, building, library
-from wordveil.kernels.library_product import LIBRARY, library_installed
 
 BESIDE = building.built_directories()[0]
 
@@ -22,13 +21,9 @@ def _parameter(name, here, reason):
     return pytest.param(name, marks=pytest.mark.skipif(not here, reason=reason))
 
 
-WEIGHING = [
+EVERY = [
     _parameter(name, is_here(name), f"{name} is not built here or cannot run: python -m wordveil.kernels.compiled")
     for name in library.ENGINES
 ]
-COMPILED = WEIGHING[1:]
-DECODING = [
-    *WEIGHING,
-    _parameter(LIBRARY, library_installed(), "numkong is not installed: pip install 'wordveil[fast]'"),
-]
-every_engine = pytest.mark.parametrize("engine", WEIGHING)
+COMPILED = EVERY[1:]
+every_engine = pytest.mark.parametrize("engine", EVERY)

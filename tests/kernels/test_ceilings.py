@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
-from tests.kernels.engines_here import WEIGHING, every_engine, is_here
+from tests.kernels.engines_here import EVERY, every_engine, is_here
 from tests.kernels.vocabularies import VOCABULARIES, clustered, rng, rows_of, same_in_any_batch, scattered
 
 from wordveil.errors import ParameterError
@@ -99,7 +99,7 @@ def test_ceilings_that_forget_what_bfloat16_loses_are_caught(monkeypatch):
     assert not np.all(kernel._ceiling_masses(ids) >= exact)
 
 
-@pytest.mark.parametrize("engine", WEIGHING[:-1])
+@pytest.mark.parametrize("engine", EVERY[:-1])
 def test_ceilings_that_forget_what_sums_lose_are_caught(monkeypatch, engine):
     """The broken twin where products are float32: words close together, whose norms cancel."""
     monkeypatch.setenv("WORDVEIL_ENGINE", engine)

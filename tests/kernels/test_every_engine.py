@@ -6,14 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from tests.kernels.engines_here import DECODING, WEIGHING
+from tests.kernels.engines_here import EVERY
 from tests.kernels.vocabularies import VOCABULARIES, oracle, rng, rows_of, same_in_any_batch, slow_draw, spread
 
 from wordveil.kernels import selection
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
-from wordveil.kernels.library_product import LibraryProduct
 from wordveil.kernels.nearest import NearestWords
-from wordveil.kernels.tile_screen import NumpyProduct
+from wordveil.kernels.tile_screen import TileScreen
 from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
 
 every_vocabulary = pytest.mark.parametrize("make", VOCABULARIES, ids=lambda f: f.__name__)
@@ -33,7 +32,7 @@ def queries_near(vectors):
     )
 
 
-@pytest.mark.parametrize("engine", DECODING)
+@pytest.mark.parametrize("engine", EVERY)
 @every_vocabulary
 @pytest.mark.parametrize(("v", "d"), [(1, 3), (513, 1), (1500, 29), (2100, 70)])
 def test_nearest_words_equal_the_oracle(monkeypatch, engine, make, v, d):
@@ -48,7 +47,7 @@ def test_nearest_words_equal_the_oracle(monkeypatch, engine, make, v, d):
     assert np.array_equal(words.nearest(queries, threads=2), oracle(vectors, outputs, queries, 1)[:, 0])
 
 
-@pytest.mark.parametrize("engine", DECODING)
+@pytest.mark.parametrize("engine", EVERY)
 @every_vocabulary
 def test_decoding_gives_the_same_bytes_for_any_tile_thread_and_block(monkeypatch, engine, make):
     monkeypatch.setenv("WORDVEIL_ENGINE", engine)
@@ -57,8 +56,7 @@ def test_decoding_gives_the_same_bytes_for_any_tile_thread_and_block(monkeypatch
     queries = np.concatenate([queries_near(vectors)] * 2)
     ids, lengths = NearestWords(vectors, outputs).top(queries, 3, threads=1)
     for rows, words in ((37, 101), (64, 200), (1000, 4096)):
-        for product in (NumpyProduct, LibraryProduct):
-            monkeypatch.setattr(product, "tile", (rows, words))
+        monkeypatch.setattr(TileScreen, "tile", (rows, words))
         monkeypatch.setattr(CompiledScreen, "rows", rows)
         search = NearestWords(vectors, outputs)
         for threads in (1, 3):
@@ -77,7 +75,7 @@ def kernel_of(vectors):
     return rows_of(vectors, rate=8.0 / cap, cap=cap)
 
 
-@pytest.mark.parametrize("engine", WEIGHING)
+@pytest.mark.parametrize("engine", EVERY)
 @every_vocabulary
 def test_selection_follows_the_formula_and_the_slow_draw(monkeypatch, engine, make):
     monkeypatch.setenv("WORDVEIL_ENGINE", engine)
@@ -103,7 +101,7 @@ def test_coordinates_do_not_depend_on_their_batch():
     np.testing.assert_allclose(whole, vectors.astype(np.float64) @ metric.whitening, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("engine", WEIGHING)
+@pytest.mark.parametrize("engine", EVERY)
 @every_vocabulary
 def test_selection_gives_the_same_bytes_for_any_batch_thread_and_block(monkeypatch, engine, make):
     monkeypatch.setenv("WORDVEIL_ENGINE", engine)

@@ -9,22 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.kernels import engines, library_product, survivors
-from wordveil.kernels.compiled import engine_name
-from wordveil.kernels.engines import decoding_engine
-from wordveil.kernels.library_product import LibraryProduct, library_installed
+from wordveil.errors import ParameterError
+from wordveil.kernels import survivors
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.screening import NumberType
-from wordveil.kernels.tile_screen import NumpyProduct, TileScreen
-
-NUMKONG = pytest.mark.skipif(not library_installed(), reason="numkong is not installed: pip install 'wordveil[fast]'")
-TILED = [NumpyProduct, pytest.param(LibraryProduct, marks=NUMKONG)]
+from wordveil.kernels.tile_screen import TileScreen
 
 
-@pytest.fixture(
-    autouse=True, params=["numpy", pytest.param("numkong", marks=NUMKONG), ""], ids=lambda e: e or "fastest"
-)
+@pytest.fixture(autouse=True, params=["numpy", ""], ids=lambda e: e or "fastest")
 def engine(request, monkeypatch):
     """Every test runs without a compiler and on the fastest engine that is built; the answers must be the same."""
     monkeypatch.setenv("WORDVEIL_ENGINE", request.param)
@@ -191,19 +183,18 @@ def test_queries_that_are_not_finite_are_refused_and_not_shown(bad):
     assert "0.12345" not in str(caught.value)
 
 
-@pytest.mark.parametrize("product", TILED)
 @pytest.mark.parametrize("k", [1, 4])
-def test_a_screen_without_its_rounding_bound_is_caught(monkeypatch, product, k, engine):
+def test_a_screen_without_its_rounding_bound_is_caught(monkeypatch, k, engine):
     """The broken twin: a screen that trusts its own scores must lose words that lie close together."""
     if engine != "numpy":
         pytest.skip("the screens are made here, whatever the engine")
     vectors = np.repeat(rng(3).standard_normal((30, 40)), 100, axis=0) + 3e-4 * rng(4).standard_normal((3000, 40))
     vectors, outputs = vectors.astype(np.float32), np.arange(3000, dtype=np.int32)
-    queries = noisy(vectors, 200, 1e-6 if product is NumpyProduct else 1e-4)
+    queries = noisy(vectors, 200, 1e-6)
     nearest_ids = oracle(vectors, outputs, queries, k)[0]
 
     def lost():
-        rows, columns = TileScreen(product, vectors, outputs).candidates(queries, k)
+        rows, columns = TileScreen(vectors, outputs).candidates(queries, k)
         kept = set(zip(rows.tolist(), columns.tolist(), strict=True))
         return sum((i, int(word)) not in kept for i, row in enumerate(nearest_ids) for word in row)
 
@@ -213,28 +204,24 @@ def test_a_screen_without_its_rounding_bound_is_caught(monkeypatch, product, k, 
     assert lost() > 0
 
 
-@pytest.mark.parametrize("product", TILED)
 @pytest.mark.parametrize("k", [1, 3, 40])
-def test_survivors_are_thinned_out_where_very_many_tie(monkeypatch, product, k):
+def test_survivors_are_thinned_out_where_very_many_tie(monkeypatch, k):
     monkeypatch.setattr(survivors, "MOST_PAIRS", 500)
     vectors = rng(4).integers(-1, 2, (5000, 3)).astype(np.float32)  # 27 distinct rows
     queries = np.concatenate([vectors[:60] + 0.0, np.zeros((10, 3)), np.full((10, 3), 0.5)])
     outputs = np.arange(0, 5000, 2, dtype=np.int32)
-    rows, columns = TileScreen(product, vectors, outputs).candidates(queries, k)
+    rows, columns = TileScreen(vectors, outputs).candidates(queries, k)
     kept = set(zip(rows.tolist(), outputs[columns].tolist(), strict=True))
     expected = oracle(vectors, outputs, queries, k)[0]
     assert all((i, int(word)) in kept for i, row in enumerate(expected) for word in row)
     assert len(kept) <= 4 * len(queries) * k + 80 * 512
 
 
-@pytest.mark.parametrize("product", TILED)
 @pytest.mark.parametrize("tile", [(1, 1), (7, 3), (64, 128), (1024, 64), (2048, 4096)])
 @pytest.mark.parametrize("k", [1, 5])
-def test_answers_do_not_depend_on_the_tile(monkeypatch, product, tile, k, engine):
-    if engine and (engine == "numpy") != (product is NumpyProduct):
-        pytest.skip("this engine does not use this product")
-    monkeypatch.setenv("WORDVEIL_ENGINE", "numpy" if product is NumpyProduct else "numkong")
-    monkeypatch.setattr(product, "tile", tile)
+def test_answers_do_not_depend_on_the_tile(monkeypatch, tile, k):
+    monkeypatch.setenv("WORDVEIL_ENGINE", "numpy")
+    monkeypatch.setattr(TileScreen, "tile", tile)
     vectors = rng(18).integers(-2, 3, (400, 6)).astype(np.float32)
     check(vectors, noisy(vectors, 30, 0.2), k)
 
@@ -245,38 +232,3 @@ def test_a_search_can_travel(engine):
     arrived = pickle.loads(pickle.dumps(search))
     assert arrived.engine == search.engine
     assert np.array_equal(arrived.nearest(queries), search.nearest(queries))
-
-
-def test_the_library_can_be_named_and_says_how_to_install_it(monkeypatch):
-    monkeypatch.setenv("WORDVEIL_ENGINE", "numkong")
-    monkeypatch.setattr(library_product, "LIBRARY", "no_such_library")
-    library_product.require_library.cache_clear()
-    try:
-        with pytest.raises(
-            MissingExtraError, match=r"needs the package no_such_library.*pip install 'wordveil\[fast\]'"
-        ):
-            decoding_engine()
-    finally:
-        library_product.require_library.cache_clear()
-
-
-@NUMKONG
-def test_a_named_library_decodes_and_leaves_the_weights_to_numpy(monkeypatch):
-    monkeypatch.setenv("WORDVEIL_ENGINE", "numkong")
-    assert decoding_engine() == "numkong"
-    assert engine_name() == "numpy"
-
-
-@pytest.mark.parametrize("installed", [False, True])
-@pytest.mark.parametrize("fast", [False, True])
-@pytest.mark.parametrize("compiled", [("numpy",), ("numpy", "avx2", "avx512"), ("numpy", "avx2", "avx512", "amx")])
-def test_the_library_stands_behind_amx_alone_or_before_all(monkeypatch, installed, fast, compiled):
-    monkeypatch.delenv("WORDVEIL_ENGINE")
-    monkeypatch.setattr(engines, "library_installed", lambda: installed)
-    monkeypatch.setattr(engines, "library_is_fast", lambda: fast)
-    monkeypatch.setattr(engines, "available_engines", lambda: compiled)
-    found = engines.decoding_engines()
-    assert tuple(name for name in found if name != "numkong") == compiled
-    assert ("numkong" in found) is installed
-    if installed:
-        assert found.index("numkong") == (len([name for name in compiled if name != "amx"]) if fast else 0)

@@ -14,12 +14,11 @@ import numpy as np
 
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
+from wordveil.kernels.compiled.library import NUMPY, engine_name
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
-from wordveil.kernels.engines import LIBRARY, NUMPY, decoding_engine
-from wordveil.kernels.library_product import LibraryProduct
 from wordveil.kernels.rescoring import Pairs, nearest_pairs, squared_distances
 from wordveil.kernels.threads import even_size, map_chunks
-from wordveil.kernels.tile_screen import NumpyProduct, TileScreen
+from wordveil.kernels.tile_screen import TileScreen
 from wordveil.parameters import as_floats
 
 __all__ = ["NearestWords"]
@@ -36,13 +35,13 @@ class NearestWords:
         outputs: Ids searched, int32, sorted ascending, at least one.
 
     Attributes:
-        engine: What screens: "numpy", "numkong", or a compiled kernel's name. The answers are the same.
+        engine: What screens: "numpy" or a compiled kernel's name. The answers are the same.
     """
 
     def __init__(self, vectors: Float32Array, outputs: IdArray) -> None:
         self._vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         self.outputs = np.ascontiguousarray(outputs, dtype=np.int32)
-        self.engine = decoding_engine()
+        self.engine = engine_name()
         with np.errstate(over="ignore", invalid="ignore"):  # such words are answered for by the float64 path
             self._screen = _screen(self.engine, self._vectors, self.outputs)
         self._largest = self._screen.largest + float(np.linalg.norm(self._screen.centre))
@@ -130,6 +129,6 @@ class NearestWords:
 
 
 def _screen(engine: str, vectors: Float32Array, outputs: IdArray) -> TileScreen | CompiledScreen:
-    if engine in (NUMPY, LIBRARY):
-        return TileScreen(NumpyProduct if engine == NUMPY else LibraryProduct, vectors, outputs)
+    if engine == NUMPY:
+        return TileScreen(vectors, outputs)
     return CompiledScreen(engine=engine, vectors=vectors, outputs=outputs)

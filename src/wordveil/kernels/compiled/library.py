@@ -1,6 +1,6 @@
 """Finding, choosing and loading a compiled library; None wherever there is none, and NumPy does the work.
 
-The environment variable WORDVEIL_ENGINE forces a choice: "numpy", "numkong", or the name of a level. Calls release the
+The environment variable WORDVEIL_ENGINE forces a choice: "numpy" or the name of a level. Calls release the
 interpreter lock, so that threads run side by side.
 """
 
@@ -14,7 +14,6 @@ from typing import Any
 
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.building import LEVELS, built_directories, library_name
-from wordveil.kernels.library_product import LIBRARY, require_library
 
 __all__ = ["ENGINES", "NUMPY", "available_engines", "engine_name", "load", "pointer", "require"]
 
@@ -25,26 +24,20 @@ VARIABLE = "WORDVEIL_ENGINE"
 
 
 def engine_name() -> str:
-    """Return the engine that weighs words in kernels made now: "numpy", or the level of a compiled library.
-
-    A library that only decodes, numkong, leaves the weights to NumPy.
+    """Return the engine of kernels made now: "numpy", or the level of a compiled library.
 
     Raises:
         ParameterError: If WORDVEIL_ENGINE names an engine that is unknown or cannot run here.
-        MissingExtraError: If it names numkong, which is not installed.
     """
     wanted = os.environ.get(VARIABLE)
     found = available_engines()
     if not wanted:
         return found[-1]
-    if wanted == LIBRARY:
-        require_library()
-        return NUMPY
     if wanted not in found:
         raise ParameterError(
             VARIABLE,
             wanted,
-            f"must be one of {', '.join(found)}, {LIBRARY} here; build others: python -m wordveil.kernels.compiled",
+            f"must be one of {', '.join(found)} here; build others: python -m wordveil.kernels.compiled",
         )
     return wanted
 
