@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import wordveil as wv
-from wordveil import metrics, names
+from wordveil import names
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.base import VectorMechanism
+from wordveil.metrics import distances as metrics
 from wordveil.metrics.table import DistanceTable
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings

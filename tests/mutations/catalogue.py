@@ -176,7 +176,7 @@ MUTATIONS = (
     Mutation(
         id="c04",
         what="a certificate may claim 0.1 % less than its repetition found",
-        path="certificates.py",
+        path="promises/certificates.py",
         old="a < b * (1 - CLAIM_MARGIN)",
         new="a < b * (1 - 1e-3)",
         tests=("certification/test_certificates.py",),
@@ -184,15 +184,15 @@ MUTATIONS = (
     Mutation(
         id="t01",
         what="an IBAN has at most six groups",
-        path="tokenization/patterns.py",
+        path="text/patterns.py",
         old="(?: ?[A-Z0-9]{{4}}){{2,7}}",
         new="(?: ?[A-Z0-9]{{4}}){{2,5}}",
-        tests=("tokenization",),
+        tests=("text",),
     ),
     Mutation(
         id="g01",
         what="promises per token and per document are compared",
-        path="guarantees.py",
+        path="promises/guarantees.py",
         old='"graph", "unit")',
         new='"graph")',
         tests=("foundations/test_guarantees.py",),
@@ -200,7 +200,7 @@ MUTATIONS = (
     Mutation(
         id="g02",
         what="local DP forgets that distances stop growing",
-        path="guarantees.py",
+        path="promises/guarantees.py",
         old="diameter = min(diameter, guarantee.largest_distance)",
         new="diameter = diameter if math.isfinite(diameter) else guarantee.largest_distance",
         tests=("foundations/test_guarantees.py",),
@@ -208,7 +208,7 @@ MUTATIONS = (
     Mutation(
         id="g03",
         what="several tokens pay the slack of one",
-        path="guarantees.py",
+        path="promises/guarantees.py",
         old="guarantee.slack * len(distances)",
         new="guarantee.slack",
         tests=("foundations/test_guarantees.py",),
@@ -249,7 +249,7 @@ MUTATIONS = (
     Mutation(
         id="s01",
         what="stand-ins of unknown words come from the mechanism's own lane",
-        path="sanitizer.py",
+        path="pipeline/sanitizer.py",
         old="UNKNOWN_LANE = 255",
         new="UNKNOWN_LANE = 0",
         tests=("pipeline",),

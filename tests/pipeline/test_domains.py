@@ -10,10 +10,10 @@ import pytest
 from scipy.stats import chisquare
 
 import wordveil as wv
-from wordveil import sanitizer as pipeline
 from wordveil.certification import certify
 from wordveil.errors import CertificateError, GuaranteeError
 from wordveil.metrics.distances import Mahalanobis
+from wordveil.pipeline import sanitizer as pipeline
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource, Stream
 
@@ -146,7 +146,7 @@ from wordveil.randomness import RandomSource
 words = "aa bb cc dd ee".split()
 table = wv.Embeddings.from_arrays(words, np.arange(5.0)[:, None])
 options = wv.TextOptions(public_words={"the", "and", "of", "in", "to"}, per="document")
-for mechanism in (wv.SanText(epsilon=0.1, metric=wv.metrics.Mahalanobis(whitening=np.eye(1))), wv.TEM(epsilon=0.1)):
+for mechanism in (wv.SanText(epsilon=0.1, metric=wv.metrics.distances.Mahalanobis(whitening=np.eye(1))), wv.TEM(epsilon=0.1)):
     sanitizer = wv.Sanitizer(table, mechanism, options=options, source=RandomSource(bytes(16)))
     print(sanitizer("aa bb the zz cc dd and ee " * 9, document_id="patient 7").text)
 """

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from tests.pipeline.exact_pipeline import Ready, channel, excess, largest_loss, law
 
 import wordveil as wv
-from wordveil import release as releases
-from wordveil import sanitizer as pipeline
 from wordveil.certification import certify
 from wordveil.metrics.table import DistanceTable
+from wordveil.pipeline import sanitizer as pipeline
 from wordveil.pipeline.fitting import fit_words
+from wordveil.promises import release as releases
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, PrivacyUnit
 from wordveil.promises.release import TextOptions
 
@@ -82,7 +82,7 @@ def metric_of(name, embeddings):
         table = DistanceTable(largest)
         return wv.Precomputed(label="largest coordinate", vocabulary=embeddings.header.checksum, table=table)
     kinds = {"euclidean": wv.Euclidean, "angular": wv.Angular, "taxicab": Taxicab}
-    return wv.metrics.Mahalanobis(whitening=WHITENING) if name == "mahalanobis" else kinds[name]()
+    return wv.metrics.distances.Mahalanobis(whitening=WHITENING) if name == "mahalanobis" else kinds[name]()
 
 
 def distance(name, a, b):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import wordveil as wv
-from wordveil import sanitizer as pipeline
 from wordveil.errors import ParameterError
+from wordveil.pipeline import sanitizer as pipeline
 from wordveil.promises.guarantees import MetricDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.release import MASK, TextOptions
 from wordveil.randomness import RandomSource

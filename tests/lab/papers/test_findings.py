@@ -14,7 +14,7 @@ from wordveil.lab.papers import curse, privemb, tem
 from wordveil.lab.papers.trlaplace import Published
 from wordveil.mechanisms.truncated_law import escape, published_half_width
 
-RESULTS = Path(__file__).resolve().parents[2] / "docs/results"
+RESULTS = Path(__file__).resolve().parents[3] / "docs/results"
 
 
 def accuracies(**values):

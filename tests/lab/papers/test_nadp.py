@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from tests.evaluation.conftest import world  # noqa: F401 - fixture
+from tests.lab.evaluation.conftest import world  # noqa: F401 - fixture
 
 from wordveil.decoding.decoded import Decoded
 from wordveil.lab.evaluation.base import Summary

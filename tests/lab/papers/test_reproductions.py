@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.evaluation.conftest import use_world, world, world_data  # noqa: F401 - fixtures
+from tests.lab.evaluation.conftest import use_world, world, world_data  # noqa: F401 - fixtures
 from typer.testing import CliRunner
 
 from wordveil.certification.noisy_dot_product import closer_probability
