@@ -269,7 +269,7 @@ def test_the_guarantee_is_the_mechanisms(vocabulary):
     assert release.guarantee.assumptions[:-1] == claim.assumptions
     assert release.guarantee.assumptions[-1].startswith("both texts agree in the number and positions of tokens")
     assert release.provenance.mechanism == repr(mechanism)
-    assert eval(release.provenance.mechanism, vars(wv.metrics) | {"TEM": wv.TEM}) == mechanism
+    assert eval(release.provenance.mechanism, vars(wv.metrics.distances) | {"TEM": wv.TEM}) == mechanism
     assert release.provenance.checksum == vocabulary.header.checksum
     assert release.provenance.version == wv.__version__
     narrowed = sanitizer_for(vocabulary.without_outputs(["babaq"]), mechanism)
