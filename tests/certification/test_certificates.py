@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import pickle
+import struct
 from dataclasses import replace
 
 import numpy as np
@@ -17,9 +19,11 @@ from wordveil.certification.normaliser_lipschitz import ExactLoss
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
-from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
+from wordveil.metrics.distances import Euclidean, Mahalanobis, Precomputed, distances
+from wordveil.metrics.table import DistanceTable
 from wordveil.promises.certificates import Certificate, compare, identity
 from wordveil.promises.guarantees import MetricDP, Standing
+from wordveil.vocabulary.rank_metric import NeighbourRank
 
 MECHANISMS = [
     TEM(epsilon=1.5, calibration="certified"),
@@ -182,6 +186,21 @@ def test_identities_tell_metrics_apart():
     assert len({identity(a), identity(b), identity(Euclidean())}) == 3
     with pytest.raises(CertificateError, match="frozen dataclass"):
         identity("euclidean")
+
+
+def test_identities_of_shipped_metrics_stay_those_of_the_certificates_in_use():
+    table = DistanceTable(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    assert identity(Euclidean()) == "Euclidean()"
+    assert identity(NeighbourRank(k=5)) == "NeighbourRank(k=5, cap=None)"
+    # The digest that `sha256sum` gives of "<f8(1, 1)" and the eight bytes of 1.0.
+    digest = hashlib.sha256(b"<f8(1, 1)" + struct.pack("<d", 1.0)).hexdigest()
+    assert identity(Mahalanobis(whitening=np.eye(1))) == f"Mahalanobis(whitening='sha256:{digest}', label='')"
+    assert identity(Precomputed(label="x", vocabulary="5f2c", table=table)) == (
+        f"Precomputed(label='x', vocabulary='5f2c', table=DistanceTable(2 words, sha256:{table.checksum}), error=0.0)"
+    )
+    assert identity(TEM(epsilon=1.0)) == (
+        "TEM(epsilon=1.0, beta=0.001, gamma=None, metric=Euclidean(), calibration='textbook')"
+    )
 
 
 def fake(curve):

@@ -7,11 +7,16 @@ import html
 import json
 import re
 import shlex
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import wordveil as wv
+from wordveil.certification import certify
 from wordveil.cli import progress
+from wordveil.cli.sanitize import _largest_loss
+from wordveil.promises.guarantees import MetricDP, Standing
 from wordveil.vocabulary.packaged import never_output
 
 NOTE = "babaq dabaq, Zzyzx.\nbabaq\n"
@@ -52,8 +57,41 @@ def test_the_largest_loss_is_exact_where_it_is_known_and_a_bound_elsewhere(wordv
     arguments = ["--vocabulary", vocabulary, "-e", 4, "--calibration", "certified-local"]
     wordveil("certify", *arguments, "-o", tmp_path / "c.json")
     local = wordveil("sanitize", notes, *arguments, "--certificate", tmp_path / "c.json").err
-    found = json.loads((tmp_path / "c.json").read_text())["numbers"]["epsilon"]
-    assert f"{wv.promises.guarantees.round_up(found)} nats, computed over all pairs" in local
+    found = wv.Certificate.load(tmp_path / "c.json")
+    claim = wv.TEM(epsilon=4.0, calibration="certified-local").fit(wv.load_embeddings(vocabulary), found).guarantee()
+    assert claim.slack > 0
+    assert f"{wv.promises.guarantees.round_up(claim.epsilon + claim.slack)} nats, computed over all pairs" in local
+
+
+def number(pattern, text):
+    return float(re.search(pattern, text)[1])
+
+
+def test_where_distances_stop_to_count_is_never_printed_too_near():
+    printed = [
+        (claim, _largest_loss(claim, None))
+        for claim in (
+            MetricDP(epsilon=2.0, metric="euclidean", largest_distance=cap, slack=1e-5, standing=Standing.PROVED)
+            for cap in (1.23441, 1.23449, 7.0, 0.333333)
+        )
+    ]
+    for claim, said in printed:
+        assert number(r"count up to ([\d.]+)\)", said) >= claim.largest_distance
+        assert number(r"^([\d.]+) nats", said) >= claim.loss(claim.largest_distance)
+
+
+def test_the_largest_loss_holds_the_slack_and_says_who_computed_it():
+    """1 100 words are more than fitting repeats a certificate on."""
+    for words, repeated in ((100, True), (1100, False)):
+        rows = np.random.default_rng(words).normal(size=(words, 3))
+        table = wv.Embeddings.from_arrays([f"w{i}" for i in range(words)], rows, candidate_rule="all")
+        mechanism = wv.SanText(epsilon=9.0, calibration="certified-local")
+        certificate = certify(mechanism, table)
+        claim = mechanism.fit(table, certificate).guarantee()
+        slack = replace(claim, slack=0.5)
+        assert number(r"^([\d.]+) nats", _largest_loss(slack, certificate)) >= claim.epsilon + 0.5
+        assert ("computed over all pairs" in _largest_loss(claim, certificate)) == repeated
+        assert ("not repeated" in _largest_loss(claim, certificate)) == (not repeated)
 
 
 def test_every_assumption_is_printed(wordveil, vocabulary, notes):

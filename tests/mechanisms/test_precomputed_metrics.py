@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import pickle
@@ -292,6 +293,31 @@ def test_matrices_that_are_no_metric_are_refused():
             as_matrix(embeddings, broken)
     with pytest.raises(ParameterError, match="error=-1"):
         Precomputed(label="x", vocabulary="", table=DistanceTable(table), error=-1.0)
+
+
+def test_a_matrix_stays_as_it_was_checked_whoever_owns_it():
+    """A read-only array's owner can make it writeable again."""
+    given = manhattan_table(vocabulary())
+    given.flags.writeable = False
+    table = DistanceTable(given)
+    before = given.copy()
+    given.flags.writeable = True
+    given[0, 1] = given[1, 0] = 99.0
+    np.testing.assert_array_equal(table.matrix, before)
+    for copied in (copy.deepcopy(table), pickle.loads(pickle.dumps(table))):
+        assert (copied, copied.checksum) == (table, table.checksum)
+        with pytest.raises(ValueError, match="read-only"):
+            copied.matrix[0, 1] = 0.0
+
+
+def test_a_matrix_that_nobody_else_holds_is_taken_over():
+    rows = np.zeros((3, 3))
+    table = DistanceTable.taking(rows)
+    assert table.matrix is rows
+    assert not rows.flags.writeable
+    assert table == DistanceTable(np.zeros((3, 3)))
+    with pytest.raises(ParameterError, match="float64 matrix that owns its memory"):
+        DistanceTable.taking(np.zeros((3, 4))[:, :3])
 
 
 def plane(v=400):

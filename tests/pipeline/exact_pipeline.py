@@ -31,7 +31,8 @@ def channel(fitted):
     v = len(embeddings)
     found = np.zeros((v, v))
     if isinstance(fitted, FittedExponential):
-        found[:, embeddings.candidates] = fitted.channel()
+        weights = fitted.rows.weights(np.arange(v, dtype=np.int32))  # of the rows that draw
+        found[:, embeddings.candidates] = weights / weights.sum(axis=1, keepdims=True)
         return found
     draws = fitted.decoder.sample(RandomSource.seeded_for_tests(1).stream("grid"), len(GRID))
     decoded = fitted.decoder.decode(GRID[:, None], draws)

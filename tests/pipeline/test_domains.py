@@ -1,5 +1,6 @@
 """Under one key, sanitizers with different settings share no noise, and equal settings share it in every process."""
 
+import copy
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from scipy.stats import chisquare
 import wordveil as wv
 from wordveil.certification import certify
 from wordveil.errors import CertificateError, GuaranteeError
+from wordveil.mechanisms.base import VectorMechanism
 from wordveil.metrics.distances import Mahalanobis
 from wordveil.pipeline import sanitizer as pipeline
 from wordveil.promises.release import TextOptions
@@ -102,6 +104,111 @@ def test_metrics_that_differ_in_a_matrix_a_field_or_a_place_in_memory_draw_indep
     assert len(set(again)) == 2, "what cannot be named is never taken for the same"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Holding(Own):
+    """One with a field that may hold anything."""
+
+    held: object = None
+
+
+A_HAIR, LONG = np.array([1.0, 1.0 + 1e-9]), np.zeros(2000)
+CHANGED = LONG.copy()
+CHANGED[1000] = 7.0
+HELD = {
+    "tuple": ((np.ones(2),), (A_HAIR,)),
+    "list": ([np.ones(2), 3], [A_HAIR, 3]),
+    "nested dict": ({"w": [(np.ones(2),)]}, {"w": [(A_HAIR,)]}),
+    "middle of a long array": ((LONG,), (CHANGED,)),
+    "NumPy number": (np.float64(1.0), np.float64(1.0 + 2**-52)),
+    "type in a tuple": ((np.ones(2),), (np.ones(2, dtype=np.float32),)),
+    "set": (frozenset({1, 2}), frozenset({1, 3})),
+}
+NAMELESS = {
+    "objects": np.array([object()]),
+    "masked": np.ma.array(np.ones(2), mask=[True, False]),
+    "function": len,
+    "iterator": iter((1, 2)),
+    "inside": ({"a": [object()]},),
+    "more than a number": type("Number", (float,), {})(1.0),
+}
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_metrics_that_differ_deep_in_a_field_share_nothing(kind):
+    one, other = (Holding(held=held) for held in HELD[kind])
+    again = Holding(held=copy.deepcopy(HELD[kind][0]))
+    mechanisms = [wv.SanText(epsilon=1.0, metric=metric, calibration="certified") for metric in (one, other, again)]
+    found = certify(mechanisms[0], VOCABULARY)
+    assert mechanisms[2].fit(VOCABULARY, found).guarantee().epsilon == 1.0
+    with pytest.raises(CertificateError, match="metric="):
+        mechanisms[1].fit(VOCABULARY, found)
+    domains = [domain(wv.SanText(epsilon=1.0, metric=metric)) for metric in (one, other, again)]
+    assert domains[0] == domains[2] != domains[1]
+
+
+@pytest.mark.parametrize("kind", NAMELESS)
+def test_what_no_name_can_show_draws_afresh_and_is_not_certified(kind):
+    mechanism = wv.SanText(epsilon=1.0, metric=Holding(held=NAMELESS[kind]))
+    assert domain(mechanism) != domain(mechanism)
+    with pytest.raises(CertificateError, match="cannot be named"):
+        certify(replace(mechanism, calibration="certified"), VOCABULARY)
+
+
+def made(factor):
+    @dataclass(frozen=True, kw_only=True)
+    class Scaled(wv.PairwiseMetric):
+        name = f"scaled by {factor}"
+
+        def between(self, a, b):
+            return factor * Own().between(a, b)
+
+    return Scaled()
+
+
+def test_classes_of_one_factory_share_nothing_where_their_names_differ():
+    one, other = (wv.SanText(epsilon=1.0, metric=made(factor)) for factor in (1.0, 1.5))
+    assert domain(one) != domain(other)
+    certificate = certify(replace(one, calibration="certified"), VOCABULARY)
+    replace(one, calibration="certified").fit(VOCABULARY, certificate)
+    with pytest.raises(CertificateError, match=r"scaled by 1\.5"):
+        replace(other, calibration="certified").fit(VOCABULARY, certificate)
+
+
+def test_two_matrices_with_one_label_have_two_names():
+    claims = [
+        wv.SanText(epsilon=4.0, metric=Mahalanobis(whitening=factor * np.eye(4), label="covariance"))
+        .fit(VOCABULARY)
+        .guarantee()
+        for factor in (1, 10)
+    ]
+    assert all("covariance" in claim.metric for claim in claims)
+    with pytest.raises(GuaranteeError, match="differ in their metric"):
+        wv.compose_releases(claims)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shifted(VectorMechanism):
+    """A user's vector mechanism with arrays in a tuple."""
+
+    held: tuple
+    name = "shifted"
+
+    def fit(self, embeddings):
+        return replace(wv.ClippedLaplace(epsilon=0.01).fit(embeddings))
+
+
+def test_vector_mechanisms_that_differ_in_a_long_array_draw_independently():
+    rows = np.zeros((64, 4))
+    source = wv.RandomSource.seeded_for_tests(1)
+
+    def released(held):
+        return wv.release_vectors(rows, Shifted(held=held), vocabulary=VOCABULARY, source=source).vectors
+
+    one, other = HELD["middle of a long array"]
+    np.testing.assert_array_equal(released(one), released((LONG.copy(),)))
+    assert not np.any(released(one) == released(other))
+
+
 def test_certificates_engines_and_versions_draw_independently(monkeypatch):
     mechanism = wv.SanText(epsilon=1.0, calibration="certified")
     found = certify(mechanism, VOCABULARY)
@@ -142,11 +249,13 @@ def test_epsilons_of_two_vocabularies_are_not_added():
 
 RETRY = """
 import numpy as np, wordveil as wv
+from wordveil.metrics.distances import Mahalanobis
 from wordveil.randomness import RandomSource
 words = "aa bb cc dd ee".split()
 table = wv.Embeddings.from_arrays(words, np.arange(5.0)[:, None])
 options = wv.TextOptions(public_words={"the", "and", "of", "in", "to"}, per="document")
-for mechanism in (wv.SanText(epsilon=0.1, metric=wv.metrics.distances.Mahalanobis(whitening=np.eye(1))), wv.TEM(epsilon=0.1)):
+metric = Mahalanobis(whitening=np.eye(1))
+for mechanism in (wv.SanText(epsilon=0.1, metric=metric), wv.TEM(epsilon=0.1)):
     sanitizer = wv.Sanitizer(table, mechanism, options=options, source=RandomSource(bytes(16)))
     print(sanitizer("aa bb the zz cc dd and ee " * 9, document_id="patient 7").text)
 """

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 import wordveil as wv
 from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.metrics.table import DistanceTable
 from wordveil.pipeline.explanations import WEAK, WorkedPair, explain, in_words
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.vocabulary.rank_metric import NeighbourRank, rank_distances, rank_graph
 
 CLAIM = MetricDP(epsilon=2.0, metric="euclidean", slack=0.25, largest_distance=2.0, standing=Standing.PROVED)
 
@@ -166,3 +168,61 @@ def test_a_promise_of_nothing_and_one_of_neighbours_are_called_weak(tiny):
     assert in_words(tiny, near).weak
     assert "at most 52.5 % sure; between others it may be certain" in in_words(tiny, near).sentence
     assert not in_words(tiny, LocalDP(epsilon=1.0, standing=Standing.PROVED)).weak
+
+
+@dataclass(frozen=True, kw_only=True)
+class Largest(wv.PairwiseMetric):
+    """A user's own metric: the largest difference of a coordinate."""
+
+    name = "largest coordinate"
+
+    def between(self, a, b):
+        return np.abs(np.asarray(a, float)[:, None] - np.asarray(b, float)[None]).max(axis=2)
+
+
+def matrix_metric(embeddings):
+    """Distances that have nothing to do with the vectors: places on a line, in another order."""
+    places = np.random.default_rng(2).permutation(len(embeddings)).astype(float)
+    table = DistanceTable(np.abs(places[:, None] - places))
+    return wv.Precomputed(label="places", vocabulary=embeddings.header.checksum, table=table), table.matrix
+
+
+@pytest.mark.parametrize("kind", ["matrix", "ranks", "function"])
+def test_metrics_without_coordinates_are_explained_in_their_own_distances(vocabulary, kind):
+    if kind == "matrix":
+        metric, matrix = matrix_metric(vocabulary)
+    elif kind == "ranks":
+        metric = NeighbourRank(k=10)
+        matrix = rank_distances(rank_graph(vocabulary.vectors, 10))
+    else:
+        metric, matrix = Largest(), Largest().between(vocabulary.vectors, vocabulary.vectors)
+    sanitizer = wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.02, metric=metric))
+    near, typical = sanitizer.explained(3).pairs
+    first, second = (vocabulary.id(word) for word in near.words)
+    row = matrix[first, vocabulary.candidates]
+    assert near.distance == pytest.approx(np.sort(row)[1]) == pytest.approx(matrix[first, second])
+    assert typical.distance == pytest.approx(matrix[first, vocabulary.id(typical.words[1])])
+    assert typical.distance == pytest.approx(np.median(row), rel=0.05)
+    assert typical.loss == pytest.approx(sanitizer.guarantee.loss(typical.distance))
+    assert sanitizer.explained(3).text_loss == pytest.approx(3 * typical.loss)
+    assert f"{100 / (1 + math.exp(-typical.loss)):.2f}"[:3] in sanitizer.in_words.sentence
+
+
+# Rounding.
+
+
+def test_distances_that_a_sentence_assumes_are_not_rounded_up():
+    """At the distance that is printed, the loss is at most the one that is printed."""
+    words = wv.Embeddings.from_arrays(["a", "b", "c"], np.array([[0.0], [1.00001], [2.00002]], np.float32))
+    claim = replace(CLAIM, epsilon=40.0, largest_distance=None, slack=0.0)
+    explained = explain(words, claim, metric=wv.Euclidean(), tokens=1000)
+    text = explained.examples[-2]
+    distance = float(re.search(r"each by ([\d.]+) \(a typical distance\)", text)[1])
+    nats = float(re.search(r"the sum, ([\d.e+]+) nats", text)[1])
+    assert wv.compose_tokens(claim, [distance] * 1000).epsilon <= nats <= 1.001 * explained.text_loss
+    weaker = replace(claim, epsilon=2.0)
+    for sentence in (explain(words, weaker, metric=wv.Euclidean()).pairs[0].sentence(),
+                     in_words(words, weaker, wv.Euclidean()).sentence):  # fmt: skip
+        distance = float(re.search(r"distance \(?([\d.]+)\)", sentence)[1])
+        percent = float(re.search(r"at most ([\d.]+) % sure", sentence)[1])
+        assert percent >= 100 / (1 + math.exp(-weaker.loss(distance)))

@@ -258,13 +258,18 @@ def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tupl
 
 def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
     """Return the largest loss between any two words, or "" where the guarantee already says it or there is none."""
+    from wordveil.mechanisms.certificate_check import NOT_REPEATED
+    from wordveil.mechanisms.exponential import LARGEST_LOSS
     from wordveil.promises.guarantees import LocalDP, MetricDP, round_up
 
-    if isinstance(guarantee, LocalDP) and certificate is not None and "epsilon" in certificate.numbers:
-        return f"{round_up(certificate.numbers['epsilon'])} nats, computed over all pairs"
+    if isinstance(guarantee, LocalDP) and certificate is not None and certificate.method == LARGEST_LOSS:
+        repeated = not any(NOT_REPEATED in assumption for assumption in guarantee.assumptions)
+        ground = "computed over all pairs" if repeated else f"by a certificate {NOT_REPEATED}"
+        return f"{round_up(guarantee.epsilon + (guarantee.slack or 0.0))} nats, {ground}"
     if isinstance(guarantee, MetricDP) and guarantee.largest_distance is not None:
         cap = guarantee.largest_distance
-        return f"{round_up(guarantee.loss(cap))} nats, a bound: no pair need reach it (distances count up to {cap:.4g})"
+        bound = f"{round_up(guarantee.loss(cap))} nats, a bound: no pair need reach it"
+        return f"{bound} (distances count up to {round_up(cap)})"
     return ""
 
 

@@ -18,7 +18,10 @@ from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import round_up
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["check_certificate"]
+__all__ = ["NOT_REPEATED", "check_certificate"]
+
+NOT_REPEATED = "not repeated when fitted"
+"""What is said of a certificate that was held against some pairs only."""
 
 WHOLE = 1024
 SHARE = 48  # words of each of the three kinds
@@ -61,7 +64,7 @@ def check_certificate(
     what = f"certificate: {certificate.method} of this vocabulary and candidate set"
     if whole:
         return f"{what}, held against every pair of words when fitted, to {round_up(allowed, 2)} nats"
-    return f"{what}, not repeated when fitted: only the pairs of {len(ids)} words were held against it"
+    return f"{what}, {NOT_REPEATED}: only the pairs of {len(ids)} words were held against it"
 
 
 def _chosen(embeddings: Embeddings) -> tuple[IdArray, bool]:

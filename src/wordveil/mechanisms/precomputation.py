@@ -59,12 +59,14 @@ def precompute(
         progress: Called with the number of words done since the last call; every word is passed twice.
 
     Raises:
-        ParameterError: If the rows would exceed the limit, 64-bit sampling from them cannot honour the promise, or
-            the mechanism claims no metric DP.
+        ParameterError: If the rows would exceed the limit, 64-bit sampling from them cannot honour the promise, the
+            mechanism claims no metric DP, or words have a base measure, so that those beyond the distance differ.
     """
     rows, claim = fitted.rows, fitted.claim
     if not isinstance(claim, MetricDP) or claim.slack is None:
         raise ParameterError("fitted", claim.promise, "must be a mechanism with metric DP and a stated slack.")
+    if fitted.base is not None:
+        raise ParameterError("fitted", "<a base measure>", "must draw without one: precomputed rows would not hold it.")
     source = distance_source(rows.metric, fitted.embeddings)
     size = near_size(source, rows.outputs, rows.cap, threads=threads, progress=progress)
     if size.bytes > limit_bytes:

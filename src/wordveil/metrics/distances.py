@@ -119,7 +119,7 @@ class Mahalanobis(Metric):
 
     Attributes:
         whitening: S^(-1/2), shape (d, d) or (d, m); copied, and read-only from then on.
-        label: Which matrix that is, in a few words; "" names it by its checksum.
+        label: What matrix that is, in a few words; the name holds its checksum besides.
 
     Raises:
         ParameterError: If it is no finite matrix.
@@ -131,10 +131,8 @@ class Mahalanobis(Metric):
     @property
     def name(self) -> str:  # type: ignore[override]
         """Exact name, which tells two matrices apart."""
-        if self.label:
-            return f"mahalanobis ({self.label})"
-        shape, data = self.whitening.shape, np.ascontiguousarray(self.whitening, dtype=np.float64)
-        return f"mahalanobis (matrix {hashlib.sha256(repr(shape).encode() + data.tobytes()).hexdigest()[:12]})"
+        digest = hashlib.sha256(repr(self.whitening.shape).encode() + self.whitening.tobytes()).hexdigest()
+        return f"mahalanobis ({self.label}{', ' if self.label else ''}matrix {digest[:12]})"
 
     def __post_init__(self) -> None:
         own = np.array(as_floats("whitening", self.whitening), order="C")

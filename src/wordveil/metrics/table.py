@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -28,8 +28,7 @@ class DistanceTable:
     """A read-only distance matrix with its checksum; equal where the matrices are.
 
     Args:
-        matrix: Shape (v, v), v in [1, 20 000], any float type; copied to float64 unless already a read-only float64
-            matrix that owns its memory.
+        matrix: Shape (v, v), v in [1, 20 000], any float type; copied to float64 (`taking` does without a copy).
 
     Attributes:
         matrix: Shape (v, v), float64, read-only.
@@ -42,13 +41,30 @@ class DistanceTable:
 
     def __init__(self, matrix: FloatArray) -> None:
         given = np.asarray(matrix)
-        as_floats("matrix", given[:1] if given.ndim else given)
-        if given.ndim != 2 or given.shape[0] != given.shape[1] or not 1 <= len(given) <= LARGEST_TABLE:
-            raise ParameterError("matrix", given.shape, f"must be the shape (v, v), v from 1 to {LARGEST_TABLE} words.")
-        self.matrix = _frozen(given)
-        self.canonical = np.arange(len(given), dtype=np.int32)
-        digest = hashlib.sha256(repr(given.shape).encode())
-        for start in range(0, len(given), ROWS):
+        _check_form(given)
+        self._hold(np.array(given, dtype=np.float64, order="C"))
+
+    @classmethod
+    def taking(cls, matrix: Float64Array) -> DistanceTable:
+        """Return the table of a matrix that nobody else holds: it is not copied, and read-only from then on.
+
+        Raises:
+            ParameterError: As the class does, or if it is no float64 matrix that owns its memory.
+        """
+        _check_form(matrix)
+        if matrix.dtype != np.float64 or not matrix.flags.c_contiguous or matrix.base is not None:
+            raise ParameterError("matrix", str(matrix.dtype), "must be a float64 matrix that owns its memory.")
+        table = cls.__new__(cls)
+        table._hold(matrix)
+        return table
+
+    def _hold(self, own: Float64Array) -> None:
+        """Check a matrix and keep it."""
+        own.flags.writeable = False
+        self.matrix = own
+        self.canonical = np.arange(len(own), dtype=np.int32)
+        digest = hashlib.sha256(repr(own.shape).encode())
+        for start in range(0, len(own), ROWS):
             self._check(start)
             digest.update(self.matrix[start : start + ROWS].data)
         self.checksum = digest.hexdigest()
@@ -72,6 +88,11 @@ class DistanceTable:
                 if not np.array_equal(self.matrix[i], self.matrix[j]):
                     _refuse("breaks the triangle inequality: two words at distance 0 have different rows", i, j)
                 self.canonical[i] = min(self.canonical[i], j)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An array alone comes back writeable.
+        measured = {name: vars(self)[name] for name in ("triangle_excess",) if name in vars(self)}
+        return DistanceTable, (self.matrix,), measured
 
     def __len__(self) -> int:
         return len(self.matrix)
@@ -111,13 +132,10 @@ class DistanceTable:
         return ids, self.matrix[np.ix_(ids, ids)]
 
 
-def _frozen(given: FloatArray) -> Float64Array:
-    """Return a float64 matrix that nobody else can write to."""
-    if given.dtype == np.float64 and given.flags.c_contiguous and given.base is None and not given.flags.writeable:
-        return np.asarray(given, dtype=np.float64)
-    own = np.array(given, dtype=np.float64, order="C")
-    own.flags.writeable = False
-    return own
+def _check_form(given: FloatArray) -> None:
+    as_floats("matrix", given[:1] if given.ndim else given)
+    if given.ndim != 2 or given.shape[0] != given.shape[1] or not 1 <= len(given) <= LARGEST_TABLE:
+        raise ParameterError("matrix", given.shape, f"must be the shape (v, v), v from 1 to {LARGEST_TABLE} words.")
 
 
 def _refuse(problem: str, row: int, column: int) -> None:

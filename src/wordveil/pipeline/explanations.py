@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
-from wordveil.metrics.distances import Euclidean, Metric, distances
+from wordveil.mechanisms.metric_rows import distance_source
+from wordveil.metrics.distances import AnyMetric, Euclidean, Metric, distances
 from wordveil.pipeline.calibration import public_sample
 from wordveil.promises.guarantees import (
     Guarantee,
@@ -24,6 +26,7 @@ from wordveil.promises.guarantees import (
     PrivacyUnit,
     Standing,
     compose_tokens,
+    round_down,
     round_up,
 )
 from wordveil.vocabulary.table import Embeddings
@@ -61,7 +64,7 @@ class WorkedPair:
         Reference:
             Kairouz, Oh, Viswanath (2015), The Composition Theorem for Differential Privacy, arXiv:1311.0776, section 2.
         """
-        distance = "" if self.distance is None else f" (distance {round_up(self.distance)})"
+        distance = "" if self.distance is None else f" (distance {round_down(self.distance)})"
         between = f"'{self.words[0]}' or '{self.words[1]}'{distance}"
         if self.delta:
             bound = "as good as 100 %" if self.right > NEARLY_ONE else f"at most {round_up(100 * self.right)} %"
@@ -148,7 +151,7 @@ class Explanation:
         return f" ({', '.join(conditions)})" if conditions else ""
 
     def _text_sentence(self, text: LocalDP | NoGuarantee) -> str:
-        apart = "" if self.typical is None else f", each by {round_up(self.typical)} (a typical distance),"
+        apart = "" if self.typical is None else f", each by {round_down(self.typical)} (a typical distance),"
         texts = f"two texts of {self.tokens} tokens that differ in every token{apart} are covered"
         if isinstance(text, NoGuarantee):
             return f"{texts} by nothing: {text.reason}."
@@ -164,14 +167,14 @@ def _of_a_text(guarantee: MetricDP | LocalDP, typical: float | None, tokens: int
     return compose_tokens(guarantee, [1.0 if typical is None else typical] * tokens)
 
 
-def metric_of(mechanism: object, randomizer: object) -> Metric:
+def metric_of(mechanism: object, randomizer: object) -> AnyMetric:
     """Return the metric that the guarantee of a fitted mechanism speaks of; Euclidean unless it has its own."""
     inner = getattr(randomizer, "randomizer", None)
-    found: Metric = getattr(mechanism, "metric", None) or getattr(inner, "metric", None) or Euclidean()
+    found: AnyMetric = getattr(mechanism, "metric", None) or getattr(inner, "metric", None) or Euclidean()
     return found
 
 
-def in_words(embeddings: Embeddings, guarantee: Guarantee, metric: Metric | None = None) -> InWords:
+def in_words(embeddings: Embeddings, guarantee: Guarantee, metric: AnyMetric | None = None) -> InWords:
     """Say in one sentence how strong a guarantee is.
 
     Args:
@@ -187,16 +190,17 @@ def in_words(embeddings: Embeddings, guarantee: Guarantee, metric: Metric | None
         sentence = f"between two words that are neighbours, an even guess {pair.sure}; between others it may be certain"
         return InWords(sentence=sentence, weak=True)
     assert isinstance(guarantee, MetricDP | LocalDP)
-    pair = _work_out(embeddings, guarantee, metric, _typical_pair(embeddings))
-    apart = "any two words" if pair.distance is None else f"two words at a typical distance ({round_up(pair.distance)})"
-    return InWords(sentence=f"between {apart}, an even guess {pair.sure}", weak=pair.right > WEAK)
+    metric = _measure(guarantee, metric)
+    pair = _work_out(embeddings, guarantee, metric, _typical_pair(embeddings, metric))
+    away = None if pair.distance is None else f"two words at a typical distance ({round_down(pair.distance)})"
+    return InWords(sentence=f"between {away or 'any two words'}, an even guess {pair.sure}", weak=pair.right > WEAK)
 
 
 def explain(
     embeddings: Embeddings,
     guarantee: Guarantee,
     *,
-    metric: Metric | None = None,
+    metric: AnyMetric | None = None,
     pairs: Sequence[tuple[str, str]] = (),
     tokens: int = 50,
     advice: str = "",
@@ -218,7 +222,8 @@ def explain(
         raise ParameterError("tokens", tokens, "must be at least 1.")
     if isinstance(guarantee, NoGuarantee) or not isinstance(guarantee, MetricDP | LocalDP):
         return Explanation(guarantee=guarantee, pairs=(), tokens=tokens, advice=advice)
-    examples = _example_pairs(embeddings)
+    metric = _measure(guarantee, metric)
+    examples = _example_pairs(embeddings, metric)
     chosen = [_look_up(embeddings, pair) for pair in pairs] or examples
     typical = _work_out(embeddings, guarantee, metric, examples[-1]).distance
     return Explanation(
@@ -231,6 +236,13 @@ def explain(
     )
 
 
+def _measure(guarantee: MetricDP | LocalDP, metric: AnyMetric | None) -> AnyMetric:
+    """Return the metric that distances are measured in, checked where the guarantee speaks of one."""
+    if isinstance(guarantee, MetricDP) and (metric is None or not guarantee.metric.startswith(metric.name)):
+        raise ParameterError("metric", metric, f"must be the metric of the guarantee, {guarantee.metric}.")
+    return metric or Euclidean()
+
+
 def _look_up(embeddings: Embeddings, pair: tuple[str, str]) -> tuple[int, int]:
     found = [embeddings.id(word) for word in pair]
     for word, id_ in zip(pair, found, strict=True):
@@ -239,34 +251,39 @@ def _look_up(embeddings: Embeddings, pair: tuple[str, str]) -> tuple[int, int]:
     return int(found[0] or 0), int(found[1] or 0)
 
 
-def _example_pairs(embeddings: Embeddings) -> list[tuple[int, int]]:
+def _example_pairs(embeddings: Embeddings, metric: AnyMetric) -> list[tuple[int, int]]:
     """Return a word with its nearest other word, and with a word at the median distance, from a fixed sample."""
-    typical = _typical_pair(embeddings)
+    typical = _typical_pair(embeddings, metric)
     first = typical[0]
-    nearest, _ = NearestWords(embeddings.vectors, embeddings.candidates).top(embeddings.vectors[[first]], 2)
-    near = int(next(i for i in nearest[0] if i != first))
-    return [(first, near), typical]
+    if isinstance(metric, Metric):
+        nearest, _ = NearestWords(embeddings.vectors, embeddings.candidates).top(embeddings.vectors[[first]], 2)
+        return [(first, int(next(i for i in nearest[0] if i != first))), typical]
+    others = embeddings.candidates[embeddings.candidates != first]
+    return [(first, int(others[_away(embeddings, metric, first, others).argmin()])), typical]
 
 
-def _typical_pair(embeddings: Embeddings) -> tuple[int, int]:
+def _typical_pair(embeddings: Embeddings, metric: AnyMetric) -> tuple[int, int]:
     """Return a word, and one at the median of its distances, from a fixed sample."""
     sample = public_sample(embeddings, SAMPLE)
     if len(sample) < 2:
         raise ParameterError("embeddings", f"{len(sample)} candidates", "must hold two words to make an example.")
-    rows = np.asarray(embeddings.vectors[sample], dtype=np.float64)
-    order = np.argsort(np.linalg.norm(rows - rows[0], axis=1), kind="stable")
+    order = np.argsort(_away(embeddings, metric, int(sample[0]), sample), kind="stable")
     return int(sample[0]), int(sample[order[len(order) // 2]])
 
 
+def _away(embeddings: Embeddings, metric: AnyMetric, word: int, others: IdArray) -> Float64Array:
+    """Return the distances from a word to others, shape (n,)."""
+    if isinstance(metric, Metric):
+        return np.asarray(distances(metric, embeddings.vectors[word : word + 1], embeddings.vectors[others])[0])
+    return np.asarray(distance_source(metric, embeddings).block(embeddings.canonical[word : word + 1], others)[0])
+
+
 def _work_out(
-    embeddings: Embeddings, guarantee: MetricDP | LocalDP, metric: Metric | None, pair: tuple[int, int]
+    embeddings: Embeddings, guarantee: MetricDP | LocalDP, metric: AnyMetric, pair: tuple[int, int]
 ) -> WorkedPair:
     words = (embeddings.words[pair[0]], embeddings.words[pair[1]])
     if isinstance(guarantee, LocalDP):
         loss = guarantee.epsilon + (guarantee.slack or 0.0)
         return WorkedPair(words=words, distance=None, loss=loss, delta=guarantee.delta)
-    if metric is None or not guarantee.metric.startswith(metric.name):
-        raise ParameterError("metric", metric, f"must be the metric of the guarantee, {guarantee.metric}.")
-    vectors = embeddings.vectors
-    distance = float(distances(metric, vectors[pair[0] : pair[0] + 1], vectors[pair[1] : pair[1] + 1])[0, 0])
+    distance = float(_away(embeddings, metric, pair[0], np.array([pair[1]], dtype=np.int32))[0])
     return WorkedPair(words=words, distance=distance, loss=guarantee.loss(distance), delta=guarantee.delta)

@@ -14,7 +14,7 @@ from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.promises.certificates import identity
 from wordveil.promises.release import Provenance, TextOptions
 
-__all__ = ["noise_domain", "shown"]
+__all__ = ["noise_domain", "noise_name", "shown"]
 
 
 def noise_domain(mechanism: Any, randomizer: WordRandomizer, options: TextOptions, origin: Provenance) -> str:
@@ -23,14 +23,11 @@ def noise_domain(mechanism: Any, randomizer: WordRandomizer, options: TextOption
     Equal draws at two settings would tell more than their sum. It is made of what the setting *is*, in a fixed order,
     so that a retry in another process finds the same noise.
     """
-    parts = [getattr(mechanism, part.name) for part in fields(mechanism)] if is_dataclass(mechanism) else []
-    kinds = [type(part) for part in (mechanism, *parts) if is_dataclass(part)]
     setting = {
         "version": origin.version,
         "mechanism": origin.mechanism,
-        "code": [f"{kind.__module__}.{kind.__qualname__}" for kind in kinds],
-        # What cannot be named draws afresh in every process.
-        "unnamed": "" if _is_named(mechanism) else os.urandom(16).hex(),
+        "code": _code(mechanism),
+        "unnamed": _fresh(mechanism),
         "certificate": origin.certificate,
         "options": asdict(options) | {"public_words": sorted(options.public_words)},
         "vocabulary": origin.checksum,
@@ -39,6 +36,26 @@ def noise_domain(mechanism: Any, randomizer: WordRandomizer, options: TextOption
         "engine": origin.engine if isinstance(randomizer, FittedExponential) else "",
     }
     return hashlib.blake2b(json.dumps(setting, sort_keys=True).encode(), digest_size=16).hexdigest() + "|"
+
+
+def noise_name(mechanism: Any) -> str:
+    """Return what stands for a mechanism in the place of noise: other parameters never share it.
+
+    What cannot be named gets another name each time, and so draws afresh.
+    """
+    return shown(mechanism) + _fresh(mechanism)
+
+
+def _fresh(mechanism: Any) -> str:
+    return "" if _is_named(mechanism) else os.urandom(16).hex()
+
+
+def _code(part: Any) -> list[str]:
+    """Return the class of a dataclass and of those it holds, depth first, each with its module."""
+    if not is_dataclass(part) or isinstance(part, type):
+        return []
+    held = [name for field in fields(part) for name in _code(getattr(part, field.name))]
+    return [f"{type(part).__module__}.{type(part).__qualname__}", *held]
 
 
 def _is_named(mechanism: Any) -> bool:

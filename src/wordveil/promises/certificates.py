@@ -167,29 +167,58 @@ def compare(claimed: Certificate, repeated: Certificate) -> None:
 def identity(value: Any) -> str:
     """Return a public name of a parameter object: its class, its fields, and the SHA-256 of any array in it.
 
+    A user's class also shows its `name`, which tells apart the classes that one function makes.
+
     Args:
         value: A frozen dataclass such as a metric or a mechanism.
 
     Raises:
-        CertificateError: If it, or a value in it, holds more than its fields or shows nothing but its place in memory.
+        CertificateError: If it, or a value at any depth in it, holds more than such a name can show.
     """
+    kind = type(value)
     named = {field.name for field in fields(value)} if is_dataclass(value) and not isinstance(value, type) else None
     if named is None or not named.issuperset(getattr(value, "__dict__", ())):
-        raise CertificateError(f"{type(value).__name__} cannot be named in a certificate; make it a frozen dataclass.")
-    parts = (f"{field.name}={_shown(getattr(value, field.name))}" for field in fields(value) if field.init)
-    return f"{type(value).__name__}({', '.join(parts)})"
+        raise _unnamed(value)
+    parts = [f"{field.name}={_shown(getattr(value, field.name))}" for field in fields(value) if field.init]
+    if hasattr(value, "name") and "name" not in named and not _is_ours(kind):
+        parts.append(f"name={_shown(value.name)}")
+    return f"{kind.__name__}({', '.join(parts)})"
+
+
+_SCALARS = (str, bytes, int, float, complex, bool, type(None))
+_BRACKETS: dict[type, tuple[str, str]] = {tuple: ("(", ")"), list: ("[", "]"), set: ("{", "}"), frozenset: ("{", "}")}
 
 
 def _shown(entry: Any) -> str:
-    if isinstance(entry, np.ndarray):
+    """Return what differs wherever the entry does; only exact classes are known, as a derived one may hold more."""
+    kind = type(entry)
+    if kind is np.ndarray and not entry.dtype.hasobject:
         data = f"{entry.dtype.str}{entry.shape}".encode() + np.ascontiguousarray(entry).tobytes()
         return repr("sha256:" + hashlib.sha256(data).hexdigest())
-    if is_dataclass(entry) and not isinstance(entry, type):
+    if is_dataclass(entry):
         return identity(entry)
+    if kind is dict:
+        return f"{{{', '.join(f'{_shown(key)}: {_shown(held)}' for key, held in entry.items())}}}"
+    if kind in _BRACKETS:
+        parts = [_shown(held) for held in entry]
+        (left, right), comma = _BRACKETS[kind], "," if kind is tuple and len(parts) == 1 else ""
+        return f"{left}{', '.join(sorted(parts) if kind in (set, frozenset) else parts)}{comma}{right}"
     shown = repr(entry)
-    if " at 0x" in shown:
-        raise CertificateError(f"{type(entry).__name__} cannot be named in a certificate; make it a frozen dataclass.")
-    return shown
+    known = kind in _SCALARS or (isinstance(entry, np.number | np.bool_) and kind.__module__ == "numpy")
+    if known or (_is_ours(kind) and " at 0x" not in shown):  # a class of ours shows all that it is made of
+        return shown
+    raise _unnamed(entry)
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith("wordveil.")
+
+
+def _unnamed(value: Any) -> CertificateError:
+    return CertificateError(
+        f"{type(value).__name__} cannot be named in a certificate; make it a frozen dataclass of numbers, strings, "
+        "arrays of them, and lists of those."
+    )
 
 
 def _is_number(value: object) -> bool:

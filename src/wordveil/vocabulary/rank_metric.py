@@ -102,10 +102,9 @@ class NeighbourRank(VocabularyMetric):
             graph = rank_graph(vectors, min(self.k, len(vectors) - 1))
             distances = rank_distances(graph, cap=math.inf if self.cap is None else self.cap)
         longest = float(distances.max())
-        distances.flags.writeable = False
         # A path of h edges sums h rounded logarithms; every edge is at least ln 2 long.
         error = (longest / math.log(2) + 4) * 2.0**-52 * longest
-        table = DistanceTable(distances)
+        table = DistanceTable.taking(distances)
         return PathMatrix(label=self.name, vocabulary=checksum, table=table, error=error)
 
 

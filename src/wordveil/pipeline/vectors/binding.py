@@ -14,6 +14,7 @@ from wordveil.mechanisms.jaccard import Jaccard
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.word_rows import WordRows
+from wordveil.pipeline.noise_domains import shown
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.release import Provenance
 from wordveil.vocabulary.table import Embeddings
@@ -67,7 +68,7 @@ class Binding:
         table = self.vocabulary
         return Provenance(
             version=__version__,
-            mechanism=repr(self.mechanism),
+            mechanism=shown(self.mechanism),
             vocabulary="none" if table is None else table.header.name,
             checksum="" if table is None else table.header.checksum,
             candidates_checksum="",

@@ -26,6 +26,7 @@ from wordveil.documents.vectors import open_vectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks, resolve_threads
 from wordveil.mechanisms.base import VectorMechanism
+from wordveil.pipeline.noise_domains import noise_name
 from wordveil.pipeline.vectors.binding import Binding, bind
 from wordveil.pipeline.vectors.grid import STEPS, check_grid, public_grid, round_to_grid
 from wordveil.pipeline.vectors.values import VectorRelease, vector_disclosures
@@ -137,7 +138,7 @@ class RowReleaser:
     def _prefix(self) -> str:
         """Return what stands for input and mechanism in every row's id: other parameters must never share noise."""
         table = self.binding.vocabulary
-        facts = (self.name, repr(self.binding.mechanism), "" if table is None else table.header.checksum)
+        facts = (self.name, noise_name(self.binding.mechanism), "" if table is None else table.header.checksum)
         return hashlib.blake2b(repr(facts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
