@@ -112,6 +112,8 @@ class Parquet(DocumentFormat):
             raise ParameterError("columns", (), f"must name the text columns among the {len(schema.names)} of {path}.")
         tree = selection_tree(self.selection)
         self._tree = tree
+        if len(set(schema.names)) < len(schema.names):
+            raise DocumentFormatError(path, "two columns of one name.", remedy="Give each its own.")
         for name in self.selection.named:
             if not _reaches(schema, name):
                 problem, remedy = absent_column(name, schema.names)
@@ -174,7 +176,8 @@ def _gather(value: Any, node: SelectionNode, name: str, texts: list[PrivateText 
     elif node.column is None:
         if value is not None:
             for key, child in node.children.items():
-                _gather(value[key], child, f"{name}.{key}", texts)
+                if key in value:
+                    _gather(value[key], child, f"{name}.{key}", texts)
     elif value is None or isinstance(value, str):
         texts.append(cast(PrivateText | None, value))
     else:
@@ -186,7 +189,8 @@ def _replace(value: Any, node: SelectionNode, texts: Iterator[ReleasedText | Non
     if isinstance(value, list):
         return [_replace(element, node, texts) for element in value]
     if node.column is None:
-        return value and value | {k: _replace(value[k], child, texts) for k, child in node.children.items()}
+        known = [(key, child) for key, child in node.children.items() if value and key in value]
+        return value and value | {key: _replace(value[key], child, texts) for key, child in known}
     return next(texts)
 
 
