@@ -86,8 +86,9 @@ class Parquet(DocumentFormat):
     def _rows(self, file: Any, path: str) -> Iterator[Record]:
         self._settle(file, path)
         ordinal, total = 0, max(1, file.metadata.num_rows)
-        for arrow_batch in file.iter_batches(self.details.row_group_rows, columns=list(self._written)):
-            table = bare_table(arrow_batch, self.schema)
+        batches = file.iter_batches(self.details.row_group_rows, columns=list(self._written))
+        for even in _even(batches, self.details.row_group_rows):
+            table = bare_table(even, self.schema).combine_chunks()
             batch = _Batch(table, {name: table.column(name).to_pylist() for name in self._columns})
             size = max(1, table.nbytes // max(1, table.num_rows))
             for row in range(table.num_rows):
@@ -148,6 +149,23 @@ class Parquet(DocumentFormat):
             else:
                 columns.append(batch.table.column(name))
         return pa.Table.from_arrays(columns, schema=self.schema)
+
+
+def _even(batches: Iterator[Any], rows: int) -> Iterator[Any]:
+    """Yield tables of so many rows, whatever the batches: theirs follow the input's row groups, and so its lengths."""
+    pa, _ = _pyarrow()
+    waiting: list[Any] = []
+    held = 0
+    for batch in batches:
+        waiting.append(batch)
+        held += batch.num_rows
+        if held >= rows:  # of one whole and less than another, as no batch has more rows
+            table = pa.Table.from_batches(waiting)
+            yield table.slice(0, rows)
+            held -= rows
+            waiting = table.slice(rows).to_batches()
+    if held:
+        yield pa.Table.from_batches(waiting)
 
 
 def _reaches(schema: Any, name: str) -> bool:

@@ -45,6 +45,8 @@ from wordveil.randomness import RandomSource
 
 __all__ = ["FileDigest", "RunReport", "file_digests", "keep_run_key", "run_source", "sanitize_documents"]
 
+_LEAST_SHARE = 8 << 20  # characters
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDigest:
@@ -285,9 +287,9 @@ def _process(
     if workers == 1 or settings.line_buffered:  # a line that is waited for cannot wait for others
         yield BlockSanitizer(sanitizer, counts), settings
         return
-    # As much in work as without workers, but no block below a section: the pieces left over would be small.
+    # As much in work as without workers, but no small blocks: cutting one up leaves pieces over.
     whole = settings.block_characters
-    share = max(1, whole // BLOCKS_IN_WORK, min(whole, settings.details.section_bytes))
+    share = max(1, whole // BLOCKS_IN_WORK, min(whole, _LEAST_SHARE))
     smaller = replace(settings, block_characters=share)
     with TextWorkers(sanitizer.embeddings, *sanitizer.text_side, workers) as processes:
         yield OverlappedSanitizer(sanitizer, counts, processes), smaller
