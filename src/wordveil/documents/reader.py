@@ -1,8 +1,8 @@
 """Opens one document file: guesses the format by name, yields its records, marks the sections.
 
-A section is so many documents (in Parquet, the rows of a row group). Compressed output ends a member with it, and a run
-can be resumed there, so that no output byte depends on the caller's blocks. It never follows the private texts' lengths:
-whoever has the output sees where its members end.
+A section is so many documents (in Parquet, the rows of a row group). Compressed output ends a member with it, and a
+run can be resumed there, so that no output byte depends on the caller's blocks. It never follows the lengths of the
+private texts: whoever has the output sees where its members end.
 """
 
 from __future__ import annotations
