@@ -48,7 +48,7 @@ def run(arguments: list[str], steps: int, *, resume: bool) -> None:
 
     settings = DocumentSettings(
         columns=tuple(columns.split(",")) if columns else (),
-        details=FormatDetails(section_bytes=int(section), row_group_rows=7),
+        details=FormatDetails(section_documents=int(section), row_group_rows=7),
         block_characters=int(block),
     )
     summary = run_documents(source, destination, process, settings=settings, resume=resume, tally=counts)

@@ -101,7 +101,7 @@ def test_parquet_has_no_encoding_to_choose_but_a_tree_may_hold_some(tmp_path, id
 def test_an_interrupted_run_goes_on_in_the_same_encoding(tmp_path, shout):
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_text("".join(json.dumps({"t": f"naïve {n}"}, ensure_ascii=False) + "\n" for n in range(40)), "cp1252")
-    details = FormatDetails(section_bytes=100)
+    details = FormatDetails(section_documents=4)
     settings = DocumentSettings(columns=("t",), encoding="windows-1252", details=details, block_characters=100)
     run_documents(source, tmp_path / "whole.jsonl", shout, settings=settings)
     calls = iter(range(3))

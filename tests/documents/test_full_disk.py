@@ -24,7 +24,7 @@ def process(block):
 settings = DocumentSettings(
     columns=tuple(columns.split()),
     block_characters=int(block),
-    details=FormatDetails(section_bytes=int(block), row_group_rows=50),
+    details=FormatDetails(section_documents=50, row_group_rows=50),
 )
 if int(limit):
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
@@ -73,7 +73,7 @@ def test_with_something_done_the_run_can_be_continued(tmp_path, kind):
     assert told == "File too large: make room and add --resume"
     assert is_resumable(target)
     assert not target.exists()
-    details = FormatDetails(section_bytes=50_000, row_group_rows=50)
+    details = FormatDetails(section_documents=50, row_group_rows=50)
     settings = DocumentSettings(columns=tuple(columns.split()), details=details)
     summary = run_documents(source, target, shout, settings=settings, resume=True)
     assert summary.resumed_documents > 0
@@ -127,4 +127,4 @@ def test_a_disk_that_is_really_full(tmp_path, small_disk, block, kept):
 
 
 def settings_of(block):
-    return DocumentSettings(details=FormatDetails(section_bytes=block, row_group_rows=50))
+    return DocumentSettings(details=FormatDetails(section_documents=50, row_group_rows=50))

@@ -190,7 +190,7 @@ def test_tables_without_a_chosen_column_are_refused(tmp_path):
 
 @pytest.mark.parametrize(
     "values",
-    [{"delimiter": "ab"}, {"delimiter": '"'}, {"quoting": "some"}, {"section_bytes": 0}, {"row_group_rows": 0}],
+    [{"delimiter": "ab"}, {"delimiter": '"'}, {"quoting": "some"}, {"section_documents": 0}, {"row_group_rows": 0}],
 )
 def test_details_are_checked(values):
     with pytest.raises(ParameterError, match=next(iter(values))):

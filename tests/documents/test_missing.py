@@ -149,7 +149,7 @@ def test_a_resumed_run_counts_the_whole(tmp_path, missing):
         return SHOUT(block)
 
     settings = DocumentSettings(
-        columns=("t",), missing=missing, block_characters=1, details=FormatDetails(section_bytes=1)
+        columns=("t",), missing=missing, block_characters=1, details=FormatDetails(section_documents=1)
     )
     (tmp_path / "out.jsonl").unlink()
     with pytest.raises(KeyboardInterrupt):

@@ -60,7 +60,7 @@ def test_a_run_killed_anywhere_resumes_to_the_same_bytes(tmp_path, kind):
     source, columns = prepare(tmp_path, kind)
     output = tmp_path / "out"
     output.mkdir()
-    arguments = [source, output / source.name, columns, "300", "200"]
+    arguments = [source, output / source.name, columns, "9", "200"]
     command = [sys.executable, *DRIVER, *arguments]
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, timeout=120)
     assert answer.returncode == 0, answer.stderr.decode()
@@ -91,7 +91,7 @@ def interrupted(source: Path, target: Path, calls: int, process, **options) -> N
 
 
 def small(**changes) -> DocumentSettings:
-    values = {"columns": ("t",), "details": FormatDetails(section_bytes=300), "block_characters": 200}
+    values = {"columns": ("t",), "details": FormatDetails(section_documents=9), "block_characters": 200}
     return DocumentSettings(**(values | changes))
 
 

@@ -212,7 +212,7 @@ def test_compressed_input_and_output_hold_the_same_bytes(tmp_path, identity, nam
     content = b"".join(b'{"text": "line %d"}\n' % i for i in range(5000))
     packed, unpack = compressors()[name.rsplit(".", 1)[1]]
     half = len(content) // 2
-    details = FormatDetails(section_bytes=20_000)
+    details = FormatDetails(section_documents=1000)
     # Two members in the input, many in the output.
     written = run_bytes(
         tmp_path, name, packed(content[:half]) + packed(content[half:]), identity, columns=("text",), details=details

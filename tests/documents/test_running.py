@@ -58,7 +58,7 @@ def test_output_bytes_do_not_depend_on_the_block(tmp_path, shout, name):
             count.append(len(records))
             return shout(records)
 
-        details = FormatDetails(section_bytes=1000)
+        details = FormatDetails(section_documents=30)
         settings = DocumentSettings(columns=columns, block_characters=block, details=details)
         run_documents(tmp_path / name, tmp_path / ("out-" + name), counted, settings=settings)
         written.add((tmp_path / ("out-" + name)).read_bytes())
@@ -71,23 +71,22 @@ def test_output_bytes_do_not_depend_on_the_block(tmp_path, shout, name):
 
 @given(
     st.lists(st.integers(1, 30), max_size=60),
-    st.integers(1, 100),
+    st.integers(1, 20),
     st.integers(1, 100),
 )
 def test_blocks_keep_all_records_and_end_at_sections_or_inside_one(sizes, section, budget):
-    settings = DocumentSettings(details=FormatDetails(section_bytes=section), block_characters=budget)
-    records, filled = [], 0
-    for ordinal, size in enumerate(sizes):
-        filled += size
-        records.append(Record(ordinal, [], None, size=size, closes_section=filled >= section))
-        filled = 0 if filled >= section else filled
+    settings = DocumentSettings(block_characters=budget)
+    records = [
+        Record(ordinal, [], None, size=size, closes_section=(ordinal + 1) % section == 0)
+        for ordinal, size in enumerate(sizes)
+    ]
     cut = list(blocks(iter(records), settings))
     assert [record for block in cut for record in block] == records
     for block in cut:
         ends = [record.closes_section for record in block]
         # A block covers whole sections, or lies inside one: then a run can resume at every section's end.
         assert not any(ends) or ends[-1] or block is cut[-1]
-        assert sum(r.size for r in block) <= budget + section // 2 + section + 30
+        assert sum(r.size for r in block) <= budget + budget // 2 + 30
 
 
 def test_failure_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -204,7 +203,7 @@ def test_memory_is_bounded_by_the_block(tmp_path):
     with open(tmp_path / "in.txt", "wb") as file:
         for _ in range(3000):
             file.write(b"word " * 2000 + b"\n")
-    settings = DocumentSettings(block_characters=500_000, details=FormatDetails(section_bytes=500_000))
+    settings = DocumentSettings(block_characters=500_000)
     tracemalloc.start()
     try:
         run_documents(tmp_path / "in.txt", tmp_path / "out.txt", lambda b: [r.texts for r in b], settings=settings)

@@ -137,7 +137,7 @@ def test_malformed_files_are_left_out_and_told_and_the_others_are_done(tmp_path,
         counts.characters += sum(len(text) for record in block for text in record.texts)
         return shout(block)
 
-    settings = DocumentSettings(columns=("t",), block_characters=30, details=FormatDetails(section_bytes=30))
+    settings = DocumentSettings(columns=("t",), block_characters=30, details=FormatDetails(section_documents=1))
     summary, said = run(mixed(tmp_path), tmp_path / "out", counting, settings=settings, tally=counts)
     assert sorted(os.listdir(tmp_path / "out")) == ["a.jsonl", "d.jsonl", "i.txt"]
     assert (summary.files, summary.documents, counts.characters) == (3, 4, 16)
@@ -155,7 +155,7 @@ def test_malformed_files_are_left_out_and_told_and_the_others_are_done(tmp_path,
 
 
 def test_a_resumed_tree_remembers_the_malformed_files(tmp_path, shout):
-    settings = DocumentSettings(columns=("t",), block_characters=30, details=FormatDetails(section_bytes=30))
+    settings = DocumentSettings(columns=("t",), block_characters=30, details=FormatDetails(section_documents=1))
     whole, _ = run(mixed(tmp_path), tmp_path / "whole", shout, settings=settings)
 
     def stopping(block):

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: to
 
 from small_models import sentences, small_table  # noqa: E402
 
-from wordveil.documents import DocumentSettings, load_run_key, run_key_path  # noqa: E402
+from wordveil.documents import DocumentSettings, OutputWriter, is_resumable, load_run_key, run_key_path  # noqa: E402
 from wordveil.errors import DataFormatError, DocumentFormatError, ParameterError, ResumeError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil.neural.models import Rewriter  # noqa: E402
@@ -226,3 +226,22 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
         tracemalloc.stop()
         assert report.summary.documents == lines
     assert peaks[1] < 1.3 * peaks[0]
+
+
+def test_the_key_is_gone_before_the_output_is_there_and_not_needed_after(private, tmp_path, monkeypatch):
+    out, seen = tmp_path / "out.jsonl", []
+
+    def stopping(self):
+        seen.append((run_key_path(out).exists(), is_resumable(out)))
+        self.abort(keep=True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(OutputWriter, "commit", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        run(private, out)
+    assert seen == [(False, True)]
+    partial = (tmp_path / ".out.jsonl.partial").read_bytes()
+    report = run(private, out, resume=True)
+    assert out.read_bytes() == partial
+    assert (report.summary.documents, report.passes) == (60, 2)
+    assert leftovers(tmp_path) == []

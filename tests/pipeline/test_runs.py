@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import stat
+import subprocess
 import sys
 
 import numpy as np
@@ -415,3 +416,61 @@ def test_a_run_killed_at_any_step_leaves_no_key_beside_its_output_and_can_be_con
             (tmp_path / name).unlink()
     assert status == 0
     assert {(False, True, True), (False, True, False), (True, True, False), (True, False, False)} <= outcomes
+
+
+def test_a_run_whose_report_fails_is_not_released_again_by_resuming(vocabulary, text_file, tmp_path):
+    def failing(report):
+        assert report.outputs
+        raise OSError(28, "No space left on device")
+
+    tree = tmp_path / "in"
+    tree.mkdir()
+    (tree / "a.txt").write_text(text_file.read_text())
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"t": text_file.read_text().splitlines()})
+    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "in.parquet")
+    for source, output in (
+        (text_file, tmp_path / "out.txt"),
+        (tree, tmp_path / "out"),
+        (tmp_path / "in.parquet", tmp_path / "out.parquet"),
+    ):
+        settings = DocumentSettings(columns=("t",) if source.suffix == ".parquet" else ())
+        written, reports, said = [], [], []
+        for deliver in (failing, failing, reports.append):
+            sanitizer = sanitizer_for(vocabulary, run_source(output, resume=True))
+            options = {"settings": settings, "resume": True, "notice": said.append}
+            if deliver is failing:
+                with pytest.raises(OSError, match="add --resume"):
+                    sanitize_documents(source, output, sanitizer, deliver=deliver, **options)
+                assert left_behind(tmp_path) == [f".{output.name}.journal"]
+            else:
+                sanitize_documents(source, output, sanitizer, deliver=deliver, **options)
+            written.append([p.read_bytes() for p in (output.iterdir() if output.is_dir() else [output])])
+        assert written[0] == written[1] == written[2]
+        assert said[1:] == ["the output of the interrupted run is complete: nothing is released anew."] * 2
+        (report,) = reports
+        assert report.documents == report.resumed_documents == 150
+        assert report.tokens > 1000
+        assert left_behind(tmp_path) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is full")
+def test_the_command_writes_its_report_before_the_run_counts_as_done(text_file, tmp_path):
+    output, report = tmp_path / "out.txt", tmp_path / "r.json"
+    report.symlink_to("/dev/full")
+    command = [sys.executable, "-c", "from wordveil.cli.main import main; main()", "sanitize", str(text_file)]
+    command += ["--epsilon", "4", "--resume", "-q", "-o", str(output), "--report", str(report)]
+    written = []
+    for _ in range(2):
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert answer.returncode
+        written.append(output.read_bytes())
+    report.unlink()
+    subprocess.run(command, check=True)
+    assert written == [output.read_bytes()] * 2
+    assert json.loads(report.read_text())["documents"] == 150
+    assert left_behind(tmp_path) == []
+
+
+def test_the_report_says_that_it_names_the_input():
+    assert "names the input" in " ".join(wv.RunReport.__doc__.split())

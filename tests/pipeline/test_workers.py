@@ -41,9 +41,8 @@ def reviews(vocabulary, tmp_path_factory):
 def run(table, path, output, *, workers, block=4000, threads=1, resume=False, progress=None, **options):
     source = run_source(output, resume=True) if resume else RandomSource(KEY)
     sanitizer = wv.Sanitizer(table, MECHANISM, options=TextOptions(**options), source=source, threads=threads)
-    settings = DocumentSettings(
-        columns=("text",), block_characters=block, details=FormatDetails(section_bytes=min(block, 3000))
-    )
+    details = FormatDetails(section_documents=20)
+    settings = DocumentSettings(columns=("text",), block_characters=block, details=details)
     return sanitize_documents(
         path, output, sanitizer, settings=settings, resume=resume, workers=workers, progress=progress
     )

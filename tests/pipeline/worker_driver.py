@@ -41,7 +41,7 @@ def main(vocabulary: str, source: str, destination: str, mode: str) -> None:
             destination,
             sanitizer,
             settings=DocumentSettings(
-                columns=("text",), block_characters=4000, details=FormatDetails(section_bytes=3000)
+                columns=("text",), block_characters=4000, details=FormatDetails(section_documents=20)
             ),
             resume=mode == "resume",
             workers=2,

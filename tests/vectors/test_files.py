@@ -14,6 +14,7 @@ from wordveil.documents import is_resumable
 from wordveil.documents.checkpoints import run_key_path
 from wordveil.documents.output import Claim
 from wordveil.documents.vectors import VECTOR_FORMATS
+from wordveil.documents.vectors.output import RowsOutput
 from wordveil.errors import DataFormatError, ParameterError, ResumeError
 from wordveil.pipeline.vectors import VectorSettings, release_vector_file, release_vectors
 from wordveil.pipeline.vectors.releasing import RowReleaser
@@ -392,4 +393,51 @@ def test_an_interrupt_before_the_renaming_loses_nothing(tmp_path, files, rows, m
     assert go(tmp_path / "in.npy", tmp_path / "out.npy", resume=True).resumed_rows == n
     wanted = release_vectors(tmp_path / "in.npy", LAPLACE, source=RandomSource.seeded_for_tests(1)).vectors
     assert np.array_equal(np.load(tmp_path / "out.npy"), wanted)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy", "out.npy"]
+
+
+def test_the_key_is_gone_before_the_output_is_there(tmp_path, files, rows, monkeypatch):
+    files.write(tmp_path / "in.npy", rows)
+    publish, seen = RowsOutput.publish, []
+
+    def watched(self):
+        seen.append((run_key_path(tmp_path / "out.npy").exists(), is_resumable(tmp_path / "out.npy")))
+        publish(self)
+
+    monkeypatch.setattr(RowsOutput, "publish", watched)
+    release_vector_file(tmp_path / "in.npy", tmp_path / "out.npy", LAPLACE)
+    assert seen == [(False, True)]
+
+
+def test_a_run_cut_off_before_the_renaming_needs_its_key_no_more(tmp_path, files, rows, monkeypatch):
+    files.write(tmp_path / "in.npy", rows)
+    source, output = RandomSource(), tmp_path / "out.npy"
+
+    def stopping(self):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RowsOutput, "publish", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            release_vector_file(tmp_path / "in.npy", output, LAPLACE, source=source)
+    assert not run_key_path(output).exists()
+    assert release_vector_file(tmp_path / "in.npy", output, LAPLACE, resume=True).resumed_rows == 53
+    assert np.array_equal(np.load(output), release_vectors(tmp_path / "in.npy", LAPLACE, source=source).vectors)
+
+
+def test_a_run_whose_report_fails_is_not_released_again_by_resuming(tmp_path, files, rows):
+    files.write(tmp_path / "in.npy", rows)
+    output, reports, written = tmp_path / "out.npy", [], []
+
+    def failing(_):
+        raise OSError(28, "No space left on device")
+
+    for _ in range(2):
+        with pytest.raises(OSError, match="No space"):
+            release_vector_file(tmp_path / "in.npy", output, LAPLACE, resume=True, deliver=failing)
+        written.append(output.read_bytes())
+        assert sorted(p.name for p in tmp_path.iterdir()) == [".out.npy.journal", "in.npy", "out.npy"]
+    release_vector_file(tmp_path / "in.npy", output, LAPLACE, resume=True, deliver=reports.append)
+    assert written == [output.read_bytes()] * 2
+    assert (reports[0].rows, reports[0].resumed_rows) == (53, 53)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy", "out.npy"]

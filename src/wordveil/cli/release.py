@@ -82,10 +82,15 @@ def release(
         raise ParameterError("mechanism", mechanism, "must be a vector mechanism, such as laplace: it works on words.")
     with row_bar("rows released", quiet=quiet) as progress:
         result = release_vector_file(
-            source, output, chosen, vocabulary=table, settings=chosen_settings, resume=resume, progress=progress
+            source,
+            output,
+            chosen,
+            vocabulary=table,
+            settings=chosen_settings,
+            resume=resume,
+            progress=progress,
+            deliver=None if report is None else lambda result: write_vector_report(result, report),
         )
-    if report is not None:
-        write_vector_report(result, report)
     if not quiet:
         _print_summary(result)
     if measure_retrieval:

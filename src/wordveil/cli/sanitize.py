@@ -200,6 +200,12 @@ def sanitize(
         device=device,
         certificate=prepared.certificate,
     )
+
+    def deliver(result: RunReport) -> None:
+        if report is not None:
+            whole = result.with_inputs(source, documents) if input_digest else result
+            write_report(whole, report, Evidence.of_run(sanitizer, whole, (*prepared.notes, *notes)))
+
     with document_bar(quiet=quiet) as progress:
         result = sanitize_documents(
             source,
@@ -210,12 +216,8 @@ def sanitize(
             workers=workers,
             progress=progress,
             notice=None if quiet else say,
+            deliver=deliver,
         )
-    if report is not None:
-        if input_digest:
-            result = result.with_inputs(source, documents)
-        said = (*prepared.notes, *notes)
-        write_report(result, report, Evidence.of_run(sanitizer, result, said))
     if not quiet:
         _print_summary(result, (*prepared.notes, *notes), sanitizer.in_words, prepared.certificate)
 

@@ -47,7 +47,7 @@ class Record:
         texts: The selected texts in file order; None where the value is null.
         template: The format's own means to rebuild the record.
         source: Input name: file name, path inside a tree, or "-".
-        size: Bytes the record takes in the (decompressed) input; decides where blocks and sections end.
+        size: Bytes the record takes in the (decompressed) input; decides where blocks end, and nothing of the output.
         structural: True for what is no document and is copied: header line, brackets, blank lines.
         closes_section: True where a section of the input ends (see `DocumentReader`).
         line: Line of the file where the record begins, or its row in a Parquet file; for messages.
@@ -123,7 +123,8 @@ class FormatDetails:
         quoting: CSV/TSV: "auto" (TSV none; CSV as its header line), "none", "minimal" or "all".
         header: CSV/TSV: the first line holds the column names; without one they are "1", "2", ...
         ascii_json: JSON/JSONL: write released characters beyond ASCII as `\uXXXX`.
-        section_bytes: Input bytes after which a compressed member of the output ends and a run can resume.
+        section_documents: Documents after which a compressed member of the output ends, and a run into it can resume.
+            Their number is disclosed anyway; their lengths, and the places that follow from them, are not.
         row_group_rows: Parquet: rows of one row group of the output.
     """
 
@@ -132,7 +133,7 @@ class FormatDetails:
     quoting: str = "auto"
     header: bool = True
     ascii_json: bool = False
-    section_bytes: int = 8 << 20
+    section_documents: int = 4096
     row_group_rows: int = 16_384
 
     def __post_init__(self) -> None:
@@ -142,8 +143,8 @@ class FormatDetails:
             raise ParameterError("delimiter", self.delimiter, "must be one ASCII character, no quote or line end.")
         if self.quoting not in ("auto", "none", "minimal", "all"):
             raise ParameterError("quoting", self.quoting, "must be one of auto, none, minimal, all.")
-        if self.section_bytes < 1:
-            raise ParameterError("section_bytes", self.section_bytes, "must be at least 1.")
+        if self.section_documents < 1:
+            raise ParameterError("section_documents", self.section_documents, "must be at least 1.")
         if self.row_group_rows < 1:
             raise ParameterError("row_group_rows", self.row_group_rows, "must be at least 1.")
 

@@ -2,9 +2,9 @@
 
 The journal `.<name>.journal` says how far the temporary output goes and for which settings; it is there from the start,
 and is replaced atomically after the output bytes it speaks of are on the disk. Both files have mode 0600. The key goes
-before the output is published, the journal after it. What a killed run left is continued by `--resume` and replaced by
-any other run with this output; the owner may delete it. The journal holds no text; it does hold a digest of the whole
-input, so it is as confidential as the key beside it.
+before the output is published, the journal after it, when the run's report is made too. What a killed run left is
+continued by `--resume` and replaced by any other run with this output; the owner may delete it. The journal holds no
+text; it does hold a digest of the whole input, so it is as confidential as the key beside it.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Journal:
         copied_columns: Columns copied so far.
         gaps: See `DocumentFormat`.
         bad_files: What was wrong with the files of a tree that were left out.
-        complete: All bytes are written; only the renaming may be missing.
+        complete: All bytes are written; only the renaming and the report may be missing.
     """
 
     path: Path

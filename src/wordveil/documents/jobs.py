@@ -146,7 +146,7 @@ def _no_notice(_: str) -> None:
     """Tell nobody."""
 
 
-def _nothing() -> None:
+def _nothing(*_: object) -> None:
     """Do nothing."""
 
 
@@ -158,11 +158,14 @@ class Callbacks:
         progress: Called after every block; the first blocks are small.
         notice: Told of a run that is continued or discarded, and of files that are not read.
         sealed: Called when all of the output is written and before it is published.
+        published: Called with the summary when the output is in its place, and before the journal goes: where it fails,
+            the run can be resumed, which releases nothing anew and calls it again.
     """
 
     progress: Progress | None = None
     notice: Notice = _no_notice
     sealed: Callable[[], None] = _nothing
+    published: Callable[[DocumentSummary], None] = _nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

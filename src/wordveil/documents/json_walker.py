@@ -8,12 +8,14 @@ It reads no files and knows no lines; positions in its errors are character posi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from json.decoder import JSONDecodeError, JSONDecoder, scanstring  # type: ignore[attr-defined]
 from typing import Any
 
 from wordveil.documents.base import Missing, Selection, absent_column
+from wordveil.errors import ParameterError
 
 __all__ = ["JsonWalker", "SelectionNode", "WalkError", "selection_tree"]
 
@@ -21,6 +23,7 @@ _skip_space: Callable[[str, int], Any] = re.compile(r"[ \t\n\r]*").match
 # Numbers are only skipped: `str` spares their conversion and the digit limit of `int`.
 _scan_once: Callable[[str, int], tuple[Any, int]] = JSONDecoder(parse_int=str, parse_float=str).scan_once  # type: ignore[attr-defined]
 _MAX_NAMES = 1000
+_MAX_DOTS = 8
 _FURTHER = f"further members (only the first {_MAX_NAMES:,} names are listed)"
 _SLACK = 16  # longest token that a truncated text can cut (escape pairs, -Infinity)
 _KINDS = {"{": "an object", "t": "true or false", "f": "true or false"}
@@ -34,7 +37,7 @@ class SelectionNode:
         column: The selected column that ends here, or None.
         children: Deeper levels by member name.
         copies_rest: Whether members without a child are copied.
-        kept: The value is copied as it stands.
+        kept: The value is copied as it stands, but for the columns under it.
         below: The selected columns at or under this node.
     """
 
@@ -46,15 +49,35 @@ class SelectionNode:
 
 
 def selection_tree(selection: Selection) -> SelectionNode:
-    """Build the levels of a selection; a name with dots is looked up nested and as one literal name."""
+    """Build the levels of a selection; each dot of a name may lead into a member or belong to the member's own name.
+
+    Raises:
+        ParameterError: If a name has too many dots for that.
+    """
     root = SelectionNode(copies_rest=selection.copies_all)
     if not selection.columns:
         root.column = ""
+    # The texts first: what is kept must not cover them.
     for kept, names in ((False, selection.columns), (True, selection.keep or ())):
         for name in names:
-            for path in {(name,), tuple(name.split("."))}:
+            for path in _readings(name):
                 _insert(root, path, name, kept=kept)
     return root
+
+
+def _readings(name: str) -> Iterator[tuple[str, ...]]:
+    """Yield every path of member names that is written as this name: a.b as (a, b) and as (a.b)."""
+    first, *rest = name.split(".")
+    if len(rest) > _MAX_DOTS:
+        raise ParameterError("columns", name, f"must have at most {_MAX_DOTS} dots.")
+    for joints in product((True, False), repeat=len(rest)):
+        path = [first]
+        for part, leads_in in zip(rest, joints, strict=True):
+            if leads_in:
+                path.append(part)
+            else:
+                path[-1] += f".{part}"
+        yield tuple(path)
 
 
 def _insert(root: SelectionNode, path: Iterable[str], name: str, *, kept: bool) -> None:
@@ -72,9 +95,11 @@ def _insert(root: SelectionNode, path: Iterable[str], name: str, *, kept: bool) 
 
 
 def _copy_below(node: SelectionNode) -> None:
-    node.kept = node.copies_rest = True
-    for child in node.children.values():
-        _copy_below(child)
+    """Copy the value of a node, but for the texts in it: their nodes stay as they are."""
+    if node.column is None:
+        node.kept = node.copies_rest = True
+        for child in node.children.values():
+            _copy_below(child)
 
 
 class WalkError(Exception):
@@ -187,7 +212,7 @@ class JsonWalker:
             self._cursor = end
             self._found |= node.below
             return int(end)
-        if node.children and first == "{":
+        if node.children and node.column is None and first == "{":
             return self._object(text, at, node)
         value, end = _scan_once(text, at)
         if value is None:
@@ -284,7 +309,7 @@ class JsonWalker:
             at = _skip_space(text, at + 1).end()
 
     def _member(self, text: str, at: int, name: str, child: SelectionNode | None) -> int:
-        if child is None or (child.kept and not child.children):
+        if child is None or (child.kept and not child.below):
             self._note_copied(name)
             return _scan_once(text, at)[1]
         self._path.append(name)
@@ -295,6 +320,7 @@ class JsonWalker:
     def _note_copied(self, *name: str) -> None:
         full = len(self.copied) >= _MAX_NAMES
         whole = ".".join((*self._path, *name))
+        assert whole not in self.root.below, "a text column must never be copied"
         if not full or whole not in self.copied:
             self.copied[_FURTHER if full else whole] = None
 

@@ -86,8 +86,9 @@ class Parquet(DocumentFormat):
     def _rows(self, file: Any, path: str) -> Iterator[Record]:
         self._settle(file, path)
         ordinal, total = 0, max(1, file.metadata.num_rows)
-        for arrow_batch in file.iter_batches(self.details.row_group_rows, columns=list(self._written)):
-            table = bare_table(arrow_batch, self.schema)
+        batches = file.iter_batches(self.details.row_group_rows, columns=list(self._written))
+        for even in _even(batches, self.details.row_group_rows):
+            table = bare_table(even, self.schema).combine_chunks()
             batch = _Batch(table, {name: table.column(name).to_pylist() for name in self._columns})
             size = max(1, table.nbytes // max(1, table.num_rows))
             for row in range(table.num_rows):
@@ -112,6 +113,8 @@ class Parquet(DocumentFormat):
             raise ParameterError("columns", (), f"must name the text columns among the {len(schema.names)} of {path}.")
         tree = selection_tree(self.selection)
         self._tree = tree
+        if len(set(schema.names)) < len(schema.names):
+            raise DocumentFormatError(path, "two columns of one name.", remedy="Give each its own.")
         for name in self.selection.named:
             if not _reaches(schema, name):
                 problem, remedy = absent_column(name, schema.names)
@@ -148,6 +151,23 @@ class Parquet(DocumentFormat):
         return pa.Table.from_arrays(columns, schema=self.schema)
 
 
+def _even(batches: Iterator[Any], rows: int) -> Iterator[Any]:
+    """Yield tables of so many rows, whatever the batches: theirs follow the input's row groups, and so its lengths."""
+    pa, _ = _pyarrow()
+    waiting: list[Any] = []
+    held = 0
+    for batch in batches:
+        waiting.append(batch)
+        held += batch.num_rows
+        if held >= rows:  # of one whole and less than another, as no batch has more rows
+            table = pa.Table.from_batches(waiting)
+            yield table.slice(0, rows)
+            held -= rows
+            waiting = table.slice(rows).to_batches()
+    if held:
+        yield pa.Table.from_batches(waiting)
+
+
 def _reaches(schema: Any, name: str) -> bool:
     """Whether a dotted name leads to a column, through structs and lists."""
     if name in schema.names:
@@ -174,7 +194,8 @@ def _gather(value: Any, node: SelectionNode, name: str, texts: list[PrivateText 
     elif node.column is None:
         if value is not None:
             for key, child in node.children.items():
-                _gather(value[key], child, f"{name}.{key}", texts)
+                if key in value:
+                    _gather(value[key], child, f"{name}.{key}", texts)
     elif value is None or isinstance(value, str):
         texts.append(cast(PrivateText | None, value))
     else:
@@ -186,7 +207,8 @@ def _replace(value: Any, node: SelectionNode, texts: Iterator[ReleasedText | Non
     if isinstance(value, list):
         return [_replace(element, node, texts) for element in value]
     if node.column is None:
-        return value and value | {k: _replace(value[k], child, texts) for k, child in node.children.items()}
+        known = [(key, child) for key, child in node.children.items() if value and key in value]
+        return value and value | {key: _replace(value[key], child, texts) for key, child in known}
     return next(texts)
 
 

@@ -1,7 +1,8 @@
 """Opens one document file: guesses the format by name, yields its records, marks the sections.
 
-A section is a slice of the input fixed by the input alone (so many bytes, or a Parquet row group). Compressed
-output ends a member with it, and a run can be resumed there, so that no output byte depends on the caller's blocks.
+A section is so many documents (in Parquet, the rows of a row group). Compressed output ends a member with it, and a
+run can be resumed there, so that no output byte depends on the caller's blocks. It never follows the lengths of the
+private texts: whoever has the output sees where its members end.
 """
 
 from __future__ import annotations
@@ -139,17 +140,14 @@ class DocumentReader:
 
     def __iter__(self) -> Iterator[Record]:
         """Yield all records, structural ones included; once only."""
-        section = 0
-        limit = self.format.details.section_bytes
+        limit = self.format.details.section_documents
         source = self.source
         damaged = False
         try:
             for record in self.format.read(self._input.stream, self.path):
                 record.source = source
-                section += record.size
-                if section >= limit and not isinstance(self.format, Parquet):
-                    record.closes_section = True
-                    section = 0
+                if not record.structural and not isinstance(self.format, Parquet):
+                    record.closes_section = (record.ordinal + 1) % limit == 0
                 yield record
         except DAMAGED:
             damaged = True

@@ -55,28 +55,30 @@ _Sink = _ByteSink | ParquetSink
 
 
 def blocks(records: Iterator[Record], settings: DocumentSettings) -> Iterator[list[Record]]:
-    """Cut records into blocks that end at sections, or inside one where sections are larger than blocks.
+    """Cut records into blocks that end at sections, or inside one where a section is larger than a block.
 
     The first blocks are smaller, so that progress is seen at once.
     """
     block: list[Record] = []
-    size = 0
+    size = section = 0  # of the block, and of what it has of its last section
     budget = min(_FIRST_BLOCK, settings.block_characters)
-    section = settings.details.section_bytes
     whole_sections = True  # the block began at a section
     for record in records:
         block.append(record)
         size += record.size
+        section += record.size
         if settings.line_buffered:
             full = True
         elif record.closes_section:
             full = not whole_sections or size + section // 2 > budget
         else:
-            full = budget < section and size >= budget
+            full = size >= budget and section >= budget // 2
         if full:
             yield block
             block, size, whole_sections = [], 0, record.closes_section
             budget = min(2 * budget, settings.block_characters)
+        if full or record.closes_section:
+            section = 0
     if block:
         yield block
 
@@ -92,6 +94,9 @@ def take_up(journal: Journal, job: Job) -> bool:
     """
     if job.resume and journal.load():
         job.tally.restore(journal.tally)
+        if journal.complete:
+            job.calls.notice("the output of the interrupted run is complete: nothing is released anew.")
+            return True
         job.calls.notice(f"going on with the interrupted run: {journal.documents:,} documents are taken over.")
         return True
     if job.resume:
@@ -192,15 +197,17 @@ class _FileRun:
 
     def _publish(self) -> DocumentSummary:
         self._sink.publish()
-        if self._journal is not None:
-            self._journal.remove()
-        return DocumentSummary(
+        summary = DocumentSummary(
             documents=self._documents,
             files=1,
             copied_columns=self._reader.copied_columns,
             gaps=self._reader.gaps,
             resumed_documents=self._resumed,
         )
+        self._job.calls.published(summary)
+        if self._journal is not None:
+            self._journal.remove()
+        return summary
 
     def _unreadable(self, error: WordveilError, taken: deque[list[Record]]) -> DocumentFormatError | None:
         """The error with file and line where the function refused a text of the blocks in work, which names its length.
@@ -287,14 +294,16 @@ def _finish_complete(journal: Journal, destination: str, job: Job) -> DocumentSu
     elif not target.is_file():
         raise ResumeError("The output of the interrupted run is gone. Start without --resume.")
     remove_partial(partial)
-    journal.remove()
-    return DocumentSummary(
+    summary = DocumentSummary(
         documents=journal.documents,
         files=1,
         copied_columns=list(journal.copied_columns),
         gaps=dict(journal.gaps),
         resumed_documents=journal.documents,
     )
+    job.calls.published(summary)
+    journal.remove()
+    return summary
 
 
 def check_destination(source: str, destination: str, *, resume: bool) -> None:

@@ -1,7 +1,7 @@
 """Opens inputs (file, standard input, .gz, .zst) as one buffered stream of UTF-8, and compresses outputs.
 
-Compressed output consists of complete members, one a section of the input, so that an interrupted file can be cut
-back to a member and continued. Nothing here knows records.
+Compressed output consists of complete members, one a section of so many documents, so that an interrupted file can be
+cut back to a member and continued. Nothing here knows records.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ def _run_tree(source: str, destination: str, job: Job) -> DocumentSummary:
     journal = Journal(journal_path(target), facts)
     resumed = _TreeRun(root, target, identities, job, journal).execute()
     _tell(journal.bad_files, files, job.calls.notice)
-    return DocumentSummary(
+    summary = DocumentSummary(
         documents=journal.documents,
         files=len(files.taken) - len(journal.bad_files),
         copied_columns=list(journal.copied_columns),
@@ -187,6 +187,9 @@ def _run_tree(source: str, destination: str, job: Job) -> DocumentSummary:
         bad_files=list(journal.bad_files),
         resumed_documents=resumed,
     )
+    job.calls.published(summary)
+    journal.remove()
+    return summary
 
 
 def _tell(bad_files: list[str], files: TreeFiles, notice: Notice) -> None:
@@ -222,7 +225,7 @@ class _TreeRun:
     journal: Journal
 
     def execute(self) -> int:
-        """Run to the end and publish; returns the number of documents taken over."""
+        """Run to the end and publish, the journal kept; returns the number of documents taken over."""
         journal, partial = self.journal, partial_path(self.target)
         if take_up(journal, self.job):
             if not (partial.is_dir() or (journal.complete and self.target.is_dir())):
@@ -245,7 +248,6 @@ class _TreeRun:
         journal.save()
         self.job.calls.sealed()
         _publish_tree(partial, self.target)
-        journal.remove()
         return resumed
 
     def _run_files(self, partial: Path) -> int:

@@ -1,7 +1,7 @@
 """A document set through a rewriter: streamed, atomic, resumable, its passes counted.
 
 The noise of a text is placed by its document id (input name, record ordinal, position in the record) and its content,
-under one key a run that lies in a 0600 file beside the output until the run has succeeded. A resumed run draws the
+under one key a run that lies in a 0600 file beside the output until all of it is written. A resumed run draws the
 noise it would have drawn, so what was cut off is not released twice. (Its words may still differ in a rare tie: sums
 of the network depend on the batch. With noise="device" a resumed run draws afresh what was not yet written.)
 """
@@ -115,8 +115,21 @@ def rewrite_documents(
         tokens.count += passed
         return released
 
+    reports: list[RewriteReport] = []
+
+    def published(summary: DocumentSummary) -> None:
+        report = RewriteReport(
+            summary=summary,
+            tokens=tokens.count,
+            guarantee=rewriter.guarantee,
+            disclosed=rewriter.disclosed,
+            passes=rewriter.passes.largest,
+            composed=all_passes(rewriter.passes, rewriter.guarantee),
+        )
+        reports.append(report)
+
     try:
-        summary = run_documents(
+        run_documents(
             source,
             destination,
             process,
@@ -125,23 +138,17 @@ def rewrite_documents(
             resume=resume,
             tally=tokens,
             callbacks=Callbacks(
-                progress=None if progress is None else lambda done, total, n: progress(done, total, n, tokens.count)
+                progress=None if progress is None else lambda done, total, n: progress(done, total, n, tokens.count),
+                sealed=lambda: None if key_path is None else remove_run_key(key_path),
+                published=published,
             ),
         )
-        largest, composed = rewriter.passes.largest, all_passes(rewriter.passes, rewriter.guarantee)
     finally:
         rewriter.passes = PassRecord()
         if key_path is not None and not is_resumable(target):
             remove_run_key(key_path)
             PassRecord.discard(_passes_path(target))
-    return RewriteReport(
-        summary=summary,
-        tokens=tokens.count,
-        guarantee=rewriter.guarantee,
-        disclosed=rewriter.disclosed,
-        passes=largest,
-        composed=composed,
-    )
+    return reports[0]
 
 
 def _release(rewriter: TextRewriter, records: list[Record]) -> tuple[list[list[ReleasedText | None]], int]:

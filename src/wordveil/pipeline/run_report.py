@@ -53,7 +53,7 @@ GLOSSARY = {
 """What a reader who knows no differential privacy needs to read a report."""
 
 
-_TECHNICAL = ("ascii_json", "section_bytes", "row_group_rows")
+_TECHNICAL = ("ascii_json", "section_documents", "row_group_rows")
 """Settings that say nothing of what was released."""
 
 

@@ -45,6 +45,8 @@ from wordveil.randomness import RandomSource
 
 __all__ = ["FileDigest", "RunReport", "file_digests", "keep_run_key", "run_source", "sanitize_documents"]
 
+_LEAST_SHARE = 8 << 20  # characters
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDigest:
@@ -63,15 +65,17 @@ class FileDigest:
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """What a run released; no private word, and no names of files or counts but those that the release shows anyway.
+    """What a run released; no private word, and no counts but those that the release shows anyway.
 
-    The counts of what was left out (`skipped_...`, `bad_files`) tell the owner that nothing was lost unseen.
+    It names the input and the output, and every file of a tree that was written, as evidence of which release it is: a
+    file name that must not be known is to be changed before the run. The counts of what was left out (`skipped_...`,
+    `bad_files`) tell the owner that nothing was lost unseen.
 
     Attributes:
         guarantee: The promise per unit.
         disclosed: What is disclosed whatever the noise, copied columns included.
         provenance: Mechanism, vocabulary and checksums.
-        source: Name of the input, without its directory; "-" for standard input.
+        source: Name of the private input, without its directory; "-" for standard input.
         destination: Name of the output, without its directory; "-" for standard output.
         outputs: Every file written, in a tree with its path; empty where the output is no file.
         settings: How the documents were read: columns, what is copied, encoding and so on.
@@ -152,7 +156,7 @@ def run_source(destination: str | os.PathLike[str], *, resume: bool = False) -> 
     return RandomSource(load_run_key(path))
 
 
-def sanitize_documents(
+def sanitize_documents(  # noqa: PLR0913 (three of them are told of the run)
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     sanitizer: Sanitizer,
@@ -162,6 +166,7 @@ def sanitize_documents(
     workers: int = 1,
     progress: Callable[[int, int | None, int, int], None] | None = None,
     notice: Notice | None = None,
+    deliver: Callable[[RunReport], None] | None = None,
 ) -> RunReport:
     """Sanitize a file, a directory tree or standard input, in its own format.
 
@@ -176,6 +181,8 @@ def sanitize_documents(
         progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
         notice: Told, line by line, what the owner should know and a report that travels should not hold: a run that is
             continued or discarded, names of files that were not read or are malformed.
+        deliver: Called with the report when the output is in its place, to write it down: where that fails, the run can
+            be resumed, which releases nothing anew and delivers the report again.
 
     Returns:
         The report of the run.
@@ -190,15 +197,24 @@ def sanitize_documents(
     settings = settings or DocumentSettings()
     counts = _Counts()
     key_path = keep_run_key(source, Path(destination), sanitizer.source, resume=resume)
+    started = time.perf_counter()
+    reports: list[RunReport] = []
+
+    def published(summary: DocumentSummary) -> None:
+        seconds = time.perf_counter() - started
+        reports.append(_report(source, destination, sanitizer, settings, counts, summary, seconds))
+        if deliver is not None:
+            deliver(reports[0])
+
     calls = Callbacks(
         progress=None if progress is None else lambda done, total, n: progress(done, total, n, counts.tokens),
         notice=notice or (lambda _: None),
         sealed=lambda: None if key_path is None else remove_run_key(key_path),
+        published=published,
     )
-    started = time.perf_counter()
     try:
         with _process(sanitizer.for_batch_job(), counts, settings, workers) as (process, chosen):
-            summary = run_documents(
+            run_documents(
                 source,
                 destination,
                 process,
@@ -211,7 +227,19 @@ def sanitize_documents(
     finally:
         if key_path is not None and not is_resumable(Path(destination)):
             remove_run_key(key_path)
-    seconds = time.perf_counter() - started
+    return reports[0]
+
+
+def _report(
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    sanitizer: Sanitizer,
+    settings: DocumentSettings,
+    counts: _Counts,
+    summary: DocumentSummary,
+    seconds: float,
+) -> RunReport:
+    """The report of a run whose output is in its place."""
     return RunReport(
         guarantee=sanitizer.guarantee,
         disclosed=_run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir()),
@@ -285,9 +313,9 @@ def _process(
     if workers == 1 or settings.line_buffered:  # a line that is waited for cannot wait for others
         yield BlockSanitizer(sanitizer, counts), settings
         return
-    # As much in work as without workers, but no block below a section: the pieces left over would be small.
+    # As much in work as without workers, but no small blocks: cutting one up leaves pieces over.
     whole = settings.block_characters
-    share = max(1, whole // BLOCKS_IN_WORK, min(whole, settings.details.section_bytes))
+    share = max(1, whole // BLOCKS_IN_WORK, min(whole, _LEAST_SHARE))
     smaller = replace(settings, block_characters=share)
     with TextWorkers(sanitizer.embeddings, *sanitizer.text_side, workers) as processes:
         yield OverlappedSanitizer(sanitizer, counts, processes), smaller

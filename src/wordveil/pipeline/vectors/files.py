@@ -1,6 +1,6 @@
 """A run over a file of vectors: streamed, atomic, resumable, with a report.
 
-The run key lies in a 0600 file beside the output until the run has succeeded, so that a resumed run draws the noise it
+The run key lies in a 0600 file beside the output until all rows are written, so that a resumed run draws the noise it
 would have drawn. Compressed .npz input is read again from its start on a resume; all formats can be resumed.
 """
 
@@ -42,7 +42,7 @@ Progress = Callable[[int, int], None]
 """Called after each block with rows done and rows in all."""
 
 
-def release_vector_file(
+def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
     path: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     mechanism: VectorMechanism,
@@ -52,6 +52,7 @@ def release_vector_file(
     source: RandomSource | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    deliver: Callable[[VectorReport], None] | None = None,
 ) -> VectorReport:
     """Release the vectors of a file into another, holding one block at a time.
 
@@ -65,6 +66,7 @@ def release_vector_file(
             `release_vectors`, two releases under one source tell which rows changed.
         resume: Continue an interrupted run with the same input and settings; starts anew where there is none.
         progress: Called after each block with rows done and rows in all.
+        deliver: Called with the report when the output is in its place; see `sanitize_documents`.
 
     Returns:
         The report.
@@ -91,7 +93,7 @@ def release_vector_file(
         resumed = run.execute(resume=resume, progress=progress)
         kept = run.plan.keep
         seconds = time.perf_counter() - started
-        return VectorReport(
+        report = VectorReport(
             guarantee=binding.guarantee(test_source=source.is_test_source),
             mitigations=(grid_mitigation(releaser.grid),),
             grid=releaser.grid,
@@ -109,6 +111,10 @@ def release_vector_file(
             seconds=seconds,
             rows_per_second=(reader.rows - resumed) / seconds,
         )
+        if deliver is not None:
+            deliver(report)
+        run.journal.remove()
+        return report
 
 
 def _check_destination(path: Path, destination: Path, settings: VectorSettings) -> None:
@@ -139,6 +145,7 @@ class _Run:
     releaser: RowReleaser
     settings: VectorSettings
     plan: OutputPlan = field(init=False)
+    journal: Journal = field(init=False)
 
     def __post_init__(self) -> None:
         self.plan = OutputPlan(
@@ -149,16 +156,15 @@ class _Run:
             keep=tuple(name for name in self.reader.others if name in self.settings.keep),
             reader=self.reader,
         )
+        self.journal = Journal(journal_path(self.destination), self._fingerprint())
 
     def execute(self, *, resume: bool, progress: Progress | None) -> int:
-        """Run to the end; returns the number of rows taken over from an interrupted run."""
-        journal = Journal(journal_path(self.destination), self._fingerprint())
+        """Publish, and keep the journal; returns the number of rows taken over from an interrupted run."""
+        journal = self.journal
         going_on = resume and journal.load()
         resumed = journal.records
         if journal.complete and self._published():
             remove_partial(partial_path(self.destination.resolve()))
-            journal.remove()
-            remove_run_key(run_key_path(self.destination))
             return resumed
         # The output is claimed first: another run that is writing it must keep its journal and key.
         output = RowsOutput(self.destination, vector_format(self.destination), self.plan, resumed if going_on else None)
@@ -166,7 +172,7 @@ class _Run:
             if not going_on:
                 journal.remove()
                 save_run_key(run_key_path(self.destination), self.releaser.source.export_key())
-            self._release(output, journal, progress)
+            self._release(output, progress)
         finally:
             if not is_resumable(self.destination):
                 remove_run_key(run_key_path(self.destination))
@@ -177,7 +183,8 @@ class _Run:
         target = self.destination.resolve()
         return target.is_file() and not (partial_path(target) / "rows").exists()
 
-    def _release(self, output: RowsOutput, journal: Journal, progress: Progress | None) -> None:
+    def _release(self, output: RowsOutput, progress: Progress | None) -> None:
+        journal = self.journal
         try:
             for block in self.reader.blocks(journal.records, self.settings.rows_at_once(self.reader.dimensions)):
                 output.write(self.releaser.release(block, journal.records))
@@ -191,8 +198,8 @@ class _Run:
             output.checkpoint()
             journal.complete = True
             journal.save()
+            remove_run_key(run_key_path(self.destination))  # nothing is left to draw
             output.publish()
-            journal.remove()
         except WordveilError:
             # Wrong input or settings: the same run would fail again, so nothing is kept.
             output.abort()
