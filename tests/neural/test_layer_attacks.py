@@ -8,6 +8,8 @@ import sys
 import threading
 import time
 import warnings
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -20,8 +22,12 @@ from wordveil.errors import ParameterError, WordveilError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace  # noqa: E402
 from wordveil.mechanisms.projection import Projection  # noqa: E402
+from wordveil.mechanisms.rows import clip_to_ball  # noqa: E402
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace  # noqa: E402
-from wordveil.neural.private_embedding import PADDING, PrivateEmbedding  # noqa: E402
+from wordveil.neural.models import Rewriter  # noqa: E402
+from wordveil.neural.pass_records import PassRecord  # noqa: E402
+from wordveil.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
+from wordveil.neural.rewriting import TextRewriter  # noqa: E402
 from wordveil.randomness import RandomSource  # noqa: E402
 from wordveil.vocabulary.table import Embeddings  # noqa: E402
 
@@ -193,6 +199,98 @@ def test_another_sentence_or_mechanism_at_the_same_place_draws_other_noise():
     clean = PrivateEmbedding(TABLE, ClippedGaussian(epsilon=1e9))(sentence)
     ratio = (same - clean) / (other(sentence, nonces=place) - clean)
     assert (ratio - sigmas[0] / sigmas[1]).abs().min() > 1e-4
+
+
+def changed_by_loading(layer):
+    state = layer.state_dict()
+    layer.load_state_dict({**state, "table": state["table"].flip(0)})
+
+
+def changed_by_hand(layer):
+    layer.table.data.mul_(-1)  # no version of the tensor counts this
+
+
+def changed_in_its_memory(layer):
+    layer.table.detach().numpy()[:] = 0.5  # nor this
+
+
+def changed_for_another(layer):
+    layer.table = torch.nn.Parameter(layer.table.detach() * 2, requires_grad=False)
+
+
+@pytest.mark.parametrize("change", [changed_by_loading, changed_by_hand, changed_in_its_memory, changed_for_another])
+@pytest.mark.parametrize("mechanism", CLIPPED, ids=lambda m: m.name)
+def test_no_two_tables_share_the_noise_of_a_place(mechanism, change):
+    # One noise on two tables: the difference of two passes is that of two public rows, and names the word.
+    layer = PrivateEmbedding(TABLE, mechanism, text_is_public=True)
+    place, sentence = layer.source.nonces(["a"], ["the film"]), torch.tensor([[3, 3, 4, UNKNOWN]])
+    first, before = layer(sentence, nonces=place), layer.table.detach().clone()
+    assert torch.equal(layer(sentence, nonces=place), first)
+    change(layer)
+    second = layer(sentence, nonces=place)
+    told = [clip_to_ball(np.asarray(rows, np.float64), 1.0) for rows in (before, layer.table.detach())]
+    left = (first - second).numpy()[0][:, None] - (told[0] - told[1])  # of each token, for each word it may be
+    assert np.abs(left).max(axis=2).min() > 3 * layer.step
+    assert torch.equal(layer(sentence, nonces=place), second)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factors:
+    """A mechanism whose repr cuts its array short."""
+
+    factors: np.ndarray
+    name: ClassVar[str] = "factors"
+
+    def fit(self, embeddings):
+        return ClippedGaussian(epsilon=1.0).fit(embeddings)
+
+
+def test_mechanisms_that_only_look_alike_share_no_noise():
+    source, sentence = RandomSource(), torch.tensor([[3, 3, 4]])
+    arrays = [np.zeros(2000), np.zeros(2000)]
+    arrays[1][1000] = 1e-9
+    assert repr(Factors(factors=arrays[0])) == repr(Factors(factors=arrays[1]))
+    place = source.nonces(["a"], ["the film"])
+    first, again, other = (
+        PrivateEmbedding(TABLE, Factors(factors=each), source=source)(sentence, nonces=place)
+        for each in (arrays[0], arrays[0].copy(), arrays[1])
+    )
+    assert torch.equal(first, again)
+    assert not (first == other).all(-1).any()
+
+
+def test_a_record_counts_a_repeated_place_once_and_all_other_passes():
+    layer, other = (PrivateEmbedding(TABLE, GAUSSIAN) for _ in range(2))
+    layer.passes = PassRecord()
+    place = layer.source.nonces(["a"], ["the film"])
+    sentence = torch.tensor([[3, 3, 4]])
+    for _ in range(3):
+        layer(sentence, ["the film"], place)
+    assert layer.passes.largest == 1
+    changed_by_loading(layer)  # other noise: one more release
+    layer(sentence, ["the film"], place)
+    assert layer.passes.largest == 2
+    layer(sentence, ["the tale"], place)  # a text of the same tokens
+    layer(sentence, ["the film"])
+    assert layer.passes.largest == 3
+    other(sentence)
+    with pytest.raises(ParameterError, match="have no text"):
+        layer.load_state_dict(other.state_dict())
+    layer.load_state_dict(layer.state_dict())
+    assert layer.passes.largest == 3
+
+
+def test_every_rewrite_with_the_noise_of_a_device_counts(monkeypatch):
+    # The arithmetic of a device on a processor: where it draws is refused, how it counts is what is tested.
+    def draw(layer, rows):
+        return torch.round(layer._device_noise.randomize(rows) / layer.step) * layer.step
+
+    monkeypatch.setattr(PrivateEmbedding, "_drawn_on_device", draw)
+    for noise, counted in (("device", 4), ("secure", 1)):
+        rewriter = TextRewriter(Rewriter(PrivateEmbedding(TABLE, GAUSSIAN, noise=noise), hidden=4, dropout=0.0))
+        for _ in range(4):
+            rewriter.rewrite(["the film was sad"], ids=["1"])
+        assert rewriter.passes.largest == counted
 
 
 def test_a_processors_own_generator_is_refused():

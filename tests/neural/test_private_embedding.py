@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import os
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +16,7 @@ from small_models import EVERY_NOISE, placed, small_table  # noqa: E402
 
 from wordveil.auditing import AuditOptions, audit_mechanism  # noqa: E402
 from wordveil.decoding.nearest import Nearest  # noqa: E402
-from wordveil.errors import ParameterError  # noqa: E402
+from wordveil.errors import ParameterError, WordveilError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace  # noqa: E402
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace  # noqa: E402
@@ -22,6 +24,7 @@ from wordveil.mechanisms.projection import Projection  # noqa: E402
 from wordveil.mechanisms.rows import clip_to_ball  # noqa: E402
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace  # noqa: E402
 from wordveil.neural.device_noise import DeviceNoise  # noqa: E402
+from wordveil.neural.pass_records import PassRecord  # noqa: E402
 from wordveil.neural.passes import PassCounter  # noqa: E402
 from wordveil.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
 from wordveil.promises.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing  # noqa: E402
@@ -217,7 +220,71 @@ def test_the_state_holds_no_key():
     layer = PrivateEmbedding(TABLE, GAUSSIAN)
     layer(IDS, ["a", "b"])
     assert set(layer.state_dict()) == {"table", "_extra_state"}
-    assert layer.state_dict()["_extra_state"] == {"pass": 0, "largest": 1}
+    state = layer.state_dict()["_extra_state"]
+    assert (state["pass"], list(state["passes"].values())) == (0, [1])
+
+
+def test_counts_of_a_loaded_state_are_added_and_no_state_is_added_twice():
+    first, second, third = (PrivateEmbedding(TABLE, GAUSSIAN) for _ in range(3))
+    for layer, passes in ((first, 3), (second, 2)):
+        for _ in range(passes):
+            layer(IDS, ["a", "b"])
+    best = copy.deepcopy(second.state_dict())
+    second.load_state_dict(first.state_dict())
+    assert second.passes.largest == 5
+    second(IDS, ["a", "b"])
+    second.load_state_dict(best)  # as a training goes back to its best epoch
+    second.load_state_dict(first.state_dict())
+    assert second.passes.largest == 6
+    assert second.composed_guarantee().epsilon == 6.0
+    third.load_state_dict(second.state_dict())  # as a training resumes in another process
+    third(IDS)
+    third.load_state_dict(best)
+    first(IDS)
+    third.load_state_dict(first.state_dict())
+    assert third.passes.largest == 8
+
+
+def in_a_fork(work):
+    """Run it in a forked child; return what it says there."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which this child does without
+        child = os.fork()
+    if child == 0:
+        try:
+            os.write(writing, str(work()).encode())
+        except WordveilError as error:
+            os.write(writing, f"{type(error).__name__}: {error}".encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as stream:
+        said = stream.read().decode()
+    os.waitpid(child, 0)
+    return said
+
+
+@pytest.mark.parametrize("counter", [PassCounter, PassRecord])
+def test_a_forked_child_passes_no_private_text_that_its_parent_would_not_count(counter):
+    layer = PrivateEmbedding(TABLE, GAUSSIAN)
+    layer.passes = counter()
+    layer(IDS, ["a", "b"])
+    assert in_a_fork(lambda: layer(IDS, ["a", "b"]).shape).startswith("WordveilError: A forked process cannot count")
+    assert layer.passes.largest == 1
+
+    def counted_by_itself():
+        layer.passes = PassCounter()
+        layer(IDS, ["a", "b"])
+        return layer.passes.largest
+
+    assert in_a_fork(counted_by_itself) == "1"
+
+
+def test_a_forked_child_passes_public_text():
+    layer = PrivateEmbedding(TABLE, GAUSSIAN, text_is_public=True)
+    here = layer(IDS)[0]
+    assert in_a_fork(lambda: (layer(IDS)[0] == here).any().item()) == "False"
 
 
 @pytest.mark.parametrize("mechanism", CLIPPED, ids=lambda m: m.name)

@@ -159,10 +159,10 @@ def test_a_resumed_run_counts_no_pass_twice(private, tmp_path):
 def test_a_record_counts_places_not_calls(tmp_path):
     record = PassRecord(tmp_path / "record")
     assert record.largest == 0
-    record.count([("a", 1), ("b", 2)])
-    record.count([("a", 1)])
+    record.count(["a", "b"], [1, 2])
+    record.count(["a"], [1])
     assert record.largest == 1
-    record.count([("a", 3)])
+    record.count(["a"], [3])
     assert record.largest == 2
     with pytest.raises(ParameterError, match="must be given as"):
         record.count(None)
@@ -170,7 +170,7 @@ def test_a_record_counts_places_not_calls(tmp_path):
     assert PassRecord(tmp_path / "record").largest == 2
     held = (tmp_path / "record").read_bytes()
     record = PassRecord(tmp_path / "record")
-    record.count([("a private text of some length", 5)])
+    record.count(["a private text of some length"], [5])
     record.close()
     assert held != (tmp_path / "record").read_bytes()
     assert b"private text" not in (tmp_path / "record").read_bytes()

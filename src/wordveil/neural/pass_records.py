@@ -1,33 +1,35 @@
 """Passes of private texts through the noise, counted in a file, so that memory does not grow and later runs add up.
 
 The file holds, for every pass, a keyed digest of the text and the place of the pass's noise. A pass that is repeated
-with the same noise (a resumed run) is the same release and counts once. Whoever has the file can test a guess of a
+with the same noise (a resumed run) is the same release and counts once; one without a place to return to always
+counts. Whoever has the file can test a guess of a
 text, so it is as confidential as the texts and has mode 0600.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from wordveil.errors import DataFormatError, ParameterError
-from wordveil.neural.passes import KEY_BYTES, text_digest
+from wordveil.neural.passes import KEY_BYTES, check_process, text_digest
 
 __all__ = ["PassRecord"]
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS secret (key BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS passes (place BLOB PRIMARY KEY, text BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS passes (place BLOB, text BLOB, PRIMARY KEY (place, text)) WITHOUT ROWID;
 """
 PLACE_BYTES = 10  # a nonce of `RandomSource`
 
 
 class PassRecord:
-    """Counts passes by text and place.
+    """Counts passes by text and place, in the process that opened it.
 
     Args:
         path: The file, made where there is none; None keeps the counts in a temporary file of this process.
@@ -40,7 +42,7 @@ class PassRecord:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self.path = path
+        self.path, self._process = path, os.getpid()
         if path is not None and not path.exists():
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         self._file = sqlite3.connect("" if path is None else path)
@@ -59,24 +61,49 @@ class PassRecord:
                 self._file.execute("INSERT INTO secret VALUES (?)", row)
         return bytes(row[0])
 
-    def count(self, sentences: Sequence[Hashable] | None) -> None:
-        """Add one pass for each (text, nonce), unless it is there; the counts are on the disk when this returns.
+    def count(self, sentences: Sequence[Hashable] | None, places: Sequence[int] | None = None) -> None:
+        """Add one pass of each text, unless it passed at its place before; the counts are on the disk on return.
+
+        Args:
+            sentences: The texts.
+            places: Where the noise of each lies; None for fresh noise, every pass of which counts.
 
         Raises:
             ParameterError: If the texts are not given.
+            WordveilError: In a fork of the process that opened the record.
         """
+        check_process(self._process)
         if sentences is None:
-            raise ParameterError("sentences", None, "must be given as (text, nonce): this record counts by text.")
-        pairs: Any = sentences
-        rows = [(place.to_bytes(PLACE_BYTES, "little"), text_digest(text, self._key)) for text, place in pairs]
+            raise ParameterError("sentences", None, "must be given as texts: this record counts by text.")
+        texts: Any = sentences
+        if places is None:
+            drawn = [os.urandom(PLACE_BYTES) for _ in texts]
+        else:
+            drawn = [place.to_bytes(PLACE_BYTES, "little") for place in places]
+        rows = [(place, text_digest(text, self._key)) for place, text in zip(drawn, texts, strict=True)]
         with self._file:
             self._file.executemany("INSERT OR IGNORE INTO passes VALUES (?, ?)", rows)
 
     @property
     def largest(self) -> int:
         """The most passes that any one text went through."""
+        check_process(self._process)
         query = "SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM passes GROUP BY text)"
         return int(self._file.execute(query).fetchone()[0] or 0)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The largest count, by a name of the record that says nothing of its key."""
+        return {hashlib.blake2b(key=self._key, digest_size=16).hexdigest(): self.largest}
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Refuse counts of which nobody knows the text; the record's own are there already.
+
+        Raises:
+            ParameterError: If another counter has counted a pass.
+        """
+        if any(count for name, count in counts.items() if name not in self.counts):
+            raise ParameterError("passes", "in the state", "have no text, and this record counts by text.")
 
     def close(self) -> None:
         """Let go of the file."""

@@ -2,28 +2,44 @@
 
 Every pass draws afresh, so every pass is one more release of the same sentence: epsilons and deltas add. A training
 epoch is one pass over each of its sentences. Passes over public text cost nothing and are not counted here.
+A counter is of one process: what other processes pass is theirs to count, and their promises add up.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Protocol
 
-from wordveil.errors import ParameterError
+from wordveil.errors import ParameterError, WordveilError
 from wordveil.promises.guarantees import Guarantee, compose_releases
 
-__all__ = ["KEY_BYTES", "PassCounter", "Passes", "all_passes", "text_digest"]
+__all__ = ["KEY_BYTES", "PassCounter", "Passes", "all_passes", "check_process", "text_digest"]
 
 KEY_BYTES = 32
 DIGEST_BYTES = 16
+NAME_BYTES = 16
 
 
 def text_digest(text: str, key: bytes) -> bytes:
     """Return what stands for a text where passes are counted: equal texts have one, and only the key can make it."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=DIGEST_BYTES).digest()
+
+
+def check_process(made_in: int) -> None:
+    """Refuse to count in a fork what the process that made the counter would never learn of.
+
+    Raises:
+        WordveilError: If this is another process than that of the given id.
+    """
+    if os.getpid() != made_in:
+        raise WordveilError(
+            "A forked process cannot count passes for the process it came from. Make the layer in the process that "
+            "uses it, or give it a counter of its own, and add up what both promise."
+        )
 
 
 class Passes(Protocol):
@@ -33,8 +49,20 @@ class Passes(Protocol):
     def largest(self) -> int:
         """The most passes that any one sentence may have gone through."""
 
-    def count(self, sentences: Sequence[Hashable] | None) -> None:
-        """Add one pass over these sentences, or over all where they are not named."""
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The largest count of each counter that has gone into this one, its own included, by the counter's name."""
+
+    def count(self, sentences: Sequence[Hashable] | None, places: Sequence[int] | None = None) -> None:
+        """Add one pass over these sentences, or over all where they are not named.
+
+        Args:
+            sentences: One key per sentence.
+            places: Where the noise of each sentence lies, if a later pass can find it again.
+        """
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add what other counters have counted; a counter that is added again only grows to its larger count."""
 
 
 def all_passes(passes: Passes, guarantee: Guarantee) -> Guarantee | None:
@@ -50,18 +78,26 @@ def all_passes(passes: Passes, guarantee: Guarantee) -> Guarantee | None:
 class PassCounter:
     """Counts passes over private sentences by key; without keys a pass counts for every sentence there is.
 
-    Keys are held in memory only: what is saved is the largest count. Equal sentences must have equal keys.
+    Keys are held in memory only: what is saved is the largest count. Equal sentences must have equal keys. Every pass
+    counts, also one that repeats its noise.
     """
 
     def __init__(self, largest: int = 0) -> None:
         if largest < 0:
             raise ParameterError("largest", largest, "must be at least 0.")
+        self._name, self._process = os.urandom(NAME_BYTES).hex(), os.getpid()
         self._common = largest
+        self._others: dict[str, int] = {}
         self._own: Counter[Hashable] = Counter()
         self._lock = threading.Lock()  # replicas of a layer count together
 
-    def count(self, sentences: Sequence[Hashable] | None) -> None:
-        """Add one pass over these sentences, or over all where they are not named; a key given twice counts twice."""
+    def count(self, sentences: Sequence[Hashable] | None, places: Sequence[int] | None = None) -> None:
+        """Add one pass over these sentences, or over all where they are not named; a key given twice counts twice.
+
+        Raises:
+            WordveilError: In a fork of the process that made the counter.
+        """
+        check_process(self._process)
         with self._lock:
             if sentences is None:
                 self._common += 1
@@ -70,5 +106,20 @@ class PassCounter:
 
     @property
     def largest(self) -> int:
-        """The most passes that any one sentence may have gone through."""
-        return self._common + max(self._own.values(), default=0)
+        """The most passes that any one sentence may have gone through; in a fork, those before it."""
+        return sum(self.counts.values())
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The largest count of each counter that has gone into this one, its own included, by the counter's name."""
+        with self._lock:
+            own = self._common + max(self._own.values(), default=0)
+            # A counter that has counted nothing leaves no name: trainings on public text save equal bytes.
+            return {**self._others, **({self._name: own} if own else {})}
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add what other counters have counted, as if all had passed one sentence."""
+        with self._lock:
+            for name, count in counts.items():
+                if name != self._name and count:  # its own has only grown since
+                    self._others[name] = max(self._others.get(name, 0), int(count))

@@ -1,6 +1,7 @@
 """The layer that embeds tokens and adds the noise: what stands left of it is private, what stands right is released.
 
-Fresh noise is drawn for every token of every pass, in every thread, process and replica. The noise is a constant to the
+Fresh noise is drawn for every token of every pass, in every thread, process and replica. Threads and replicas count
+their passes together; each process counts its own, and a forked child counts none. The noise is a constant to the
 gradient; the table is frozen, or learns where all text is public: what it learns names the words of the text.
 Positions of padding give zero vectors: the length of a text is disclosed. This module does not train, and does not
 know documents.
@@ -17,15 +18,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from wordveil import __version__
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.decoding.base import Decoder
-from wordveil.errors import ParameterError, WordveilError
+from wordveil.errors import CertificateError, ParameterError, WordveilError
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.neural.backend import Module, nn, not_compiled, require_torch, torch
 from wordveil.neural.device_noise import CLIPPED, DEVICE_ASSUMPTION, DeviceNoise
 from wordveil.neural.passes import PassCounter, Passes, all_passes
 from wordveil.pipeline.vectors.grid import grid_mitigation
+from wordveil.promises.certificates import identity
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
 from wordveil.randomness import Draws, RandomSource, Stream, words
 from wordveil.vocabulary.table import Embeddings
@@ -79,8 +82,9 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
 
     Edge cases:
         An empty batch gives an empty tensor. Ids outside the vocabulary raise, without being shown. Replicas (as of
-        `nn.DataParallel`) and threads draw fresh noise and share the count of passes. `torch.compile` leaves the layer
-        as it is; tracing is refused, because a trace would keep the noise.
+        `nn.DataParallel`) and threads draw fresh noise and share the count of passes; a forked process refuses private
+        text until it has a counter of its own. `torch.compile` leaves the layer as it is; tracing is refused, because
+        a trace would keep the noise.
     """
 
     def __init__(
@@ -101,6 +105,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         self.vocabulary, self.mechanism, self.noise = embeddings, mechanism, noise
         self.text_is_public = text_is_public
         self._randomizer = None if mechanism is None else mechanism.fit(embeddings)
+        self._named = _named(mechanism)
         self._source = RandomSource() if source is None else source
         self._pass = 0
         self.passes: Passes = PassCounter()
@@ -143,10 +148,19 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
 
     @property
     def domain(self) -> str:
-        """Stands for mechanism and vocabulary in the place of noise: equal draws at two epsilons must not occur."""
+        """Stands for mechanism, vocabulary and table in the place of noise: no two settings share a draw.
+
+        Equal draws at two epsilons, or over two tables, would give the word away. The table is read each time: it may
+        have learned, been loaded, or been written to in ways that PyTorch does not count.
+        """
+        digest = hashlib.blake2b(digest_size=16)
         header = self.vocabulary.header
-        setting = f"{self.mechanism!r}|{header.checksum}|{self.vocabulary.candidates_checksum}"
-        return hashlib.blake2b(setting.encode(), digest_size=16).hexdigest() + "|"
+        digest.update(f"{__version__}|{self._named}|{header.checksum}|{self.vocabulary.candidates_checksum}".encode())
+        if self._any_vectors and self._decoder is None:  # what stands left of other noise is the vocabulary's rows
+            rows = np.ascontiguousarray(self.table.detach().cpu().numpy())
+            digest.update(f"|{rows.dtype.str}{rows.shape}".encode())
+            digest.update(rows.data)
+        return digest.hexdigest() + "|"
 
     @property
     def dimensions(self) -> int:
@@ -193,11 +207,12 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
                 counts for every sentence.
             nonces: Places of the sentences' noise (`RandomSource.nonces`): a sentence that passes again at its place
                 draws the noise it drew before, so that a repeated pass releases nothing new; another sentence there
-                draws other noise. None draws afresh.
+                draws other noise, and so does any sentence once the table has changed. None draws afresh.
 
         Raises:
             ParameterError: If an id is outside the vocabulary (it is not shown), keys or nonces do not fit, or the
                 table has been set to learn where that is not covered.
+            WordveilError: If private text passes in a fork of the process whose counter this is, or under a trace.
         """
         self._check_table()
         if torch.jit.is_tracing():
@@ -208,12 +223,13 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         if nonces is not None and self.noise == "device":
             raise ParameterError("nonces", "given", "need noise='secure': a device's generator has no places.")
         flat = self._checked(ids.reshape(-1).cpu().numpy())
+        places = None if nonces is None else self._places(flat, nonces)
         if not self.text_is_public and self._randomizer is not None:
-            self.passes.count(sentences)
+            self.passes.count(sentences, places)
         present = flat != PADDING
         out = torch.zeros((flat.size, self.dimensions), dtype=torch.float32, device=self.table.device)
         if present.any():
-            draw = self._pass_draw(int(present.sum())) if nonces is None else self._placed_draw(flat, nonces)
+            draw = self._pass_draw(int(present.sum())) if places is None else self._placed_draw(flat, places)
             released = self._released(self._known(flat[present], draw), draw)
             out[torch.from_numpy(present).to(out.device)] = released
         return out.reshape(*ids.shape, self.dimensions)
@@ -246,15 +262,14 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         draw = self._pass_draw(len(ids))
         return self._decoded(self._known(ids, draw), draw)
 
-    def get_extra_state(self) -> dict[str, int]:
-        """Return what a resumed run must go on from: passes drawn from a test source, and the largest count."""
-        return {"pass": self._pass, "largest": self.passes.largest}
+    def get_extra_state(self) -> dict[str, Any]:
+        """Return what a resumed run must go on from: passes drawn from a test source, and the counts of passes."""
+        return {"pass": self._pass, "passes": dict(self.passes.counts)}
 
     def set_extra_state(self, state: Any) -> None:
         # Never backwards: going back to an earlier state must not draw a pass's noise again, nor forget a pass.
         self._pass = max(self._pass, int(state["pass"]))
-        if int(state["largest"]) > self.passes.largest:
-            self.passes = PassCounter(int(state["largest"]))
+        self.passes.add(state["passes"])
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:  # asked by copy, deepcopy and pickle alike
         raise WordveilError(
@@ -273,12 +288,17 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         stream = self._source.stream("private embedding", place)
         return lambda sample: sample(stream, n)
 
-    def _placed_draw(self, tokens: IdArray, nonces: Sequence[int]) -> Draw:
-        """Return noise that lies where nonces, mechanism and tokens say; one chunk takes all tokens."""
+    def _places(self, tokens: IdArray, nonces: Sequence[int]) -> list[int]:
+        """Return where the noise of each sentence lies: as its nonce, the setting and its tokens say."""
         rows = [row[row != PADDING] for row in tokens.reshape(len(nonces), -1)]
         contents = [row.astype("<i4").tobytes().decode("latin-1") for row in rows]
-        places = self._source.nonces([f"{self.domain}{nonce}" for nonce in nonces], contents)
-        documents = self._source.documents(places, [len(row) for row in rows])
+        domain = self.domain
+        return self._source.nonces([f"{domain}{nonce}" for nonce in nonces], contents)
+
+    def _placed_draw(self, tokens: IdArray, places: Sequence[int]) -> Draw:
+        """Return the noise at these places; one chunk takes all tokens."""
+        present = (tokens != PADDING).reshape(len(places), -1).sum(axis=1)
+        documents = self._source.documents(places, present.tolist())
         return lambda sample: next(documents.chunks(sample, documents.total))
 
     def _known(self, tokens: IdArray, draw: Draw) -> IdArray:
@@ -344,3 +364,14 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         noisy = self._randomized(probes, lambda sample: sample(stream, len(probes)))
         size = float(np.sqrt(np.mean(noisy**2)))
         return size if size > 0 else 1.0
+
+
+def _named(mechanism: VectorMechanism | None) -> str:
+    """Return a name that no other mechanism has; one that cannot be named has another in every layer."""
+    if mechanism is None:
+        return ""
+    kind = type(mechanism)
+    try:
+        return f"{kind.__module__}.{kind.__qualname__} {identity(mechanism)}"
+    except CertificateError:
+        return os.urandom(16).hex()

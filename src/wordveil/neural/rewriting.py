@@ -1,7 +1,8 @@
 """Private text through a trained rewriter: one noisy pass, then words put back into the text's own gaps.
 
 The rewrite is post-processing of the noisy vectors and of what is disclosed anyway (gaps, number of tokens).
-Rewriting the same text twice is two releases of it, unless an id and the run's key place its noise where it was.
+Rewriting the same text twice is two releases of it, unless an id and the run's key place its noise where it was. Noise
+of a device has no place.
 Whole files are the business of `rewriting_runs`.
 """
 
@@ -111,7 +112,8 @@ class TextRewriter:
             texts: The private texts. Texts without a token come back as they are: they hold punctuation only.
             ids: One id per text, unique within the run: a text that is rewritten again under its id and the same key
                 draws the same noise, and nothing new is released; whether a text has changed shows, and the losses of
-                two versions add up only under two keys. None draws fresh ones.
+                two versions add up only under two keys. None draws afresh, and so does a model with noise="device"
+                whatever the ids: each of its rewrites is one more release, and counts.
         """
         return self.rewrite_counted(texts, ids=ids)[0]
 
@@ -121,8 +123,7 @@ class TextRewriter:
         """Return the rewrites, as `rewrite` does, and the tokens that passed through the noise."""
         encoded = encoder_for(self.model.embedding.vocabulary).encode(texts)
         names = [os.urandom(16).hex() for _ in texts] if ids is None else ids
-        domain = self.model.embedding.domain
-        nonces = self.source.nonces([domain + name for name in names], texts)
+        nonces = self.source.nonces(names, texts)  # the layer adds the setting
         written = self._written(texts, nonces, encoded)
         cased = self.model.embedding.vocabulary.header.casing == "cased"
         released = []
@@ -140,7 +141,7 @@ class TextRewriter:
             tokens=np.where(tokens < 0, UNKNOWN, tokens).astype(np.int32),
             offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         )
-        data = Dataset(corpus=corpus, keys=list(zip(texts, nonces, strict=True)), max_tokens=LONGEST)
+        data = Dataset(corpus=corpus, keys=list(texts), max_tokens=LONGEST)
         entries = self.model.embedding.vocabulary.words
         written: list[list[str]] = [[] for _ in texts]
         filled = np.flatnonzero(counts)

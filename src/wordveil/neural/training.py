@@ -156,7 +156,7 @@ def fit(
             write_json_lines(directory / "log.jsonl", state.log)
         if progress is not None:
             progress(epoch)
-    model.load_state_dict(state.best)  # the layer's own count of passes never goes back
+    model.load_state_dict(state.best)  # the layer's count of passes never goes back
     return [Epoch(**entry) for entry in state.log]
 
 
