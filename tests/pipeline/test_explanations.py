@@ -58,9 +58,10 @@ def test_example_pairs_are_a_nearest_and_a_typical_one(vocabulary):
     near, typical = explain(vocabulary, claim, metric=wv.Euclidean()).pairs
     assert near.words[0] == typical.words[0]
     first = vocabulary.id(near.words[0])
-    gaps = np.sort(np.linalg.norm(vocabulary.vectors.astype(float) - vocabulary.vectors[first], axis=1))
-    assert near.distance == pytest.approx(gaps[1], abs=1e-6)
-    assert typical.distance == pytest.approx(np.median(gaps), rel=0.05)
+    rows = vocabulary.vectors.astype(float)
+    gaps = np.linalg.norm(rows[:, None] - rows[None], axis=2)
+    assert near.distance == pytest.approx(np.sort(gaps[first])[1], abs=1e-6)
+    assert typical.distance == pytest.approx(np.median(gaps[np.triu_indices(len(rows), 1)]), rel=0.05)
 
 
 def test_local_dp_needs_no_distance(tiny):
@@ -82,6 +83,19 @@ def test_the_deltas_of_a_text_are_said(tiny):
     many = explain(tiny, claim, tokens=100)
     assert many.text_loss is None
     assert "are covered by nothing: the deltas of 100 tokens add up to 1 or more." in str(many)
+
+
+def test_a_typical_distance_is_typical_of_pairs_and_not_of_one_word():
+    """Most words lie on a sphere and the first four in its middle, near to all."""
+    rows = np.random.Generator(np.random.PCG64(2)).standard_normal((400, 40))
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    rows[:4] = 0.0
+    rows[:4, 0] = [0.0, 0.01, 0.02, 0.03]
+    made = wv.Embeddings.from_arrays([f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(400)], rows)
+    claim = replace(CLAIM, largest_distance=None)
+    first, second = np.triu_indices(400, 1)
+    middle = np.median(np.linalg.norm(rows[first] - rows[second], axis=1))
+    assert explain(made, claim, metric=wv.Euclidean()).pairs[-1].distance == pytest.approx(middle, rel=0.02)
 
 
 def test_the_typical_distance_is_not_that_of_the_pairs_asked_for(tiny):
@@ -202,7 +216,8 @@ def test_metrics_without_coordinates_are_explained_in_their_own_distances(vocabu
     row = matrix[first, vocabulary.candidates]
     assert near.distance == pytest.approx(np.sort(row)[1]) == pytest.approx(matrix[first, second])
     assert typical.distance == pytest.approx(matrix[first, vocabulary.id(typical.words[1])])
-    assert typical.distance == pytest.approx(np.median(row), rel=0.05)
+    among = matrix[np.ix_(vocabulary.candidates, vocabulary.candidates)]
+    assert typical.distance == pytest.approx(np.median(among[np.triu_indices(len(among), 1)]), rel=0.05)
     assert typical.loss == pytest.approx(sanitizer.guarantee.loss(typical.distance))
     assert sanitizer.explained(3).text_loss == pytest.approx(3 * typical.loss)
     assert f"{100 / (1 + math.exp(-typical.loss)):.2f}"[:3] in sanitizer.in_words.sentence

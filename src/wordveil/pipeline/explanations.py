@@ -252,30 +252,35 @@ def _look_up(embeddings: Embeddings, pair: tuple[str, str]) -> tuple[int, int]:
 
 
 def _example_pairs(embeddings: Embeddings, metric: AnyMetric) -> list[tuple[int, int]]:
-    """Return a word with its nearest other word, and with a word at the median distance, from a fixed sample."""
+    """Return a typical pair of words, and before it the first of them with its nearest other word."""
     typical = _typical_pair(embeddings, metric)
     first = typical[0]
     if isinstance(metric, Metric):
         nearest, _ = NearestWords(embeddings.vectors, embeddings.candidates).top(embeddings.vectors[[first]], 2)
         return [(first, int(next(i for i in nearest[0] if i != first))), typical]
     others = embeddings.candidates[embeddings.candidates != first]
-    return [(first, int(others[_away(embeddings, metric, first, others).argmin()])), typical]
+    return [
+        (first, int(others[_away(embeddings, metric, np.array([first], dtype=np.int32), others).argmin()])),
+        typical,
+    ]
 
 
 def _typical_pair(embeddings: Embeddings, metric: AnyMetric) -> tuple[int, int]:
-    """Return a word, and one at the median of its distances, from a fixed sample."""
+    """Return the pair of words at the median distance of all pairs of a fixed sample."""
     sample = public_sample(embeddings, SAMPLE)
     if len(sample) < 2:
         raise ParameterError("embeddings", f"{len(sample)} candidates", "must hold two words to make an example.")
-    order = np.argsort(_away(embeddings, metric, int(sample[0]), sample), kind="stable")
-    return int(sample[0]), int(sample[order[len(order) // 2]])
+    first, second = np.triu_indices(len(sample), 1)
+    apart = _away(embeddings, metric, sample, sample)[first, second]
+    middle = np.argsort(apart, kind="stable")[len(apart) // 2]
+    return int(sample[first[middle]]), int(sample[second[middle]])
 
 
-def _away(embeddings: Embeddings, metric: AnyMetric, word: int, others: IdArray) -> Float64Array:
-    """Return the distances from a word to others, shape (n,)."""
+def _away(embeddings: Embeddings, metric: AnyMetric, words: IdArray, others: IdArray) -> Float64Array:
+    """Return the distances from words to others, shape (n, m)."""
     if isinstance(metric, Metric):
-        return np.asarray(distances(metric, embeddings.vectors[word : word + 1], embeddings.vectors[others])[0])
-    return np.asarray(distance_source(metric, embeddings).block(embeddings.canonical[word : word + 1], others)[0])
+        return distances(metric, embeddings.vectors[words], embeddings.vectors[others])
+    return np.asarray(distance_source(metric, embeddings).block(embeddings.canonical[words], others))
 
 
 def _work_out(
@@ -285,5 +290,6 @@ def _work_out(
     if isinstance(guarantee, LocalDP):
         loss = guarantee.epsilon + (guarantee.slack or 0.0)
         return WorkedPair(words=words, distance=None, loss=loss, delta=guarantee.delta)
-    distance = float(_away(embeddings, metric, pair[0], np.array([pair[1]], dtype=np.int32))[0])
+    one, other = np.array(pair, dtype=np.int32)[:, None]
+    distance = float(_away(embeddings, metric, one, other)[0, 0])
     return WorkedPair(words=words, distance=distance, loss=guarantee.loss(distance), delta=guarantee.delta)
