@@ -21,6 +21,7 @@ from wordveil.lab.evaluation.curves import LEVELS, equal_attack
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, PAGE, README = (ROOT / name for name in ("docs/results", "docs/results/README.md", "README.md"))
 NUMBER = r"-?\d*\.?\d+"
+REVIEWS = ("inversion-reviews: best", "centroid-classification: accuracy")
 
 
 @dataclass(frozen=True)
@@ -78,26 +79,34 @@ def quotations(runs: Runs) -> list[tuple[str, list[str]]]:
     score, best = runs.score, runs.best
     return [
         ("{} rows and two baselines on {} tasks", [f"{len(runs.league['rows']) - 2}", f"{len(runs.league['tasks'])}"]),
-        ("TEM and SanText keep a word with probability {}", [score("tem @ 4", "deniability", "n_w")]),
+        ("TEM and SanText keep a word (the mean of 300) with probability {}", [score("tem @ 4", "deniability", "n_w")]),
         (
             "finds {} of the words of film reviews; of Laplace noise they find {} from its vectors and {} from the "
-            "words",
-            [best("tem @ 4"), best("laplace-vectors @ 4"), best("laplace+nearest @ 4")],
+            "words, where {} is found without seeing anything",
+            [*map(best, ("tem @ 4", "laplace-vectors @ 4", "laplace+nearest @ 4", "random words"))],
         ),
         (
             "accuracy {} +- {} from words decoded from Laplace noise and {} +- {} from words selected by SanText",
             [
-                *runs.reading("laplace+nearest", "inversion-reviews: best", "centroid-classification: accuracy", 0.6),
-                *runs.reading("santext", "inversion-reviews: best", "centroid-classification: accuracy", 0.6),
+                *runs.reading("laplace+nearest", *REVIEWS, 0.6),
+                *runs.reading("santext", *REVIEWS, 0.6),
             ],
         ),
         (
-            "search in them (nDCG) reaches {} +- {} and {} +- {}. The noisy vectors themselves are the least useful "
-            "release: {} +- {} there",
+            "search in them (nDCG) reaches {} +- {} and {} +- {}. For search the noisy vectors of Laplace are the "
+            "least useful release: {} +- {} there",
             [
                 number
                 for name in ("laplace+nearest", "santext", "laplace-vectors")
                 for number in runs.reading(name, "inversion-sentences: best", "retrieval: ndcg", 0.6)
+            ],
+        ),
+        (
+            "accuracy {} +- {} from vectors in principal directions and {} +- {} from SanText's words",
+            [
+                number
+                for name in ("projection-principal-vectors", "santext")
+                for number in runs.reading(name, *REVIEWS, 0.2)
             ],
         ),
         (
@@ -116,7 +125,7 @@ def quotations(runs: Runs) -> list[tuple[str, list[str]]]:
             [score("laplace-vectors @ 10", "inversion-reviews", name) for name in ("naming", "alone", "pairs")],
         ),
         (
-            "NADP at epsilon 50 releases almost every word recognisably: of its vectors the best attacker finds {}",
+            "NADP at epsilon 50 releases almost every word recognisably**: of its vectors the best attacker finds {}",
             [best("nadp-vectors @ 50")],
         ),
         (
