@@ -1,7 +1,7 @@
 """Apply each fault of the catalogue to a copy of the tree and see whether the tests notice: `python run.py [ID ...]`.
 
-Prints one line a mutation and exits 1 if a fault survives that is not known to be equivalent. Two at a time take about
-half an hour on two cores; this is no part of the unit run.
+Prints one line a mutation and exits 1 if a fault survives that is not known to be equivalent. It takes long, and is no
+part of the unit run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def survives(mutation: Mutation, tree: Path) -> bool:
     if sound.count(mutation.old) != 1:
         raise SystemExit(f"{mutation.id}: its text stands {sound.count(mutation.old)} times in {mutation.path}.")
     place.write_text(sound.replace(mutation.old, mutation.new), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "2"]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     tests = [str(tree / "tests" / name) for name in mutation.tests]
     environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
