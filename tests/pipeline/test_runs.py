@@ -470,7 +470,3 @@ def test_the_command_writes_its_report_before_the_run_counts_as_done(text_file, 
     assert written == [output.read_bytes()] * 2
     assert json.loads(report.read_text())["documents"] == 150
     assert left_behind(tmp_path) == []
-
-
-def test_the_report_says_that_it_names_the_input():
-    assert "names the input" in " ".join(wv.RunReport.__doc__.split())
