@@ -1,9 +1,11 @@
 """Files to files: every pair of formats, what is kept, atomic output, kill and resume, two runs at once."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -393,3 +395,23 @@ def test_an_interrupt_before_the_renaming_loses_nothing(tmp_path, files, rows, m
     wanted = release_vectors(tmp_path / "in.npy", LAPLACE, source=RandomSource.seeded_for_tests(1)).vectors
     assert np.array_equal(np.load(tmp_path / "out.npy"), wanted)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy", "out.npy"]
+
+
+def test_a_kept_member_is_its_values_and_nothing_else(tmp_path, rows):
+    with zipfile.ZipFile(tmp_path / "in.npz", "w") as out:
+        for name, array, more in (("x", rows, b""), ("ids", np.arange(53), SECRET.encode())):
+            buffer = io.BytesIO()
+            np.save(buffer, array)
+            out.writestr(f"{name}.npy", buffer.getvalue() + more)
+    go(tmp_path / "in.npz", tmp_path / "out.npz", column="x", keep=("ids",))
+    assert SECRET.encode() not in (tmp_path / "out.npz").read_bytes()
+    assert np.array_equal(np.load(tmp_path / "out.npz")["ids"], np.arange(53))
+
+
+@pytest.mark.parametrize(("kind", "shape"), [(SECRET, [15]), ("U8", [1])])
+def test_a_kept_tensor_is_its_values_and_nothing_else(tmp_path, kind, shape):
+    ids = {"dtype": kind, "shape": shape, "data_offsets": [8, 23]}
+    text = json.dumps({"x": {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]}, "ids": ids}).encode()
+    (tmp_path / "in.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + bytes(8) + SECRET.encode())
+    with pytest.raises(DataFormatError, match=r"unknown type|does not fit its bytes"):
+        go(tmp_path / "in.safetensors", tmp_path / "out.safetensors", column="x", keep=("ids",))
