@@ -415,3 +415,15 @@ def test_a_kept_tensor_is_its_values_and_nothing_else(tmp_path, kind, shape):
     (tmp_path / "in.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + bytes(8) + SECRET.encode())
     with pytest.raises(DataFormatError, match=r"unknown type|does not fit its bytes"):
         go(tmp_path / "in.safetensors", tmp_path / "out.safetensors", column="x", keep=("ids",))
+
+
+def test_members_that_share_bytes_are_refused(tmp_path, rows):
+    np.savez(tmp_path / "in.npz", x=rows, ids=np.arange(53))
+    whole = bytearray((tmp_path / "in.npz").read_bytes())
+    entry = whole.index(b"PK\x01\x02")  # of the first member: let it reach over the second
+    for place in (entry + 20, entry + 24):
+        size = int.from_bytes(whole[place : place + 4], "little")
+        whole[place : place + 4] = (size + 40).to_bytes(4, "little")
+    (tmp_path / "in.npz").write_bytes(whole)
+    with pytest.raises(DataFormatError, match="members of the file share bytes"):
+        go(tmp_path / "in.npz", tmp_path / "out.npz", column="ids", keep=("x",))
