@@ -1,9 +1,11 @@
 """Files to files: every pair of formats, what is kept, atomic output, kill and resume, two runs at once."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -441,3 +443,35 @@ def test_a_run_whose_report_fails_is_not_released_again_by_resuming(tmp_path, fi
     assert written == [output.read_bytes()] * 2
     assert (reports[0].rows, reports[0].resumed_rows) == (53, 53)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy", "out.npy"]
+
+
+def test_a_kept_member_is_its_values_and_nothing_else(tmp_path, rows):
+    with zipfile.ZipFile(tmp_path / "in.npz", "w") as out:
+        for name, array, more in (("x", rows, b""), ("ids", np.arange(53), SECRET.encode())):
+            buffer = io.BytesIO()
+            np.save(buffer, array)
+            out.writestr(f"{name}.npy", buffer.getvalue() + more)
+    go(tmp_path / "in.npz", tmp_path / "out.npz", column="x", keep=("ids",))
+    assert SECRET.encode() not in (tmp_path / "out.npz").read_bytes()
+    assert np.array_equal(np.load(tmp_path / "out.npz")["ids"], np.arange(53))
+
+
+@pytest.mark.parametrize(("kind", "shape"), [(SECRET, [15]), ("U8", [1])])
+def test_a_kept_tensor_is_its_values_and_nothing_else(tmp_path, kind, shape):
+    ids = {"dtype": kind, "shape": shape, "data_offsets": [8, 23]}
+    text = json.dumps({"x": {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]}, "ids": ids}).encode()
+    (tmp_path / "in.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + bytes(8) + SECRET.encode())
+    with pytest.raises(DataFormatError, match=r"unknown type|does not fit its bytes"):
+        go(tmp_path / "in.safetensors", tmp_path / "out.safetensors", column="x", keep=("ids",))
+
+
+def test_members_that_share_bytes_are_refused(tmp_path, rows):
+    np.savez(tmp_path / "in.npz", x=rows, ids=np.arange(53))
+    whole = bytearray((tmp_path / "in.npz").read_bytes())
+    entry = whole.index(b"PK\x01\x02")  # of the first member: let it reach over the second
+    for place in (entry + 20, entry + 24):
+        size = int.from_bytes(whole[place : place + 4], "little")
+        whole[place : place + 4] = (size + 40).to_bytes(4, "little")
+    (tmp_path / "in.npz").write_bytes(whole)
+    with pytest.raises(DataFormatError, match="members of the file share bytes"):
+        go(tmp_path / "in.npz", tmp_path / "out.npz", column="ids", keep=("x",))

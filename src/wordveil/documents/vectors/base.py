@@ -26,6 +26,7 @@ __all__ = [
     "check_matrix",
     "check_names",
     "copy_bytes",
+    "copy_values",
     "pick",
     "raw_blocks",
 ]
@@ -227,3 +228,21 @@ def copy_bytes(source: Any, target: Any, length: int | None = None) -> None:
             break
         target.write(data)
         left = None if left is None else left - len(data)
+
+
+def copy_values(path: str, source: Any, target: Any, length: int, *, truths: bool) -> None:
+    """Copy the values of an array to keep, a few megabytes at a time.
+
+    Args:
+        path: The file, for errors.
+        source: A stream that stands at the values.
+        target: Where they go.
+        length: Their bytes.
+        truths: Whether each byte is true or false: seven of its bits are no part of the value.
+
+    Raises:
+        DataFormatError: If the stream ends early.
+    """
+    for done in range(0, length, COPY_BYTES):
+        data = _exactly(path, source, min(COPY_BYTES, length - done))
+        target.write((np.frombuffer(data, dtype=np.uint8) != 0).tobytes() if truths else data)

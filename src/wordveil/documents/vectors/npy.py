@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wordveil.documents.vectors.base import OutputPlan, VectorFormat, VectorReader, check_matrix, raw_blocks
 from wordveil.errors import DataFormatError
 
-__all__ = ["Npy", "npy_header", "read_npy_header"]
+__all__ = ["Npy", "npy_header", "npy_header_of", "read_npy_header"]
 
 
 def read_npy_header(path: str, stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -36,9 +36,14 @@ def read_npy_header(path: str, stream: Any) -> tuple[tuple[int, ...], bool, np.d
 
 def npy_header(plan: OutputPlan) -> bytes:
     """Return the header of the released array."""
+    return npy_header_of((plan.rows, plan.dimensions), np.dtype(plan.dtype), fortran=False)
+
+
+def npy_header_of(shape: tuple[int, ...], dtype: np.dtype[Any], *, fortran: bool) -> bytes:
+    """Return the header of an array, as NumPy writes it."""
     buffer = io.BytesIO()
-    shape = (plan.rows, plan.dimensions)
-    np.lib.format.write_array_header_1_0(buffer, {"descr": plan.dtype, "fortran_order": False, "shape": shape})
+    facts = {"descr": dtype.str, "fortran_order": fortran, "shape": tuple(map(int, shape))}
+    np.lib.format.write_array_header_1_0(buffer, facts)
     return buffer.getvalue()
 
 

@@ -1,11 +1,16 @@
-"""NumPy's .npz: a zip of .npy members, stored or deflated. The output is stored; other members are copied as bytes."""
+"""NumPy's .npz: a zip of .npy members, stored or deflated. The output is stored; kept members are written anew.
+
+What else a member holds, a comment in its header or bytes behind its values, is not copied.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import zipfile
 import zlib
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +24,20 @@ from wordveil.documents.vectors.base import (
     check_matrix,
     check_names,
     copy_bytes,
+    copy_values,
     pick,
     raw_blocks,
 )
-from wordveil.documents.vectors.npy import npy_header, read_npy_header
+from wordveil.documents.vectors.npy import npy_header, npy_header_of, read_npy_header
 from wordveil.errors import DataFormatError
 
 __all__ = ["Npz"]
 
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+_KEPT_KINDS = "biufcSUmM"
+"""Kinds of arrays that are their values: objects are pickles, records and wide floats have bytes between."""
+_WIDEST = {"f": 8, "c": 16}
+_LOCAL_HEADER = 30
 
 
 class _NpzReader(VectorReader):
@@ -37,6 +47,7 @@ class _NpzReader(VectorReader):
         try:
             names = [n.removesuffix(".npy") for n in self._zip.namelist() if n.endswith(".npy")]
             check_names(self.path, names)
+            self._check_apart()
             usable = names if name is not None else [n for n in names if self._is_matrix(n)]
             self.name = pick(self.path, name, usable or names, "array")
             self.others = tuple(n for n in names if n != self.name)
@@ -93,10 +104,47 @@ class _NpzReader(VectorReader):
         if damaged:
             raise DataFormatError(self.path, "the array is damaged.", remedy="Fetch the file again.")
 
+    def _check_apart(self) -> None:
+        """Refuse members that share bytes: a kept one must not hold what is released with noise.
+
+        Raises:
+            DataFormatError: If two do, or one lies outside the members' part of the file.
+        """
+        stream: Any = self._zip.fp
+        places = []
+        for info in self._zip.infolist():
+            stream.seek(info.header_offset)
+            local = stream.read(_LOCAL_HEADER)
+            name_and_extra = sum(int.from_bytes(local[place : place + 2], "little") for place in (26, 28))
+            start = info.header_offset
+            places.append((start, start + _LOCAL_HEADER + name_and_extra + info.compress_size))
+        places = [*sorted(places), (self._zip.start_dir, self._zip.start_dir)]
+        if any(end > start for (_, end), (start, _) in pairwise(places)):
+            raise DataFormatError(self.path, "members of the file share bytes.", remedy="Write it with numpy.savez.")
+
+    def check_kept(self, name: str) -> None:
+        """Refuse another member that holds more than values.
+
+        Raises:
+            DataFormatError: If it holds objects or records, or is shorter than its header says.
+        """
+        shape, _, dtype, offset = self._header(name)
+        if dtype.kind not in _KEPT_KINDS or dtype.itemsize > _WIDEST.get(dtype.kind, dtype.itemsize):
+            raise DataFormatError(
+                self.path,
+                f"an array to keep holds {dtype.name}.",
+                remedy="Save numbers or text, or leave it out.",
+            )
+        if self._info(name).file_size < offset + math.prod(shape) * dtype.itemsize:
+            raise DataFormatError(self.path, "an array to keep is shorter than its header says.", remedy="Fetch again.")
+
     def copy_member(self, name: str, target: Any) -> None:
-        """Copy another member's bytes."""
+        """Write another member's values under a header of our own."""
+        shape, fortran, dtype, offset = self._header(name)
+        target.write(npy_header_of(shape, dtype, fortran=fortran))
         with self._zip.open(self._info(name)) as member:
-            copy_bytes(member, target)
+            member.seek(offset)
+            copy_values(self.path, member, target, math.prod(shape) * dtype.itemsize, truths=dtype.kind == "b")
 
     def close(self) -> None:
         self._zip.close()
@@ -111,6 +159,9 @@ class Npz(VectorFormat):
         return _NpzReader(path, name)
 
     def prefix(self, plan: OutputPlan) -> bytes:
+        for name in plan.keep:
+            assert isinstance(plan.reader, _NpzReader)
+            plan.reader.check_kept(name)
         return npy_header(plan)
 
     def finish(self, plan: OutputPlan, rows: Path, merged: Path) -> Path:

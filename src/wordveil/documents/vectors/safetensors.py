@@ -21,7 +21,7 @@ from wordveil.documents.vectors.base import (
     VectorFormat,
     VectorReader,
     check_matrix,
-    copy_bytes,
+    copy_values,
     pick,
     raw_blocks,
 )
@@ -32,6 +32,9 @@ __all__ = ["Safetensors"]
 _TYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2",
     "I8": "<i1", "I16": "<i2", "I32": "<i4", "I64": "<i8", "U8": "<u1", "U16": "<u2", "U32": "<u4", "U64": "<u8",
+}  # fmt: skip
+_WIDTHS = {name: np.dtype(kind).itemsize for name, kind in _TYPES.items()} | {
+    "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1, "C64": 8,
 }  # fmt: skip
 _MAX_HEADER = 100_000_000
 _REMEDY = "Fetch the file again; it may be cut off."
@@ -49,9 +52,7 @@ class _SafetensorsReader(VectorReader):
             entry = self._entries[self.name]
             self._dtype = np.dtype(_TYPES[entry["dtype"]])
             self.rows, self.dimensions = check_matrix(self.path, entry["shape"], self._dtype)
-            first, last = entry["data_offsets"]
-            if last - first != self.rows * self.dimensions * self._dtype.itemsize:
-                raise DataFormatError(path, "the tensor's shape does not fit its bytes.", remedy=_REMEDY)
+            self._check(entry)
         except BaseException:
             self._stream.close()
             raise
@@ -81,16 +82,29 @@ class _SafetensorsReader(VectorReader):
             yield (block.astype("<u4") << np.uint32(16)).view("<f4") if self.kind == "BF16" else block
 
     def entry(self, name: str) -> tuple[dict[str, Any], int]:
-        """Return another tensor's type and shape, and its number of bytes."""
+        """Return another tensor's type and shape, and its number of bytes.
+
+        Raises:
+            DataFormatError: If its type is none of the format's, or its bytes are not those of its values.
+        """
         entry = self._entries[name]
+        self._check(entry)
         first, last = entry["data_offsets"]
-        return {"dtype": entry["dtype"], "shape": entry["shape"]}, last - first
+        return {"dtype": entry["dtype"], "shape": list(entry["shape"])}, last - first
+
+    def _check(self, entry: dict[str, Any]) -> None:
+        """Refuse a tensor that holds anything but values: it might be what must not be released."""
+        first, last = entry["data_offsets"]
+        if entry["dtype"] not in _WIDTHS:
+            raise DataFormatError(self.path, "a tensor to keep has an unknown type.", remedy="Leave it out.")
+        if last - first != math.prod(entry["shape"]) * _WIDTHS[entry["dtype"]]:
+            raise DataFormatError(self.path, "a tensor's shape does not fit its bytes.", remedy=_REMEDY)
 
     def copy_tensor(self, name: str, target: Any) -> None:
-        """Copy another tensor's bytes."""
+        """Copy another tensor's values."""
         first, last = self._entries[name]["data_offsets"]
         self._stream.seek(self._base + first)
-        copy_bytes(self._stream, target, last - first)
+        copy_values(self.path, self._stream, target, last - first, truths=self._entries[name]["dtype"] == "BOOL")
 
     def close(self) -> None:
         self._stream.close()
@@ -106,7 +120,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _fits(entry: Any, room: int) -> bool:
     """Whether a tensor's shape is one and its bytes lie inside the file."""
     first, last = entry["data_offsets"]
-    whole = all(isinstance(number, int) and number >= 0 for number in (*entry["shape"], first, last))
+    whole = all(type(number) is int and number >= 0 for number in (*entry["shape"], first, last))
     return whole and first <= last <= room and isinstance(entry["dtype"], str)
 
 
