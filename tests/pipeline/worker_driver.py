@@ -30,7 +30,7 @@ def main(vocabulary: str, source: str, destination: str, mode: str) -> None:
         if mode == "hang":
             print(json.dumps(workers), flush=True)
             time.sleep(600)
-        if mode == "kill" and documents > 20:
+        if mode == "kill" and documents > 40:  # the first checkpoint is at 40
             # All of them: one that is left could finish so short a run before the death is noticed.
             for worker in workers:
                 os.kill(worker, signal.SIGKILL)
