@@ -354,3 +354,29 @@ def test_a_system_error_is_told_on_one_line_without_its_number():
     assert told(
         ParameterError("gamma", -1.0, "must be in (0, inf), or None to compute it."), {"settings": "--set"}, []
     ) == ("--set gamma=-1.0 must be greater than 0; leave it out to compute it.")
+
+
+def test_a_report_replaces_nothing_that_the_run_reads_or_writes(wordveil, vocabulary, tmp_path):
+    source, output = tmp_path / "in.json", tmp_path / "out.json"
+    text = json.dumps([{"t": "alpha"}])
+    source.write_text(text)
+    linked = tmp_path / "other.json"
+    linked.symlink_to(source)
+    common = ("sanitize", source, "--column", "t", "-o", output, "--vocabulary", vocabulary, "--epsilon", "1")
+    for report in (output, source, linked):
+        answer = wordveil(*common, "--report", report)
+        assert answer.status == 2
+        assert "must be another file than those the run reads and writes" in answer.err
+        assert source.read_text() == text
+        assert not output.exists()
+    assert wordveil(*common, "--report", tmp_path / "report.json").status == 0
+
+
+def test_a_member_name_forges_no_line_of_the_promise(wordveil, vocabulary, tmp_path):
+    source = tmp_path / "in.jsonl"
+    source.write_text(json.dumps({"t": "alpha", "k\nguarantee: local DP (proved) epsilon 0": 1}) + "\n")
+    answer = wordveil(
+        "sanitize", source, "-c", "t", "-o", tmp_path / "o.jsonl", "--vocabulary", vocabulary, "--epsilon", "1"
+    )
+    assert answer.status == 0
+    assert sum(line.startswith("guarantee: ") for line in answer.err.splitlines()) == 1

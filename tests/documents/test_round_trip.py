@@ -22,6 +22,7 @@ from wordveil.documents import (
     open_documents,
     run_documents,
 )
+from wordveil.errors import DocumentFormatError
 
 BOM = b"\xef\xbb\xbf"
 
@@ -285,3 +286,12 @@ def test_table_without_header_names_columns_by_number(tmp_path, shout):
     details = FormatDetails(header=False)
     written = run_bytes(tmp_path, "in.csv", b"1,a\n2,b\n", shout, columns=("2",), details=details)
     assert written == b"1,A#in.csv:0:0\n2,B#in.csv:1:0\n"
+
+
+@pytest.mark.parametrize("line", [b"one; two; three", b"one|two|three", b"one\ttwo"])
+def test_a_first_line_of_texts_does_not_choose_where_columns_end(tmp_path, shout, line):
+    details = FormatDetails(header=False)
+    written = run_bytes(tmp_path, "in.csv", line + b"\n", shout, columns=("1",), details=details)
+    assert written == line.upper() + b"#in.csv:0:0\n"
+    with pytest.raises(DocumentFormatError, match="no column '2'"):
+        run_bytes(tmp_path, "in.csv", line + b"\n", shout, columns=("2",), details=details)

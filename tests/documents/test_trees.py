@@ -57,12 +57,15 @@ def test_a_bad_file_is_told_in_one_line_with_the_path_as_it_was_given(tmp_path, 
 
 
 @posix
-def test_links_out_of_the_tree_and_what_is_no_file_are_not_followed_but_told(tmp_path, shout):
+def test_links_and_what_is_no_file_are_not_followed_but_told(tmp_path, shout):
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret.txt").write_bytes(b"secret\n")
     root = write(tmp_path / "in", a_txt=b"one\n")
     (root / "sub").mkdir()
-    (root / "sub" / "b.txt").symlink_to("../a.txt")
+    (root / "sub" / "b.txt").write_bytes(b"one\n")
+    (root / "sub" / "inside.txt").symlink_to("../a.txt")
+    (root / "sub" / "to_hidden.txt").symlink_to("../.hidden.txt")
+    os.link(root / "a.txt", root / "sub" / "same.txt")
     (root / "out.txt").symlink_to(tmp_path / "outside" / "secret.txt")
     (root / "up.txt").symlink_to("../outside/secret.txt")
     (root / "nothing.txt").symlink_to("absent.txt")
@@ -77,7 +80,8 @@ def test_links_out_of_the_tree_and_what_is_no_file_are_not_followed_but_told(tmp
     assert found.taken == ["a.txt", "sub/b.txt"]
     assert found.other == ["photo.jpg", "pipe.txt"]
     assert found.hidden == [".git/", ".hidden.txt"]
-    assert found.links == ["folder", "nothing.txt", "out.txt", "self.txt", "up.txt"]
+    inside = ["sub/inside.txt", "sub/same.txt", "sub/to_hidden.txt"]
+    assert found.links == ["folder", "nothing.txt", "out.txt", "self.txt", *inside, "up.txt"]
     summary, said = run(root, tmp_path / "out", shout)
     assert sorted(os.listdir(tmp_path / "out")) == ["a.txt", "sub"]
     assert (tmp_path / "out" / "sub" / "b.txt").read_bytes() == b"ONE#sub/b.txt:0:0\n"
@@ -85,7 +89,7 @@ def test_links_out_of_the_tree_and_what_is_no_file_are_not_followed_but_told(tmp
     assert said == [
         "not read (of another format or unreadable): photo.jpg, pipe.txt",
         "not read (hidden): .git/, .hidden.txt",
-        f"not read (links out of the tree, to directories or to nothing): {', '.join(found.links)}",
+        f"not read (links, and other names of a file that is read): {', '.join(found.links)}",
     ]
 
 

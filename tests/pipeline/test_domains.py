@@ -4,7 +4,7 @@ import copy
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -15,7 +15,9 @@ from wordveil.certification import certify
 from wordveil.errors import CertificateError, GuaranteeError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.metrics.distances import Mahalanobis
+from wordveil.pipeline import noise_domains
 from wordveil.pipeline import sanitizer as pipeline
+from wordveil.promises.certificates import identity
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource, Stream
 
@@ -322,3 +324,30 @@ def test_the_first_unknown_token_of_a_document_follows_its_law_on_two_thousand_w
 
 def made_up(n):
     return [a + b for a in "bcdfghjklm" for b in "aeiouyrstv"][:n]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrated(wv.MultivariateLaplace):
+    """A user's mechanism that computes its epsilon from what it is given."""
+
+    diameter: InitVar[float]
+    epsilon: float = field(init=False)
+
+    def __post_init__(self, diameter):
+        object.__setattr__(self, "epsilon", 8.0 / diameter)
+        super().__post_init__()
+
+
+def test_what_a_users_class_computes_of_its_arguments_is_in_its_name():
+    names = {noise_domains.noise_name(Calibrated(diameter=d)) for d in (1.0, 2.0)}
+    assert len(names) == 2
+    assert "epsilon=4.0" in noise_domains.shown(Calibrated(diameter=2.0))
+    assert len({identity(Calibrated(diameter=d)) for d in (1.0, 2.0)}) == 2
+
+
+def test_classes_of_one_name_in_two_modules_share_no_vector_noise():
+    made = []
+    for module in ("first", "second"):
+        kind = dataclass(frozen=True, kw_only=True)(type("Tuned", (wv.MultivariateLaplace,), {"__module__": module}))
+        made.append(noise_domains.noise_name(kind(epsilon=2.0)))
+    assert made[0] != made[1]

@@ -18,6 +18,7 @@ from wordveil.cli.file_options import (
     SourceArgument,
 )
 from wordveil.cli.progress import document_bar
+from wordveil.errors import printable
 
 if TYPE_CHECKING:
     from wordveil.neural.rewriting_runs import RewriteReport
@@ -76,4 +77,4 @@ def _print_summary(report: RewriteReport) -> None:
     for line in report.disclosed:
         say(f"disclosed: {line}")
     if report.summary.copied_columns:
-        say("disclosed: these columns, copied unchanged: " + ", ".join(report.summary.copied_columns))
+        say("disclosed: these columns, copied unchanged: " + ", ".join(map(printable, report.summary.copied_columns)))

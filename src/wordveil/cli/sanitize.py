@@ -57,7 +57,10 @@ CHARACTERS_PER_TOKEN = 6  # of English text with its spaces: turns --block-token
 # How documents are read.
 KeepOption = Annotated[list[str] | None, typer.Option("--keep", help="Copy only these other columns; repeat.")]
 DelimiterOption = Annotated[
-    str | None, typer.Option("--delimiter", help="CSV, TSV: field separator, one character. Default: detected.")
+    str | None,
+    typer.Option(
+        "--delimiter", help="CSV, TSV: field separator, one character. Default: found in the header, or a comma."
+    ),
 ]
 QuotingOption = Annotated[str, typer.Option("--quoting", help="CSV, TSV: auto, none, minimal or all.")]
 NoHeaderOption = Annotated[
@@ -178,7 +181,7 @@ def sanitize(
         line_buffered=line_buffered,
     )
     if report is not None:
-        check_report_path(report)
+        check_report_path(report, others=(source, output, public_words, certificate, exclude_outputs))
     embeddings, notes = _vocabulary(vocabulary, exclude_outputs, verify=verify or report is not None)
     wanted = Wanted(
         mechanism=mechanism,

@@ -120,11 +120,16 @@ class _Delimited(DocumentFormat):
         return raw
 
     def _find_delimiter(self, header: bytes) -> bytes:
-        """The given delimiter, or the most frequent candidate in the (public) header line outside quotes."""
+        """The given delimiter, or the most frequent candidate in the (public) header line outside quotes.
+
+        Without a header the first line is private, and must not choose where columns end: a comma then.
+        """
         if self.details.delimiter is not None:
             return self.details.delimiter.encode("ascii")
         if self.name == "tsv":
             return b"\t"
+        if not self.details.header:
+            return b","
         outside = b"".join(header.split(_QUOTE)[::2])
         return max(_CANDIDATE_DELIMITERS, key=outside.count)
 

@@ -129,17 +129,18 @@ class TreeFiles:
 
 def tree_files(root: Path, settings: DocumentSettings) -> TreeFiles:
     """Sort the files of a tree into those that are taken and those that are not."""
-    found, whole = TreeFiles(), root.resolve()
+    found = TreeFiles()
     for path, is_folder in _entries(root, found):
         relative = path.relative_to(root).as_posix()
         if path.name.startswith("."):
             found.hidden.append(relative + "/" * is_folder)
-        elif path.is_symlink() and (is_folder or not _lies_inside(path, whole)):
+        elif path.is_symlink():
             found.links.append(relative)
         elif not is_folder:
             fits = fnmatch.fnmatch(path.name, settings.pattern) and (settings.format or guess_format(path.name))
             (found.taken if fits and path.is_file() else found.other).append(relative)
-    for names in (found.taken, found.other, found.hidden, found.links):
+    found.taken = list(_once(root, sorted(found.taken), found.links))
+    for names in (found.other, found.hidden, found.links):
         names.sort()
     return found
 
@@ -156,11 +157,16 @@ def _entries(root: Path, found: TreeFiles) -> Iterator[tuple[Path, bool]]:
         folders[:] = [name for name in folders if not name.startswith(".")]
 
 
-def _lies_inside(link: Path, whole: Path) -> bool:
-    try:
-        return link.resolve(strict=True).is_relative_to(whole)
-    except (OSError, RuntimeError):  # a link to nothing, or to itself
-        return False
+def _once(root: Path, names: list[str], links: list[str]) -> Iterator[str]:
+    """Yield files, each under its first name only: one text must not be drawn twice. The others count as links."""
+    seen = set()
+    for name in names:
+        facts = (root / name).stat()
+        if (facts.st_dev, facts.st_ino) in seen:
+            links.append(name)
+            continue
+        seen.add((facts.st_dev, facts.st_ino))
+        yield name
 
 
 def _run_tree(source: str, destination: str, job: Job) -> DocumentSummary:
@@ -199,7 +205,7 @@ def _tell(bad_files: list[str], files: TreeFiles, notice: Notice) -> None:
     kinds = {
         "of another format or unreadable": files.other,
         "hidden": files.hidden,
-        "links out of the tree, to directories or to nothing": files.links,
+        "links, and other names of a file that is read": files.links,
     }
     for kind, names in kinds.items():
         if names:

@@ -43,7 +43,7 @@ def noise_name(mechanism: Any) -> str:
 
     What cannot be named gets another name each time, and so draws afresh.
     """
-    return shown(mechanism) + _fresh(mechanism)
+    return json.dumps([shown(mechanism), _code(mechanism), _fresh(mechanism)])
 
 
 def _fresh(mechanism: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -74,9 +74,24 @@ def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evid
     target.write_text(form({**report.as_dict(), **asdict(evidence or Evidence())}), encoding="utf-8")
 
 
-def check_report_path(path: str | os.PathLike[str], endings: Sequence[str] = (".json", ".html")) -> None:
-    """Raise `ParameterError` where no report of these forms could be written: worth knowing before a long run."""
+def check_report_path(
+    path: str | os.PathLike[str],
+    endings: Sequence[str] = (".json", ".html"),
+    *,
+    others: Iterable[str | os.PathLike[str] | None] = (),
+) -> None:
+    """Raise `ParameterError` where no report of these forms could be written: worth knowing before a long run.
+
+    Args:
+        path: Where the report is to go.
+        endings: The forms there are.
+        others: What the run reads and writes, which a report must not replace nor lie in; None and "-" are nothing.
+    """
     target = Path(path)
+    for other in (Path(one).resolve() for one in others if one not in (None, "-")):
+        same = target.exists() and other.exists() and target.samefile(other)
+        if same or other == target.resolve() or other in target.resolve().parents:
+            raise ParameterError("report", target.name, "must be another file than those the run reads and writes.")
     if target.suffix not in endings:
         raise ParameterError("report", target.name, f"must end in {' or '.join(endings)}.")
     if not target.absolute().parent.is_dir():

@@ -356,7 +356,7 @@ def _run_disclosures(
     if settings.missing == "skip":
         said.append("that every document lacking a text column, or holding something else than text there, is left out")
     if summary.copied_columns:
-        said.append("these columns, copied unchanged: " + ", ".join(summary.copied_columns))
+        said.append("these columns, copied unchanged: " + ", ".join(map(printable, summary.copied_columns)))
     if tree:
         said.append("file names and the directory tree, copied unchanged")
     return tuple(said)

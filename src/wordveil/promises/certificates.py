@@ -179,7 +179,11 @@ def identity(value: Any) -> str:
     named = {field.name for field in fields(value)} if is_dataclass(value) and not isinstance(value, type) else None
     if named is None or not named.issuperset(getattr(value, "__dict__", ())):
         raise _unnamed(value)
-    parts = [f"{field.name}={_shown(getattr(value, field.name))}" for field in fields(value) if field.init]
+    # Ours compute the fields that cannot be given; a user's may hold there what an `InitVar` brought.
+    held = [field.name for field in fields(value) if field.init or not _is_ours(kind)]
+    if not all(hasattr(value, name) for name in held):
+        raise _unnamed(value)
+    parts = [f"{name}={_shown(getattr(value, name))}" for name in held]
     if hasattr(value, "name") and "name" not in named and not _is_ours(kind):
         parts.append(f"name={_shown(value.name)}")
     return f"{kind.__name__}({', '.join(parts)})"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.arrays import FloatArray
-from wordveil.errors import ParameterError
+from wordveil.errors import ParameterError, printable
 from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.promises.guarantees import Guarantee
@@ -122,7 +122,7 @@ def vector_disclosures(
             "releases add up only under two keys"
         )
     if kept:
-        said.append("these columns, copied unchanged beside each row: " + ", ".join(kept))
+        said.append("these columns, copied unchanged beside each row: " + ", ".join(map(printable, kept)))
     return tuple(said)
 
 
