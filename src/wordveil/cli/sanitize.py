@@ -59,7 +59,7 @@ KeepOption = Annotated[list[str] | None, typer.Option("--keep", help="Copy only 
 DelimiterOption = Annotated[
     str | None,
     typer.Option(
-        "--delimiter", help="CSV, TSV: field separator, one character. Default: found in the header, or a comma."
+        "--delimiter", help="CSV, TSV: one character. Default: found in the header, or a comma."
     ),
 ]
 QuotingOption = Annotated[str, typer.Option("--quoting", help="CSV, TSV: auto, none, minimal or all.")]
