@@ -58,9 +58,7 @@ CHARACTERS_PER_TOKEN = 6  # of English text with its spaces: turns --block-token
 KeepOption = Annotated[list[str] | None, typer.Option("--keep", help="Copy only these other columns; repeat.")]
 DelimiterOption = Annotated[
     str | None,
-    typer.Option(
-        "--delimiter", help="CSV, TSV: one character. Default: found in the header, or a comma."
-    ),
+    typer.Option("--delimiter", help="CSV, TSV: one character. Default: found in the header, or a comma."),
 ]
 QuotingOption = Annotated[str, typer.Option("--quoting", help="CSV, TSV: auto, none, minimal or all.")]
 NoHeaderOption = Annotated[
