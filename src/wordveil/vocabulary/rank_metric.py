@@ -178,7 +178,7 @@ def rank_distances(
         raise ParameterError("graph", f"{count} components", "is not connected; raise k, or promise in min(d, cap).")
     kept = _useful_edges(graph)
     pairs, weights = graph.edges[kept], graph.weights[kept]
-    both = np.concatenate((pairs, pairs[:, ::-1]))
+    both = np.concatenate((pairs, pairs[:, ::-1])).astype(np.int32)  # SciPy 1.11 walks no other
     matrix = csr_array((np.tile(weights, 2), (both[:, 0], both[:, 1])), shape=(graph.words, graph.words))
     distances = np.empty((graph.words, graph.words))
     starts = range(0, graph.words, ROWS)
@@ -207,7 +207,7 @@ def _ranked(rows: Float64Array, start: int) -> NDArray[np.int64]:
 def _larger_ranks(rows: Float64Array, edges: EdgeArray, threads: int | None) -> NDArray[np.int64]:
     """Return the larger of the two full ranks at each edge, shape (e,)."""
     v = len(rows)
-    both = np.concatenate((edges, edges[:, ::-1]))
+    both = np.concatenate((edges, edges[:, ::-1])).astype(np.int32)  # SciPy 1.11 walks no other
     order = np.argsort(both[:, 0], kind="stable")
     ranks = np.empty(len(both), dtype=np.int64)
     starts = range(0, v, ROWS)
@@ -232,7 +232,7 @@ def _useful_edges(graph: RankGraph) -> NDArray[np.bool_]:
     edge up, every dropped edge has a path of kept ones that is no longer.
     """
     v = graph.words
-    both = np.concatenate((graph.edges, graph.edges[:, ::-1]))
+    both = np.concatenate((graph.edges, graph.edges[:, ::-1])).astype(np.int32)  # SciPy 1.11 walks no other
     matrix = csr_array((np.tile(graph.weights, 2), (both[:, 0], both[:, 1])), shape=(v, v))
     kept = np.empty(len(graph.edges), dtype=bool)
     row = np.full(v, np.inf)
