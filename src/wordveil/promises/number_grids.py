@@ -140,10 +140,7 @@ class NumberGrid:
         if self.kind == "date":
             return date.fromordinal(int(self._place("low") + point * self.step)).isoformat()
         low, step = Decimal(str(self.low)), Decimal(str(self.step))
-        if self.scale == "log":
-            value = Context(prec=3).create_decimal(low * step**point)
-        else:
-            value = low + point * step
+        value = Context(prec=3).create_decimal(low * step**point) if self.scale == "log" else low + point * step
         # Neither an exponent nor zeros behind the point.
         written = f"{value.normalize() if value else Decimal(0):f}"
         return f"${written}" if self.kind == "money" else written

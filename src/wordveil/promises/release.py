@@ -228,8 +228,8 @@ _UNKNOWN_AND_KNOWN = {
     "local DP": "the loss is at most that of two known words",
 }
 _TYPED = (
-    "which tokens are a number, date, e-mail and so on, by a public table, and of which kind: each is replaced by a value "
-    "drawn uniformly from a public list for its kind, so that no output distinguishes two of a kind"
+    "which tokens are a number, date, e-mail and so on, by a public table, and of which kind: each is replaced by a "
+    "value drawn uniformly from a public list for its kind, so that no output distinguishes two of a kind"
 )
 _MISSING = {
     "drop": "which tokens were unknown: they are missing",
@@ -243,9 +243,9 @@ def _magnitude(grid: NumberGrid) -> str:
     by = f"by factors of {grid.step:g}" if grid.scale == "log" else f"in steps of {grid.step:g}"
     unit = " days" if grid.kind == "date" else ""
     return (
-        f"the magnitude of tokens of the kind {grid.kind}, on a public grid from {grid.text(0)} to {grid.text(steps)} {by}"
-        f"{unit}: between two of them the loss is at most {round_up(claim.epsilon)} nats for each step of the grid, "
-        f"{round_up(claim.loss(steps))} nats over the whole range ({steps} steps)"
+        f"the magnitude of tokens of the kind {grid.kind}, on a public grid from {grid.text(0)} to {grid.text(steps)} "
+        f"{by}{unit}: between two of them the loss is at most {round_up(claim.epsilon)} nats for each step of the "
+        f"grid, {round_up(claim.loss(steps))} nats over the whole range ({steps} steps)"
     )
 
 

@@ -17,7 +17,7 @@ from wordveil.text.characters import number_class
 __all__ = ["amount"]
 
 _MAGNITUDES = {"k": 3, "m": 6, "b": 9, "t": 12}
-_MONTHS = {name: i for i, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 _DATE_PARTS = re.compile(r"\d+|[A-Za-z]{3}")
 
 
@@ -68,7 +68,7 @@ def _decimal(text: str) -> float:
 
 def _day(token: str) -> int:
     parts = [part.lower() for part in _DATE_PARTS.findall(token)][:3]
-    named = [_MONTHS[part] for part in parts if part in _MONTHS]
+    named = [_MONTHS.index(part) // 4 + 1 for part in parts if part in _MONTHS.split()]
     numbers = [int(part) for part in parts if part.isdecimal()]
     if named:
         day, month, year = numbers[0], named[0], numbers[-1]

@@ -17,9 +17,11 @@ from itertools import compress, count
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordveil.arrays import IdArray, PrivateText
 from wordveil.errors import ParameterError
+from wordveil.text.characters import plain_spelling
 from wordveil.text.chunks import cut_at_spaces, portions
 from wordveil.text.encoded import EncodedBatch, EncodedText
 from wordveil.text.lexicon import GapNumbers, Lexicon, expanded
@@ -44,8 +46,8 @@ class Encoder:
         tokenizer: Cuts the texts.
         numbers: "unknown" makes every token with a digit (Unicode Nd, Nl, No) unknown; "vocabulary" looks it up,
             which discloses more and is to be declared on the release.
-        public_words: Exempt words: whole tokens that equal one of them but for case stand as it is spelled here. Each
-            must be one token for `tokenizer`.
+        public_words: Exempt words: whole tokens that equal one of them but for case and the form of apostrophes and
+            hyphens stand as it is spelled here. Each must be one token for `tokenizer`.
         keep_shapes: Whether to record casing shapes, which discloses them.
         typed: What stands for tokens of a kind, which are then no words, whatever the vocabulary lists (with `numbers`
             "vocabulary" those with a digit are, where it lists them); None knows no kinds.
@@ -184,8 +186,8 @@ class Encoder:
 
 
 def _caseless(word: str) -> str:
-    """Return what two spellings of a word without regard to case have in common."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", word).casefold())
+    """Return what two spellings of a word have in common without regard to case, apostrophes and hyphens."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", plain_spelling(word)).casefold())
 
 
 def _compound(readings: list[Reading], reading: Reading) -> int:
