@@ -155,9 +155,10 @@ def sanitize(
     """
     from wordveil.documents import DocumentSettings, FormatDetails
     from wordveil.errors import ParameterError
+    from wordveil.files.run_key import run_source
     from wordveil.pipeline.evidence import Evidence
     from wordveil.pipeline.run_report import check_report_path, write_report
-    from wordveil.pipeline.runs import run_source, sanitize_documents
+    from wordveil.pipeline.runs import sanitize_documents
     from wordveil.pipeline.sanitizer import Sanitizer
 
     if block_tokens < 1:

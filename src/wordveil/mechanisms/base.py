@@ -110,10 +110,13 @@ class WordRandomizer(ABC):
     Attributes:
         embeddings: The public vocabulary.
         draw_width: Eight-byte values drawn per token: callers bound memory with it.
+        answers_unknown: Whether `randomize` takes ids of -1, unknown tokens, and answers for them itself; else a
+            public word stands in for each.
     """
 
     embeddings: Embeddings
     draw_width: int
+    answers_unknown: ClassVar[bool] = False
 
     @abstractmethod
     def guarantee(self) -> Guarantee:

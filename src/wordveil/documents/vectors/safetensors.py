@@ -26,6 +26,7 @@ from wordveil.documents.vectors.base import (
     raw_blocks,
 )
 from wordveil.errors import DataFormatError
+from wordveil.files.atomic import sync
 
 __all__ = ["Safetensors"]
 
@@ -161,6 +162,5 @@ class Safetensors(VectorFormat):
                 file.seek(0, os.SEEK_END)
                 for name in plan.keep:
                     plan.reader.copy_tensor(name, file)
-                file.flush()
-                os.fsync(file.fileno())
+                sync(file)
         return rows
