@@ -249,9 +249,9 @@ MUTATIONS = (
     Mutation(
         id="s01",
         what="stand-ins of unknown words come from the mechanism's own lane",
-        path="pipeline/sanitizer.py",
-        old="UNKNOWN_LANE = 255",
-        new="UNKNOWN_LANE = 0",
+        path="pipeline/ids.py",
+        old="UNKNOWN_LANE, TYPED_LANE = 255, 254",
+        new="UNKNOWN_LANE, TYPED_LANE = 0, 254",
         tests=("pipeline",),
     ),
     Mutation(

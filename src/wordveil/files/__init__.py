@@ -1,1 +1,1 @@
-"""Files that are there whole or not at all, and what an interrupted run leaves to be continued."""
+"""How files are laid out and written, whatever they hold."""

@@ -1,8 +1,8 @@
 """How far a run has come, in one small file that is replaced atomically after the bytes it speaks of are on the disk.
 
 A run's journal `.<name>.journal` is there from the start and goes last, when the report is made too. It has mode 0600,
-and is as confidential as the key beside it: it holds no text, but a digest of the whole input. What a killed run left is
-continued by `--resume` and replaced by any other run with this output; the owner may delete it.
+and is as confidential as the key beside it: it holds no text, but a digest of the whole input. What a killed run left
+is continued by `--resume` and replaced by any other run with this output; the owner may delete it.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import MASK, Provenance, TextOptions, disclosures, effective_guarantee
 from wordveil.text import Encoder, Writer, tokenizer_for
+from wordveil.text.surrogates import Surrogates
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Assembled", "assemble"]
@@ -73,19 +74,22 @@ def assemble(
 ) -> Assembled:
     """Return the parts of a sanitizer; see there for the arguments."""
     header = embeddings.header
+    typed = Surrogates(first=len(embeddings), grids=options.grids) if options.unknown == "typed" else None
     encoder = Encoder(
         lookup=embeddings.ids,
         casing="cased" if header.casing == "cased" else "lower",
         tokenizer=tokenizer_for(header.tokenizer, markup=options.markup),
-        numbers=options.numbers,
+        numbers="vocabulary" if options.numbers == "vocabulary" else "unknown",
         public_words=options.public_words,
         keep_shapes=options.casing == "shape",
+        typed=typed,
     )
     writer = Writer(
         words=embeddings.words,
         casing=options.casing,
         cased=header.casing == "cased",
         mask=MASK if options.unknown == "mask" else "",
+        typed=typed,
     )
     certificate = certificate_in_use(mechanism, embeddings, certificate)
     randomizer = on_device(fit_words(mechanism, embeddings, certificate), device)

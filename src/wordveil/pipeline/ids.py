@@ -3,7 +3,8 @@
     ids --stand-ins for unknown tokens--> ids --one draw a token, or a distinct word--> released ids
 
 Ids of -1 are unknown tokens. They are left out where the options disclose them, replaced by public words otherwise, or
-handed to a mechanism that answers for them itself.
+handed to a mechanism that answers for them itself. Ids below are typed tokens: the mechanism takes them for unknown,
+and a surrogate is written over what it drew.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from wordveil.mechanisms.base import Progress
 from wordveil.pipeline.assembly import Assembled
 from wordveil.randomness import Draws, RandomSource, Stream, words
 from wordveil.text import EncodedBatch
+from wordveil.text.readings import UNKNOWN
+from wordveil.text.surrogates import Surrogates
 
 __all__ = ["Counts", "IdReleaser", "once_per_document", "without_ids"]
 
 Counts = NDArray[np.int64]
 
-UNKNOWN_LANE = 255  # the last lane: mechanisms and decoders stay below it
+UNKNOWN_LANE, TYPED_LANE = 255, 254  # the last lanes: mechanisms and decoders stay below them
 DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
-PLACED = 1 << 16  # stand-ins drawn at a time: arrays that stay in the second cache
+PLACED = 1 << 16  # stand-ins and surrogates drawn at a time: arrays that stay in the second cache
 
 
 def without_ids(encoded: Iterable[EncodedBatch]) -> tuple[list[EncodedBatch], IdArray]:
@@ -49,7 +52,7 @@ class IdReleaser:
 
     def __init__(self, parts: Assembled, source: RandomSource, threads: int | None) -> None:
         self._randomizer, self._stand_ins, self._options = parts.randomizer, parts.stand_ins, parts.options
-        self._source, self._threads = source, threads
+        self._source, self._threads, self._typed = source, threads, parts.encoder.typed
 
     def release(
         self, tokens: IdArray, counts: Counts, nonces: Sequence[int], progress: Progress | None = None
@@ -57,19 +60,24 @@ class IdReleaser:
         """Return the released id of every token.
 
         Args:
-            tokens: Ids of all documents end to end, shape (t,), -1 where unknown.
+            tokens: Ids of all documents end to end, shape (t,), -1 where unknown, below where typed.
             counts: Tokens of each document, shape (n,).
             nonces: One per document: the places of their noise.
             progress: Called with the number of tokens done since the last call.
 
         Returns:
-            Shape (t,), int32; -1 where a token was unknown and the options disclose it.
+            Shape (t,), int32; -1 where a token was unknown and the options disclose it, above v for surrogates.
         """
         unknown = tokens < 0
-        if self._options.unknown == "random":
-            if not self._randomizer.answers_unknown:
-                tokens = self._place_unknown(tokens, nonces, counts)
-            return self._randomize(tokens, unknown, counts, nonces, progress)
+        if self._options.unknown in ("random", "typed"):
+            if self._randomizer.answers_unknown:
+                placed = np.maximum(tokens, UNKNOWN)
+            else:
+                placed = self._place_unknown(tokens, nonces, counts)
+            released = self._randomize(placed, unknown, counts, nonces, progress)
+            if self._typed is not None:
+                self._place_surrogates(self._typed, released, tokens, nonces, counts)
+            return released
         known = ~unknown
         running = np.zeros(len(tokens) + 1, dtype=np.int64)
         np.cumsum(known, out=running[1:])
@@ -77,6 +85,24 @@ class IdReleaser:
         released = np.full(len(tokens), -1, dtype=np.int32)
         released[known] = self._randomize(tokens[known], unknown[known], counts, nonces, progress)
         return released
+
+    def _place_surrogates(
+        self, typed: Surrogates, released: IdArray, tokens: IdArray, nonces: Sequence[int], counts: Counts
+    ) -> None:
+        """Write a surrogate over what was drawn for each typed token.
+
+        One word is drawn per token, typed or not: what becomes of one place never depends on what stands at others.
+        """
+
+        def sample(stream: Stream, n: int) -> Draws:
+            return (words(stream.lane(TYPED_LANE), (n,)),)
+
+        start = 0
+        for (drawn,) in self._source.documents(nonces, counts.tolist()).chunks(sample, PLACED):
+            part = tokens[start : start + len(drawn)]
+            some = part < UNKNOWN
+            released[start : start + len(drawn)][some] = typed.draw(part[some], drawn[some])
+            start += len(drawn)
 
     def _place_unknown(self, tokens: IdArray, nonces: Sequence[int], counts: Counts) -> IdArray:
         """Replace every unknown token by a uniformly drawn public word.

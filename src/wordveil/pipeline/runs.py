@@ -165,7 +165,7 @@ def sanitize_documents(
                 disclosed=_run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir()),
                 provenance=sanitizer.provenance,
                 settings=_reading(settings),
-                options=_options(sanitizer),
+                options=sanitizer.options.choices(),
                 tokens=counts["tokens"],
                 exempt=counts["exempt"],
                 finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -183,7 +183,7 @@ def sanitize_documents(
         destination,
         process,
         settings=settings,
-        fingerprint={"options": _options(sanitizer), **asdict(sanitizer.provenance)},
+        fingerprint={"options": sanitizer.options.choices(), **asdict(sanitizer.provenance)},
         randomness=sanitizer.source,
         resume=resume,
         counts=counts,
@@ -237,10 +237,6 @@ def file_digests(path: Path, settings: DocumentSettings | None = None) -> tuple[
 def _reading(settings: DocumentSettings) -> dict[str, Any]:
     """How documents are read, without what only changes speed."""
     return {name.removeprefix("documents."): value for name, value in settings.fingerprint().items()}
-
-
-def _options(sanitizer: Sanitizer) -> dict[str, Any]:
-    return asdict(sanitizer.options) | {"public_words": sorted(sanitizer.options.public_words)}
 
 
 def _answers(sanitizer: Sanitizer, records: list[Record]) -> tuple[Answers, dict[str, int]]:
