@@ -59,7 +59,7 @@ def release(
     """
     from wordveil.errors import ParameterError
     from wordveil.mechanisms.base import VectorMechanism
-    from wordveil.pipeline.run_report import check_report_path
+    from wordveil.pipeline.run import check_report_path
     from wordveil.pipeline.vectors import VectorSettings, release_vector_file
     from wordveil.pipeline.vectors.values import write_vector_report
 

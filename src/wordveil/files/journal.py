@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ class Journal:
         tally: What was counted so far.
         product: Once all bytes are written, what the unfinished folder calls the output: only the renaming and the
             report may be missing.
+        remedy: What to do where it cannot be taken over.
     """
 
     path: Path
@@ -54,10 +55,12 @@ class Journal:
     position: Mapping[str, Any] = field(default_factory=dict)
     tally: Mapping[str, Any] = field(default_factory=dict)
     product: str | None = None
+    remedy: str = "start without --resume"
 
     def save(self) -> None:
         """Replace the journal file; call it only when the output bytes are on the disk."""
-        content = asdict(self) | {"path": self.path.name, "version": _VERSION}
+        names = ("identity", "position", "tally", "product")
+        content = {"version": _VERSION, **{name: getattr(self, name) for name in names}}
         write_whole(self.path, json.dumps(content, sort_keys=True).encode("ascii"), private=True)
 
     def load(self) -> bool:
@@ -70,7 +73,7 @@ class Journal:
         if content is None:
             return False
         if not content:
-            raise ResumeError(f"{self.path} is damaged or of another version of wordveil. Start without --resume.")
+            raise ResumeError(f"{self.path} is damaged or of another version: {self.remedy}.")
         now, earlier = json.loads(json.dumps(dict(self.identity))), content["identity"]
         if content["product"] is not None:
             now[RUN_KEY] = earlier.get(RUN_KEY)
@@ -78,7 +81,7 @@ class Journal:
         if differing:
             raise ResumeError(
                 f"The interrupted run differs in: {', '.join(differing)}. "
-                "Give the same settings and input, or start without --resume."
+                f"Give the same settings and input, or {self.remedy}."
             )
         self.position, self.tally, self.product = content["position"], content["tally"], content["product"]
         return True

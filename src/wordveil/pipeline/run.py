@@ -17,19 +17,19 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from wordveil.errors import ResumeError, WordveilError
+from wordveil.errors import ParameterError, ResumeError, WordveilError
 from wordveil.files.atomic import Unfinished, check_not_busy, is_replaceable, publish
 from wordveil.files.journal import RUN_KEY, Journal, is_resumable, journal_path
 from wordveil.files.run_key import key_digest, remove_run_key, run_key_path, save_run_key
 from wordveil.randomness import RandomSource
 
-__all__ = ["Notice", "Position", "Run", "Work", "silent"]
+__all__ = ["Notice", "Position", "Run", "Work", "check_report_path", "silent"]
 
 Position = Mapping[str, Any]
 """Where input and output go on; empty at the start."""
@@ -196,3 +196,27 @@ class Run:
                         journal.save()
         assert journal.product is not None
         return journal.product
+
+
+def check_report_path(
+    path: str | os.PathLike[str],
+    endings: Sequence[str] = (".json", ".html"),
+    *,
+    others: Iterable[str | os.PathLike[str] | None] = (),
+) -> None:
+    """Raise `ParameterError` where no report of these forms could be written: worth knowing before a long run.
+
+    Args:
+        path: Where the report is to go.
+        endings: The forms there are.
+        others: What the run reads and writes, which a report must not replace nor lie in; None and "-" are nothing.
+    """
+    target = Path(path)
+    for other in (Path(one).resolve() for one in others if one not in (None, "-")):
+        same = target.exists() and other.exists() and target.samefile(other)
+        if same or other == target.resolve() or other in target.resolve().parents:
+            raise ParameterError("report", target.name, "must be another file than those the run reads and writes.")
+    if target.suffix not in endings:
+        raise ParameterError("report", target.name, f"must end in {' or '.join(endings)}.")
+    if not target.absolute().parent.is_dir():
+        raise ParameterError("report", str(path), "must lie in an existing directory.")
