@@ -62,7 +62,7 @@ EXPORTS: dict[str, str] = {
     "precomputed_size": "wordveil.mechanisms.precomputation",
     "release_vector_file": "wordveil.pipeline.vectors.files",
     "release_vectors": "wordveil.pipeline.vectors.releasing",
-    "run_source": "wordveil.pipeline.runs",
+    "run_source": "wordveil.files.run_key",
     "sanitize": "wordveil.pipeline.one_line",
     "sanitize_documents": "wordveil.pipeline.runs",
     "to_local": "wordveil.promises.guarantees",

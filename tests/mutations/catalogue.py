@@ -249,9 +249,9 @@ MUTATIONS = (
     Mutation(
         id="s01",
         what="stand-ins of unknown words come from the mechanism's own lane",
-        path="pipeline/sanitizer.py",
-        old="UNKNOWN_LANE = 255",
-        new="UNKNOWN_LANE = 0",
+        path="pipeline/ids.py",
+        old="UNKNOWN_LANE, TYPED_LANE = 255, 254",
+        new="UNKNOWN_LANE, TYPED_LANE = 0, 254",
         tests=("pipeline",),
     ),
     Mutation(
@@ -289,7 +289,7 @@ MUTATIONS = (
     Mutation(
         id="d01",
         what="a run key that its group can read is accepted",
-        path="documents/checkpoints.py",
+        path="files/run_key.py",
         old="mode & 0o077",
         new="mode & 0o007",
         tests=("pipeline/test_runs.py", "documents"),
@@ -297,7 +297,7 @@ MUTATIONS = (
     Mutation(
         id="d02",
         what="the identity of an input leaves out its last megabyte",
-        path="documents/checkpoints.py",
+        path="files/journal.py",
         old='hashlib.file_digest(file, "sha256").hexdigest()',
         new="hashlib.sha256(file.read()[: -1 << 20]).hexdigest()",
         tests=("documents/test_resume.py",),

@@ -157,7 +157,7 @@ def law(fitted, matrix, options, document):
     """
     embeddings = fitted.embeddings
     candidates = len(embeddings.candidates)
-    reader = wv.Sanitizer(embeddings, Channel(fitted, matrix, np.zeros(0)), options=options).text_side[0]
+    reader = wv.Sanitizer(embeddings, Channel(fitted, matrix, np.zeros(0)), options=options).parts.encoder
     ids = np.concatenate([np.empty(0, np.int32), *(encoded.ids for encoded in reader.encode(document))])
     unknown = (ids < 0) if options.unknown == "random" else np.zeros(len(ids), np.bool_)
     draws = len(ids) if options.unknown == "random" else int((ids >= 0).sum())
