@@ -71,7 +71,7 @@ def test_workers_map_the_file_too(saved):
     assert pickle.loads(pickle.dumps(built)) == built
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     pass
 
 
@@ -81,9 +81,9 @@ def interrupted(words: Embeddings, after: int) -> None:
     def progress(count):
         done[0] += count
         if done[0] >= after:
-            raise Stopped
+            raise StoppedError
 
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         store_lists(words, 7, progress=progress)
 
 
