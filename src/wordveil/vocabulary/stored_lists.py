@@ -37,7 +37,7 @@ from wordveil.vocabulary.neighbour_lists import (
 from wordveil.vocabulary.packaged import PACKAGED_FOLDER
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["find_lists", "neighbour_lists", "pack_lists", "store_lists"]
+__all__ = ["find_lists", "neighbour_lists", "pack_lists", "store_lists", "stored_keys"]
 
 _REMEDY = "Remove it and build the lists again."
 
@@ -90,9 +90,8 @@ def find_lists(
     """
     chosen = _chosen(embeddings, outputs)
     wanted = lists_key(embeddings, k, chosen, metric)
-    folder = embeddings.directory or PACKAGED_FOLDER
-    for note in sorted(folder.glob("neighbours-*.json")):
-        key, checksum = _read_note(note)
+    for note in _notes(embeddings):
+        key, checksum, _ = _read_note(note)
         if key.k < k or replace(key, k=k) != wanted:
             continue
         lists = _open(note.with_suffix(".npy"), key, chosen)
@@ -101,6 +100,12 @@ def find_lists(
         lists.verify()
         return lists.first(k)
     return None
+
+
+def stored_keys(embeddings: Embeddings) -> list[tuple[ListsKey, int]]:
+    """Return what the lists stored for a vocabulary depend on, with the number of their outputs."""
+    notes = map(_read_note, _notes(embeddings))
+    return [(key, outputs) for key, _, outputs in notes if key.vocabulary == embeddings.header.checksum]
 
 
 def store_lists(
@@ -204,20 +209,25 @@ def _resume(stream: IO[bytes], v: int, k: int) -> int:
     return done
 
 
+def _notes(embeddings: Embeddings) -> list[Path]:
+    return sorted((embeddings.directory or PACKAGED_FOLDER).glob("neighbours-*.json"))
+
+
 def _write_note(path: Path, lists: NeighbourLists) -> None:
     """Write what lists depend on and their checksum, in one step."""
+    note = {**asdict(lists.key), "number_of_outputs": len(lists.outputs), "checksum": lists.checksum}
     partial = path.with_name(f".{path.name}.partial")
     with partial.open("w", encoding="utf-8") as stream:
-        stream.write(json.dumps({**asdict(lists.key), "checksum": lists.checksum}, indent=2) + "\n")
+        stream.write(json.dumps(note, indent=2) + "\n")
         _sync(stream)
     os.replace(partial, path)
 
 
-def _read_note(path: Path) -> tuple[ListsKey, str]:
+def _read_note(path: Path) -> tuple[ListsKey, str, int]:
     try:
         note = json.loads(path.read_text(encoding="utf-8"))
-        checksum = str(note.pop("checksum"))
-        return ListsKey(**note), checksum
+        checksum, outputs = str(note.pop("checksum")), int(note.pop("number_of_outputs"))
+        return ListsKey(**note), checksum, outputs
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise EmbeddingFormatError(path, "is no note of neighbour lists.", remedy=_REMEDY) from None
 
