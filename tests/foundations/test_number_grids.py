@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Context, Decimal
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def channel(counts):
 
 def largest_ratio(rows):
     """The largest quotient of two neighbouring rows at any output, either way round."""
-    pairs = [(a, b) for one, other in zip(rows, rows[1:], strict=False) for a, b in zip(one, other, strict=True)]
+    pairs = [(a, b) for one, other in pairwise(rows) for a, b in zip(one, other, strict=True)]
     return max(max(Fraction(a, b), Fraction(b, a)) for a, b in pairs)
 
 

@@ -29,7 +29,6 @@ from wordveil.promises.release import TextOptions
 from wordveil.text import surrogates
 
 
-
 @pytest.fixture(autouse=True, scope="module")
 def two_values_of_each_kind():
     """So that all that a typed token can become is enumerated."""
