@@ -86,7 +86,7 @@ class TextOptions:
         object.__setattr__(self, "grids", tuple(self.grids))
         metric = self.numbers == "metric"
         if metric != bool(self.grids):
-            raise ParameterError("numbers", self.numbers, "must be 'metric' where grids are given, and only there.")
+            raise ParameterError("numbers", self.numbers, "does not fit the grids: 'metric' needs one, and only it.")
         if metric and self.unknown != "typed":
             raise ParameterError("unknown", self.unknown, "must be 'typed' where numbers keep their magnitude.")
         if len({grid.kind for grid in self.grids}) < len(self.grids):
