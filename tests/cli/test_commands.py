@@ -244,7 +244,7 @@ MISTAKES = {
     "setting-form": (["sanitize", "NOTES", "--set", "beta"], "--set='beta' must be NAME=VALUE"),
     "setting-type": (["sanitize", "NOTES", "--set", "beta=high"], "--set beta='high' must be a number."),
     "metric": (["sanitize", "NOTES", "--set", "metric=taxi"], "--set metric='taxi' must be one of euclidean, angular"),
-    "unknown": (["sanitize", "NOTES", "--unknown", "keep"], "--unknown='keep' must be one of random, typed, drop, mask"),
+    "unknown": (["sanitize", "NOTES", "--unknown", "keep"], "--unknown='keep' must be one of random, typed"),
     "threads": (
         ["sanitize", "NOTES", "--threads", "0"],
         "--threads=0 must be at least 1; leave it out for one per processor.",
