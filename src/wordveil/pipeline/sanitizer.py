@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Sanitizer"]
 
-UNKNOWN_LANE, TYPED_LANE = 255, 254  # the last lanes: mechanisms and decoders stay below them
+UNKNOWN_LANE = 255  # the last two lanes: mechanisms and decoders stay below them
+TYPED_LANE = 254
 STAND_INS = 4096
 """Public words an unknown token is replaced by: any public list keeps the promise, a long one only costs time."""
 DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
