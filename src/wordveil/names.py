@@ -24,6 +24,7 @@ EXPORTS: dict[str, str] = {
     "NeighbourDP": "wordveil.promises.guarantees",
     "NeighbourRank": "wordveil.vocabulary.rank_metric",
     "NoGuarantee": "wordveil.promises.guarantees",
+    "NumberGrid": "wordveil.promises.number_grids",
     "PairLoss": "wordveil.promises.pair_loss",
     "PairwiseMetric": "wordveil.metrics.distances",
     "Precomputed": "wordveil.metrics.distances",

@@ -237,6 +237,22 @@ def test_every_choice_reaches_the_library(wordveil, vocabulary, notes, tmp_path)
     assert all(part in said for part in ("casing of every token", "digits are looked up", "1 listed public words"))
 
 
+def test_typed_tokens_magnitudes_and_function_words(wordveil, vocabulary, tmp_path):
+    note = tmp_path / "note.txt"
+    note.write_text("The babaq, 47, of maria.k@clinic.de isn't at 10:30.\n")
+    answer = wordveil(
+        "sanitize", note, "--vocabulary", vocabulary, "--unknown", "typed", "--numbers", "metric",
+        "--grid", "number=0:90:30@9", "--grid", "money=1:100:10:log@1", "--public-words", "function",
+    )  # fmt: skip
+    assert answer.status == 0
+    form = r"The [a-z]+, (0|30|60|90), of \w+\.\w+@(mail\.)?example\.\w+ isn't at \d\d:\d\d\.\n"
+    assert re.fullmatch(form, answer.out)
+    assert "assumes: both texts agree in " in answer.err
+    assert "which listed public words stand where" in answer.err
+    assert "on a public grid from 0 to 90 in steps of 30" in answer.err
+    assert "from $1 to $100 by factors of 10: between two of them the loss is at most 1 nats" in answer.err
+
+
 @pytest.mark.parametrize("unknown", ["drop", "mask"])
 def test_policies_for_unknown_words(wordveil, vocabulary, notes, unknown):
     released = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-q", "--unknown", unknown).out.splitlines()
@@ -280,7 +296,7 @@ MISTAKES = {
     "setting-form": (["sanitize", "NOTES", "--set", "beta"], "--set='beta' must be NAME=VALUE"),
     "setting-type": (["sanitize", "NOTES", "--set", "beta=high"], "--set beta='high' must be a number."),
     "metric": (["sanitize", "NOTES", "--set", "metric=taxi"], "--set metric='taxi' must be one of euclidean, angular"),
-    "unknown": (["sanitize", "NOTES", "--unknown", "keep"], "--unknown='keep' must be one of random, drop, mask"),
+    "unknown": (["sanitize", "NOTES", "--unknown", "keep"], "--unknown='keep' must be one of random, typed"),
     "threads": (
         ["sanitize", "NOTES", "--threads", "0"],
         "--threads=0 must be at least 1; leave it out for one per processor.",
