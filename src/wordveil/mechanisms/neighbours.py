@@ -21,8 +21,10 @@ from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
 from wordveil.mechanisms.rows import check_draws, checked_ids
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import Guarantee, LocalDP, Standing
+from wordveil.promises.pair_loss import PairLoss, discretized
 from wordveil.randomness import Draws, Stream, words
-from wordveil.vocabulary.neighbour_lists import NeighbourLists, crowds, nearest_outputs
+from wordveil.vocabulary.frequencies import most_frequent
+from wordveil.vocabulary.stored_lists import neighbour_lists
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedNeighbourResponse", "IntegerLaw", "Lists", "NeighbourResponse"]
@@ -101,11 +103,12 @@ class NeighbourResponse(WordMechanism):
         )
 
     def fit(self, embeddings: Embeddings) -> FittedNeighbourResponse:
-        make = nearest_outputs if self.lists == "nearest" else crowds
-        lists = make(embeddings, self.k, outputs=self.outputs)
-        if self.k >= len(lists.outputs):
-            raise ParameterError("k", self.k, f"must be below {len(lists.outputs)}, the number of outputs.")
-        return FittedNeighbourResponse(embeddings=embeddings, mechanism=self, lists=lists)
+        few = self.outputs is not None and self.outputs < len(embeddings.candidates)
+        chosen = most_frequent(embeddings, self.outputs) if few and self.outputs else embeddings.candidates
+        if self.k >= len(chosen):
+            raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
+        lists = neighbour_lists(embeddings, self.k, outputs=chosen)
+        return FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists.ids)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,50 +167,85 @@ class IntegerLaw:
         nearest = float(exact)
         return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
 
-    def _loss(self, floor: int) -> Decimal:
+    @property
+    def largest(self) -> int:
+        """The largest weight that any output has for any input."""
+        return self._largest(self.floor)
+
+    def _largest(self, floor: int) -> int:
         shared = [divmod(TOTAL - self.outputs * floor, size) for size in self.sizes]
-        largest = max(floor + share + rest for share, rest in shared)
-        largest = max(largest, sum(divmod(TOTAL, self.outputs)))
-        return _EXACT.ln(_EXACT.divide(largest, floor)).next_plus(_EXACT)
+        return max(sum(divmod(TOTAL, self.outputs)), *(floor + share + rest for share, rest in shared))
+
+    def _loss(self, floor: int) -> Decimal:
+        return _EXACT.ln(_EXACT.divide(self._largest(floor), floor)).next_plus(_EXACT)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class FittedNeighbourResponse(WordRandomizer):
     """Neighbour response bound to a vocabulary and its public lists.
 
     Attributes:
         embeddings: The public vocabulary.
         mechanism: The parameters.
-        lists: The list of every input.
+        chosen: Ids that may be released, ascending, shape (v,).
+        lists: The lists, shape (rows, longest); of a shorter one the last member is repeated.
+        sizes: Length of each list, shape (rows,); None where all have k members.
+        row: Which list is whose, shape (number of words,); None where word i has list i.
     """
 
     answers_unknown: ClassVar[bool] = True
     embeddings: Embeddings
     mechanism: NeighbourResponse
-    lists: NeighbourLists
+    chosen: IdArray = field(repr=False)
+    lists: IdArray = field(repr=False)
+    sizes: IdArray | None = field(repr=False, default=None)
+    row: IdArray | None = field(repr=False, default=None)
     draw_width: int = 1
+
+    @property
+    def outputs(self) -> IdArray:
+        return self.chosen
 
     @cached_property
     def integers(self) -> IntegerLaw:
         """The weights that draw."""
-        sizes = tuple(int(size) for size in np.unique(self.lists.sizes))
-        return IntegerLaw(epsilon=self.mechanism.epsilon, outputs=len(self.lists.outputs), sizes=sizes)
+        sizes = (self.lists.shape[1],) if self.sizes is None else tuple(np.unique(self.sizes).tolist())
+        return IntegerLaw(epsilon=self.mechanism.epsilon, outputs=len(self.outputs), sizes=sizes)
+
+    @cached_property
+    def _shares(self) -> WordArray:
+        """What the members of each list weigh beyond the floor, shape (rows,)."""
+        sizes = [self.lists.shape[1]] * len(self.lists) if self.sizes is None else self.sizes.tolist()
+        shares = {size: self.integers.share(size) for size in set(sizes)}
+        return np.array([shares[size] for size in sizes], dtype=np.uint64)
+
+    def list_of(self, word: int) -> IdArray:
+        """Return the list of a word, its members in order."""
+        row = word if self.row is None else int(self.row[word])
+        return self.lists[row, : None if self.sizes is None else int(self.sizes[row])]
 
     def guarantee(self) -> Guarantee:
         return LocalDP(epsilon=self.integers.claim, standing=Standing.PROVED)
 
     def weights(self, ids: IdArray) -> WordArray:
         """Return the integer weights of every output for each input, -1 for an unknown token, shape (n, v)."""
-        law, v = self.integers, len(self.lists.outputs)
+        law, v = self.integers, len(self.outputs)
         table = np.full((len(ids), v), law.floor, dtype=np.uint64)
-        for row, word in zip(table, ids.tolist(), strict=True):
-            members = np.searchsorted(self.lists.outputs, self.lists.of(word)) if word >= 0 else np.arange(v)
-            row[members] += np.uint64(law.share(len(members)))
-            row[members[-1]] += np.uint64(TOTAL - sum(row.tolist()))
+        for weights, word in zip(table, ids.tolist(), strict=True):
+            members = np.searchsorted(self.outputs, self.list_of(word)) if word >= 0 else np.arange(v)
+            share, rest = divmod(TOTAL - law.anywhere, len(members))
+            weights[members] += np.uint64(share)
+            weights[members[-1]] += np.uint64(rest)
         return table
 
     def law(self, ids: IdArray) -> Float64Array:
         return np.asarray(self.weights(ids) / float(TOTAL))
+
+    def keep_probabilities(self, ids: IdArray) -> Float64Array:
+        return np.asarray((self.integers.floor + self._shares[self._rows(ids)].astype(np.float64)) / float(TOTAL))
+
+    def _rows(self, ids: IdArray) -> IdArray:
+        return ids if self.row is None else self.row[ids]
 
     def sample(self, stream: Stream, n: int) -> Draws:
         return (words(stream.lane(0), (n,)),)
@@ -217,15 +255,25 @@ class FittedNeighbourResponse(WordRandomizer):
     ) -> IdArray:
         ids = checked_ids(ids, len(self.embeddings), unknown=True)
         check_draws(draws, (len(ids),))
-        law, (bits,), outputs = self.integers, draws, self.lists.outputs
-        last = np.uint64(len(outputs) - 1)
+        law, (bits,) = self.integers, draws
+        floor, unknown, anywhere = (np.uint64(weight) for weight in (law.floor, law.unknown, law.anywhere))
+        # Every token takes every step, whatever it is and wherever its draw falls, so that time tells nothing. To
+        # divide by a constant is to multiply here. The last output, and the last of a list, take the remainders.
         known = ids >= 0
-        # Every token takes every step, whatever it is and wherever its draw falls: time tells nothing. Division by a
-        # constant is a multiplication here. Above `anywhere` a draw's distance from it falls to a member of the list.
-        floor = np.where(known, bits // np.uint64(law.floor), bits // np.uint64(law.unknown))
-        somewhere = outputs[np.minimum(floor, last)]
-        near = self.lists.pick(np.maximum(ids, 0), bits - np.uint64(law.anywhere), law.share)
-        released = np.where(known & (bits >= np.uint64(law.anywhere)), near, somewhere)
+        place = np.where(known, bits // floor, bits // unknown)
+        uniform = self.outputs[np.minimum(place, np.uint64(len(self.outputs) - 1))]
+        row = self._rows(np.maximum(ids, 0))
+        share = self._shares[0] if self.sizes is None else self._shares[row]
+        member = np.minimum((bits - anywhere) // share, np.uint64(self.lists.shape[1] - 1))
+        released = np.where(known & (bits >= anywhere), self.lists[row, member.astype(np.intp)], uniform)
         if progress is not None:
             progress(len(ids))
         return np.asarray(released, dtype=np.int32)
+
+    def loss_profile(self, diameter: float | None = None) -> PairLoss:
+        """The pair of two disjoint lists, which dominates all: delta(e) = k (p - e^e q), for the shortest list's k."""
+        law = self.integers
+        k = min(law.sizes)
+        # Rounded up, and by what an unknown token's last output weighs more than its others.
+        p, q = math.nextafter((law.largest + law.outputs) / TOTAL, 1.0), math.nextafter(law.floor / TOTAL, 0.0)
+        return discretized(lambda e: max(0.0, k * (p - math.exp(e) * q)), slack=0.0, speaks_of="any two inputs")
