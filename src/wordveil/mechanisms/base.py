@@ -248,11 +248,17 @@ class VectorRandomizer(Randomizer):
             seed=seed,
         )
 
-    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array | None:
-        """Return the log density of outputs, shape (n, dimensions), for one input vector, up to a constant.
+    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array | None:
+        """Return ln p(output | input) up to a constant that is the same for all inputs; None where it is not known.
 
-        The constant must be the same for all inputs; -inf where an output is impossible; None where no density is
-        known. Audits choose events by it, and count them on real samples.
+        Audits choose events by it and count them on real samples; it makes the best attack on vectors.
+
+        Args:
+            outputs: Shape (n, dimensions).
+            vectors: Inputs, shape (k, d).
+
+        Returns:
+            Shape (n, k); -inf where an output is impossible, inf where an input without noise gives no other.
         """
         return None
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
-from wordveil.mechanisms.rows import check_draws, checked_rows
+from wordveil.mechanisms.rows import check_draws, checked_rows, row_distances
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing, round_down
 from wordveil.promises.pair_loss import PairLoss
@@ -89,8 +89,8 @@ class FittedMultivariateLaplace(VectorRandomizer):
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
         return None if diameter is None else noise_profile(self.dimensions, self.mechanism.epsilon, diameter)
 
-    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array:
-        return np.asarray(-self.mechanism.epsilon * np.linalg.norm(outputs - vector, axis=1))
+    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
+        return -self.mechanism.epsilon * row_distances(outputs, vectors)
 
     def sample(self, stream: Stream, n: int) -> Draws:
         return laplace_noise(stream, n, self.dimensions)

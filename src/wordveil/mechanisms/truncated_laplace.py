@@ -18,7 +18,7 @@ from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, refuted_claim
 from wordveil.mechanisms.gaussian_scale import analytic_scale
-from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, clipped_row
+from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, coordinate_distances
 from wordveil.mechanisms.truncated_law import (
     certified_half_width,
     exact_half_width,
@@ -194,11 +194,11 @@ class FittedTruncatedLaplace(VectorRandomizer):
         claim, mechanism = self.claim, self.mechanism
         return refuted_claim(mechanism.epsilon, mechanism.delta) if isinstance(claim, NoGuarantee) else claim
 
-    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array:
-        noise = np.abs(outputs - clipped_row(vector, self.clip_norm))
+    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
+        total, largest = coordinate_distances(outputs, clip_to_ball(vectors, self.clip_norm))
         # The edge itself is within rounding of the support; a hair beyond it is not.
         edge = self.half_width * (1 + 1e-9) + 1e-9 * self.clip_norm
-        return np.where(noise.max(axis=1) > edge, -np.inf, -self.alpha * noise.sum(axis=1))
+        return np.where(largest > edge, -np.inf, -self.alpha * total)
 
     def advice(self) -> str:
         mechanism, d = self.mechanism, self.dimensions

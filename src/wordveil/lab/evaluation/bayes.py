@@ -16,7 +16,6 @@ import numpy as np
 from wordveil.arrays import Float64Array
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.evidence import channel_guesses, observe, word_channel
-from wordveil.lab.evaluation.likelihoods import law_known
 from wordveil.lab.evaluation.priors import PUBLIC_LIST, draw_words, word_prior
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
@@ -51,7 +50,7 @@ class BayesGuess(Task):
         return word_prior(embeddings, self.frequencies)
 
     def applies(self, subject: Subject) -> bool:
-        return subject.vectors is None or law_known(subject.vectors)
+        return subject.vectors is None or subject.law_known
 
     def run(self, prepared: Float64Array, subject: Subject, source: RandomSource) -> Mapping[str, float]:
         guessing = float(prepared.max())

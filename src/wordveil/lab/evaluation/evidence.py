@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.lab.evaluation.likelihoods import log_likelihoods
 from wordveil.lab.evaluation.priors import draw_words
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
@@ -205,7 +204,8 @@ def observe(subject: Subject, inputs: IdArray, prior: Float64Array, source: Rand
 
 
 def _densities(subject: Subject, vectors: Float64Array) -> Float64Array:
-    logs = log_likelihoods(subject.vectors, vectors, subject.embeddings)
+    assert subject.vectors is not None
+    logs = subject.vectors.log_density(vectors, subject.embeddings.vectors)
     assert logs is not None
     logs = np.clip(logs, -CERTAIN, CERTAIN)
     return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf)))

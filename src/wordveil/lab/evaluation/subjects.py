@@ -70,6 +70,12 @@ class Subject:
         return self.words if isinstance(self.words, FittedExponential) else None
 
     @property
+    def law_known(self) -> bool:
+        """Whether the density of its released vectors is known, and with it the best attack on them."""
+        nothing = np.zeros((0, self.space.dimensions))
+        return self.vectors is not None and self.vectors.log_density(nothing, self.embeddings.vectors[:1]) is not None
+
+    @property
     def is_baseline(self) -> bool:
         """Whether nothing is randomized."""
         return isinstance(self.words, Unprotected)
