@@ -227,6 +227,18 @@ class FittedNeighbourResponse(WordRandomizer):
     def guarantee(self) -> Guarantee:
         return LocalDP(epsilon=self.integers.claim, standing=Standing.PROVED)
 
+    def pair_loss(self, first: int, second: int) -> float:
+        """Return 0 for two words of equal lists, and otherwise what the guarantee says."""
+        return 0.0 if set(self.list_of(first)) == set(self.list_of(second)) else self.integers.claim
+
+    def procedure(self) -> str:
+        law, v = self.integers, len(self.outputs)
+        near = f"one of its {min(law.sizes)}" + (f" to {max(law.sizes)}" if len(law.sizes) > 1 else "")
+        return (
+            f"with probability {law.anywhere / TOTAL:.3g} any of {v:,} words, chosen uniformly, else {near} public "
+            "neighbours, also uniformly; a word that may be released is its own first neighbour"
+        )
+
     def weights(self, ids: IdArray) -> WordArray:
         """Return the integer weights of every output for each input, -1 for an unknown token, shape (n, v)."""
         law, v = self.integers, len(self.outputs)
