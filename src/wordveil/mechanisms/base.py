@@ -427,6 +427,14 @@ class WordRandomizer(Randomizer):
             kept[start : start + len(part)] = rows[np.arange(len(part)), np.searchsorted(self.outputs, part)]
         return kept
 
+    def pair_loss(self, first: int, second: int) -> float | None:
+        """Return the largest loss between two given words in nats, where more is known than the guarantee says."""
+        return None
+
+    def procedure(self) -> str:
+        """How a word is drawn, in one sentence that anybody understands; empty where there is none."""
+        return ""
+
     def related(self, claim: Guarantee | None = None) -> Relation:
         from wordveil.mechanisms.worst_pairs import word_relation  # loads kernels, which drawing may not need
 
