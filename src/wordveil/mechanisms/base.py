@@ -15,13 +15,16 @@ asks for the class. A mechanism of a third party needs no more than the abstract
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import ClassVar, Literal, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
-from wordveil.errors import CertificateError, ParameterError
+from wordveil.errors import CertificateError, GuaranteeError, ParameterError
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee, LocalDP, PrivacyUnit, Standing
@@ -30,7 +33,11 @@ from wordveil.promises.relations import Pair, Relation
 from wordveil.randomness import Draws, RandomSource, Stream
 from wordveil.vocabulary.table import Embeddings
 
+if TYPE_CHECKING:
+    from wordveil.mechanisms.metric_rows import ChannelRows
+
 __all__ = [
+    "CoordinateNoise",
     "InputDomain",
     "Mechanism",
     "Progress",
@@ -39,8 +46,13 @@ __all__ = [
     "VectorRandomizer",
     "WordMechanism",
     "WordRandomizer",
+    "check_fitted",
+    "check_mechanism",
     "refuted_claim",
+    "vector_mechanism",
 ]
+
+LAW_ROWS = 64  # rows of a law held at a time
 
 Progress = Callable[[int], None]
 """Called with the number of tokens or rows done since the last call."""
@@ -55,12 +67,16 @@ class Mechanism(ABC):
     Attributes:
         name: The mechanism's name on the command line and in reports.
         paper: Where it comes from.
+        releases: Whether it turns vectors into vectors or words into words.
         epsilon: The loss promised, in the unit its guarantee says.
+        calibration: Which of several ways to keep epsilon it takes; empty where there is one.
     """
 
     name: ClassVar[str]
     paper: ClassVar[str]
+    releases: ClassVar[Literal["vectors", "words"]]
     epsilon: float
+    calibration: str = ""
 
     @classmethod
     def examples(cls) -> Sequence[Self]:
@@ -80,6 +96,14 @@ class Mechanism(ABC):
     def certificate_method(self) -> str:
         """Name of the computation that certifies it; empty where there is nothing to certify."""
         return ""
+
+    def require(self, certificate: Certificate, embeddings: Embeddings) -> None:
+        """Check that a certificate was made for this mechanism, vocabulary and candidate set.
+
+        Raises:
+            CertificateError: Naming what differs.
+        """
+        raise CertificateError(f"{self.name} takes no certificate when it is fitted.")
 
     @classmethod
     def rebuild(cls, certificate: Certificate) -> Self:
@@ -164,6 +188,7 @@ class VectorMechanism(Mechanism):
         certifies_vocabulary: Whether words and matrix enter what is certified, rather than their dimension alone.
     """
 
+    releases = "vectors"
     certifies_vocabulary: ClassVar[bool] = False
 
     @abstractmethod
@@ -181,11 +206,31 @@ class VectorMechanism(Mechanism):
         Raises:
             ParameterError: If one is.
         """
-        raise ParameterError("vocabulary", None, f"must be given: {self.name} takes its noise from a public table.")
+        raise ParameterError(
+            "vocabulary",
+            None,
+            f"must be given: {self.name} takes its noise from a public table. For any vectors take another, such as "
+            "laplace or clipped-gaussian.",
+        )
 
     def constants(self, embeddings: Embeddings) -> Mapping[str, float]:
         """Return the numbers that fitting computes, for a certificate; none where `certificate_method` is empty."""
         return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoordinateNoise:
+    """Independent noise of one law in every coordinate.
+
+    Attributes:
+        law: Of one coordinate.
+        scale: Standard deviation of the Gaussian, scale parameter of the Laplace law.
+        reach: Where the law is cut off, symmetrically; inf for nowhere.
+    """
+
+    law: Literal["gaussian", "laplace"]
+    scale: float
+    reach: float = math.inf
 
 
 class VectorRandomizer(Randomizer):
@@ -205,6 +250,11 @@ class VectorRandomizer(Randomizer):
     @property
     def clip_norm(self) -> float | None:
         """Radius of the ball that inputs are clipped to; None where they are not."""
+        return None
+
+    @property
+    def coordinate_noise(self) -> CoordinateNoise | None:
+        """What `randomize` adds to every coordinate of every (clipped) input alike; None where it does more."""
         return None
 
     @property
@@ -282,9 +332,15 @@ class VectorRandomizer(Randomizer):
 class WordMechanism(Mechanism):
     """Parameters of a mechanism from words to words."""
 
+    releases = "words"
+
     @abstractmethod
     def fit(self, embeddings: Embeddings) -> WordRandomizer:
         """Bind to a public vocabulary."""
+
+    def fitter(self, embeddings: Embeddings) -> Callable[[float], WordRandomizer]:
+        """Return the function that fits it at an epsilon; what does not depend on epsilon is made once."""
+        return lambda epsilon: self.with_epsilon(epsilon).fit(embeddings)
 
     def fit_certified(self, embeddings: Embeddings, certificate: Certificate | None) -> WordRandomizer:
         """Bind to a public vocabulary with the certificate that a calibration needs; None where it needs none.
@@ -293,7 +349,7 @@ class WordMechanism(Mechanism):
             CertificateError: If there is one and the mechanism takes none, or there is none and it needs one.
         """
         if certificate is not None:
-            raise CertificateError(f"{self.name} takes no certificate when it is fitted.")
+            self.require(certificate, embeddings)
         return self.fit(embeddings)
 
 
@@ -312,6 +368,19 @@ class WordRandomizer(Randomizer):
     draw_width: int
     answers_unknown: ClassVar[bool] = False
     draws_by_engine: ClassVar[bool] = False
+
+    @property
+    def vectors(self) -> VectorRandomizer | None:
+        """The vector randomizer whose noisy vectors it decodes; None where there are no vectors."""
+        return None
+
+    @property
+    def selection(self) -> ChannelRows | None:
+        """Its rows b(y) exp(-rate * min(dist(x, y), cap)), where its law is of this form; None elsewhere.
+
+        What exact computations over whole vocabularies read, for which `law` takes too much memory.
+        """
+        return None
 
     @property
     def outputs(self) -> IdArray:
@@ -338,7 +407,15 @@ class WordRandomizer(Randomizer):
 
     def keep_probabilities(self, ids: IdArray) -> Float64Array | None:
         """Return the exact probability that each word, one that may be output, stays unchanged; None as for `law`."""
-        return None
+        if self.law(ids[:0]) is None:
+            return None
+        kept = np.empty(len(ids))
+        for start in range(0, len(ids), LAW_ROWS):
+            part = ids[start : start + LAW_ROWS]
+            rows = self.law(part)
+            assert rows is not None
+            kept[start : start + len(part)] = rows[np.arange(len(part)), np.searchsorted(self.outputs, part)]
+        return kept
 
     def pair_loss(self, first: int, second: int) -> float | None:
         """Return the largest loss between two given words in nats, where more is known than the guarantee says."""
@@ -375,6 +452,39 @@ class WordRandomizer(Randomizer):
     def release(self, ids: IdArray, source: RandomSource, *, threads: int | None = None) -> IdArray:
         """Randomize ids with a fresh stream of the source: the one-call form for small batches."""
         return self.randomize(ids, self.sample(source.fresh_stream(), len(ids)), threads=threads)
+
+
+def check_mechanism(thing: object) -> Mechanism:
+    """Return what was given if it is a mechanism.
+
+    Raises:
+        ParameterError: If it is none, such as a class or a fitted form.
+    """
+    if isinstance(thing, Mechanism):
+        return thing
+    raise ParameterError("mechanism", f"<{type(thing).__name__}>", "must be a mechanism, such as TEM(epsilon=9).")
+
+
+def check_fitted(thing: object) -> Randomizer:
+    """Return what was given if it is a fitted mechanism.
+
+    Raises:
+        GuaranteeError: If it is not, such as a promise, which does not say what is drawn.
+    """
+    if isinstance(thing, Randomizer):
+        return thing
+    raise GuaranteeError(f"<{type(thing).__name__}> does not say what is drawn: pass the fitted mechanism.")
+
+
+def vector_mechanism(thing: object) -> VectorMechanism:
+    """Return what was given if it is a mechanism of vectors.
+
+    Raises:
+        ParameterError: If it is none.
+    """
+    if isinstance(thing, VectorMechanism):
+        return thing
+    raise ParameterError("mechanism", check_mechanism(thing).name, "must be a vector mechanism, such as laplace.")
 
 
 def refuted_claim(epsilon: float, delta: float = 0.0) -> LocalDP:

@@ -10,7 +10,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, refuted_claim
+from wordveil.mechanisms.base import CoordinateNoise, VectorMechanism, VectorRandomizer, refuted_claim
 from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_log_delta, gaussian_pair
 from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, row_distances
 from wordveil.parameters import check_delta, check_positive, check_whole
@@ -98,7 +98,7 @@ class ClippedGaussian(VectorMechanism):
 
     @classmethod
     def examples(cls) -> tuple[ClippedGaussian, ...]:
-        return cls(epsilon=2.0), cls(epsilon=2.0, calibration="classical", allow_refuted=True)
+        return cls(epsilon=2.0), cls(epsilon=20.0, calibration="classical", allow_refuted=True)
 
     @property
     def certificate_method(self) -> str:
@@ -142,6 +142,10 @@ class FittedClippedGaussian(VectorRandomizer):
     @property
     def clip_norm(self) -> float:
         return self.mechanism.clip_norm
+
+    @property
+    def coordinate_noise(self) -> CoordinateNoise:
+        return CoordinateNoise(law="gaussian", scale=self.sigma)
 
     def guarantee(self) -> LocalDP | NoGuarantee:
         return self.claim

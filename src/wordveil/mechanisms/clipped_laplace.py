@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
+from wordveil.mechanisms.base import CoordinateNoise, VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, coordinate_distances
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
@@ -78,6 +78,10 @@ class FittedClippedLaplace(VectorRandomizer):
     @property
     def clip_norm(self) -> float:
         return self.mechanism.clip_norm
+
+    @property
+    def coordinate_noise(self) -> CoordinateNoise:
+        return CoordinateNoise(law="laplace", scale=self.scale)
 
     @property
     def scale(self) -> float:

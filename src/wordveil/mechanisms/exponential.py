@@ -145,11 +145,6 @@ class SelectionMechanism(WordMechanism):
         return {}
 
     def require(self, certificate: Certificate, embeddings: Embeddings) -> None:
-        """Check that a certificate was made for this mechanism, vocabulary and candidate set.
-
-        Raises:
-            CertificateError: Naming what differs.
-        """
         certificate.require(
             method=self.certificate_method,
             vocabulary=embeddings.header.checksum,
@@ -182,6 +177,10 @@ class FittedExponential(WordRandomizer):
     @property
     def metric(self) -> AnyMetric:
         return self.rows.metric
+
+    @property
+    def selection(self) -> ChannelRows:
+        return self.rows
 
     @property
     def outputs(self) -> IdArray:

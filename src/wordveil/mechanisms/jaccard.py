@@ -99,7 +99,7 @@ class Jaccard(VectorMechanism):
 
     @classmethod
     def examples(cls) -> tuple[Jaccard, ...]:
-        return (cls(epsilon=2.0, neighbours=2, allow_refuted=True),)
+        return (cls(epsilon=2.0, allow_refuted=True),)
 
     def fit(self, embeddings: Embeddings) -> FittedJaccard:
         lists = nearest_lists(embeddings.vectors, min(self.neighbours, len(embeddings)))

@@ -92,7 +92,7 @@ class NADP(VectorMechanism):
 
     @classmethod
     def examples(cls) -> tuple[NADP, ...]:
-        return cls(epsilon=2.0, overlap=2), cls(epsilon=2.0, overlap=2, isolated="verbatim")
+        return cls(epsilon=2.0), cls(epsilon=2.0, isolated="verbatim")
 
     @property
     def certificate_method(self) -> str:

@@ -173,8 +173,19 @@ class Projection(VectorMechanism):
         Raises:
             ParameterError: For "exact", "union-bound" and principal directions, which speak of one vocabulary.
         """
-        if self.sensitivity in _OF_WORDS or (self.directions == "principal" and self.matrix is None):
-            raise ParameterError("sensitivity", self.sensitivity, "needs a vocabulary here; use 'spectral'.")
+        if self.sensitivity in _OF_WORDS:
+            raise ParameterError(
+                "sensitivity",
+                self.sensitivity,
+                "covers the words of a vocabulary only; for any vectors use 'spectral', best with "
+                "directions='orthonormal'. Where every row is a word's vector, give that vocabulary.",
+            )
+        if self.needs_vocabulary:
+            raise ParameterError(
+                "directions",
+                "principal",
+                "needs a public vocabulary; give one, or use 'orthonormal'.",
+            )
         if self.sensitivity == "published":
             least = published_dimensions(dimensions, self.beta, self.delta)
             if (self.dimensions or least) < least:

@@ -16,7 +16,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, refuted_claim
+from wordveil.mechanisms.base import CoordinateNoise, VectorMechanism, VectorRandomizer, refuted_claim
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, coordinate_distances
 from wordveil.mechanisms.truncated_law import (
@@ -114,7 +114,7 @@ class TruncatedLaplace(VectorMechanism):
 
     @classmethod
     def examples(cls) -> tuple[TruncatedLaplace, ...]:
-        published = cls(epsilon=0.5, delta=0.3, calibration="published", padded_dimensions=8, allow_refuted=True)
+        published = cls(epsilon=0.5, delta=0.3, calibration="published", allow_refuted=True)
         return cls(epsilon=2.0), cls(epsilon=2.0, calibration="exact"), published
 
     @property
@@ -186,6 +186,10 @@ class FittedTruncatedLaplace(VectorRandomizer):
     @property
     def clip_norm(self) -> float:
         return self.mechanism.clip_norm
+
+    @property
+    def coordinate_noise(self) -> CoordinateNoise:
+        return CoordinateNoise(law="laplace", scale=1 / self.alpha, reach=self.half_width)
 
     def guarantee(self) -> LocalDP | NoGuarantee:
         return self.claim

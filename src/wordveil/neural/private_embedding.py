@@ -25,7 +25,7 @@ from wordveil.errors import CertificateError, ParameterError, WordveilError
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.neural.backend import Module, nn, not_compiled, require_torch, torch
-from wordveil.neural.device_noise import CLIPPED, DEVICE_ASSUMPTION, DeviceNoise
+from wordveil.neural.device_noise import DEVICE_ASSUMPTION, DeviceNoise
 from wordveil.neural.passes import PassCounter, Passes, all_passes
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.promises.certificates import identity
@@ -139,7 +139,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
     @property
     def _any_vectors(self) -> bool:
         """Whether the proof speaks of any two vectors, so that a table that moves changes nothing."""
-        return self._randomizer is None or isinstance(self._randomizer, CLIPPED)
+        return self._randomizer is None or self._randomizer.clip_norm is not None
 
     @property
     def source(self) -> RandomSource:

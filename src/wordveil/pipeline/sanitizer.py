@@ -26,7 +26,7 @@ from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.parameters import check_kind, strings, unique_ids
 from wordveil.pipeline.calibration import public_sample
-from wordveil.pipeline.explanations import Explanation, InWords, explain, in_words, metric_of
+from wordveil.pipeline.explanations import Explanation, InWords, explain, in_words
 from wordveil.pipeline.fitting import certificate_in_use, fit_words, on_device
 from wordveil.pipeline.noise_domains import noise_domain, shown
 from wordveil.promises.certificates import Certificate
@@ -177,11 +177,11 @@ class Sanitizer:
     @property
     def in_words(self) -> InWords:
         """How strong the guarantee is, in one sentence worked out on two typical public words."""
-        return in_words(self.embeddings, self.guarantee, metric_of(self.mechanism, self._randomizer))
+        return in_words(self.embeddings, self.guarantee, self._randomizer.metric)
 
     def explained(self, tokens: int = 50) -> Explanation:
         """Work the guarantee out on public words, and on a text of so many tokens."""
-        metric = metric_of(self.mechanism, self._randomizer)
+        metric = self._randomizer.metric
         return explain(self.embeddings, self.guarantee, metric=metric, tokens=tokens, advice=self._randomizer.advice())
 
     @property

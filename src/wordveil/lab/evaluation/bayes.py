@@ -56,11 +56,16 @@ class BayesGuess(Task):
         guessing = float(prepared.max())
         if subject.is_baseline:
             return {"success": 1.0, "naming": 1.0, "guessing": guessing}
-        if subject.selection is not None:
+        if subject.exact:
             _, reached = channel_guesses(word_channel(subject, prepared, source), prepared)
-            outputs = subject.selection.rows.outputs
-            kept = float(prepared[outputs] @ subject.selection.keep_probabilities(outputs))
-            return {"success": float(reached.sum()), "naming": kept, "guessing": guessing}
+            outputs = subject.words.outputs
+            kept = subject.words.keep_probabilities(outputs)
+            assert kept is not None
+            return {
+                "success": float(reached.sum()),
+                "naming": float(prepared[outputs] @ kept),
+                "guessing": guessing,
+            }
         inputs = draw_words(prepared, self.trials, source, "bayes trials")
         if subject.vectors is None:
             released = subject.release_words(inputs, source, "bayes release")
