@@ -1,4 +1,4 @@
-"""Nobody guesses what a mechanism is: outside `mechanisms/` it is asked, never tested for its class or its attributes."""
+"""Nobody guesses what a mechanism is: outside `mechanisms/` it is asked, never tested for its class or attributes."""
 
 from __future__ import annotations
 

@@ -19,12 +19,13 @@ from wordveil.decoding.decoded import Decoded
 from wordveil.errors import CertificateError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.base import refuted_claim
-from wordveil.mechanisms.exponential import FittedExponential, SelectionMechanism
+from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.jaccard import Jaccard, class_delta
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
+from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.mechanisms.tight import TightConstraints
 from wordveil.pipeline.fitting import shipped_certificate
 from wordveil.promises.guarantees import MetricDP

@@ -14,7 +14,7 @@ import wordveil
 from wordveil.certification.normaliser_lipschitz import ExactLoss, Progress
 from wordveil.certification.rate_losses import rate_losses
 from wordveil.errors import CertificateError
-from wordveil.mechanisms.exponential import LARGEST_LOSS, LIPSCHITZ, SelectionMechanism
+from wordveil.mechanisms.selection import LARGEST_LOSS, LIPSCHITZ, SelectionMechanism
 from wordveil.mechanisms.tight import TIGHT
 from wordveil.promises.certificates import Certificate, Scalar
 from wordveil.promises.guarantees import round_up

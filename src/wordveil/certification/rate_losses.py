@@ -20,8 +20,8 @@ from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.tight_constraints import solve_tight_constraints, tight_loss
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import CertificateError, ParameterError
-from wordveil.mechanisms.exponential import LARGEST_LOSS, SelectionMechanism
 from wordveil.mechanisms.metric_rows import bound_metric, distance_source
+from wordveil.mechanisms.selection import LARGEST_LOSS, SelectionMechanism
 from wordveil.mechanisms.tight import TIGHT, TightConstraints, pack_base, unpack_base
 from wordveil.metrics.distances import Metric
 from wordveil.promises.certificates import Certificate, Scalar

@@ -26,8 +26,9 @@ import numpy as np
 from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import CertificateError, GuaranteeError, ParameterError
 from wordveil.metrics.distances import AnyMetric, Euclidean
+from wordveil.parameters import check_positive
 from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import Guarantee, LocalDP, PrivacyUnit, Standing
+from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, PrivacyUnit, Standing, round_down
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Pair, Relation
 from wordveil.randomness import Draws, RandomSource, Stream
@@ -161,7 +162,16 @@ class Randomizer(ABC):
             diameter: Largest distance between two inputs, public, in the metric of the guarantee; needed where its
                 loss grows with the distance without end, and of no use elsewhere.
         """
-        return None
+        claim, d = self.guarantee(), self.laplace_dimensions
+        if d is None or diameter is None or not isinstance(claim, MetricDP) or claim.delta > 0:
+            return None
+        from wordveil.mechanisms.laplace_profile import laplace_pair  # SciPy, which drawing does not need
+
+        check_positive("diameter", diameter)
+        # The profile of log-concave noise never falls with the distance: that of the largest one stands for all.
+        pair = laplace_pair(d, math.nextafter(claim.epsilon * diameter, math.inf))
+        within = f"all inputs lie within a public diameter of {round_down(diameter)}"
+        return replace(pair, assumptions=(*claim.assumptions, within))
 
     def on(self, device: str) -> Self:
         """Return the same randomizer, law and guarantee, working on a device: "cpu", or a card such as "cuda:1".

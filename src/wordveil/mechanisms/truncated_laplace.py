@@ -198,6 +198,8 @@ class FittedTruncatedLaplace(VectorRandomizer):
         claim, mechanism = self.claim, self.mechanism
         return refuted_claim(mechanism.epsilon, mechanism.delta) if isinstance(claim, NoGuarantee) else claim
 
+    # No `loss_profile`: for a direction the worst shift is the longest, but which direction is worst is not known.
+
     def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
         total, largest = coordinate_distances(outputs, clip_to_ball(vectors, self.clip_norm))
         # The edge itself is within rounding of the support; a hair beyond it is not.

@@ -12,7 +12,7 @@ from pathlib import Path
 from wordveil.decoding.decoded import as_words
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.base import Mechanism, WordRandomizer
-from wordveil.mechanisms.exponential import LARGEST_LOSS
+from wordveil.mechanisms.selection import LARGEST_LOSS
 from wordveil.promises.certificates import Certificate
 from wordveil.vocabulary.table import Embeddings
 
