@@ -121,7 +121,13 @@ class Mechanism(ABC):
 
 
 class Randomizer(ABC):
-    """What word and vector randomizers have in common: a claim, and answers about it."""
+    """What word and vector randomizers have in common: a claim, and answers about it.
+
+    Attributes:
+        releases: Whether it turns vectors into vectors or words into words.
+    """
+
+    releases: ClassVar[Literal["vectors", "words"]]
 
     @property
     def metric(self) -> AnyMetric:
@@ -250,6 +256,7 @@ class VectorRandomizer(Randomizer):
         dimensions: Number of columns of what it releases: d, or m for a projection.
     """
 
+    releases = "vectors"
     dimensions: int
 
     @property
@@ -374,6 +381,7 @@ class WordRandomizer(Randomizer):
         draws_by_engine: Whether the words drawn can differ with the engine that computes its weights.
     """
 
+    releases = "words"
     embeddings: Embeddings
     draw_width: int
     answers_unknown: ClassVar[bool] = False
