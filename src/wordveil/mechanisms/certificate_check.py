@@ -47,7 +47,7 @@ def check_certificate(
     Raises:
         CertificateError: If a pair of words loses more than the certificate says.
     """
-    ids, whole = _chosen(embeddings)
+    ids, whole = _chosen(embeddings, _alike(rows.metric, embeddings))
     table, error = _distances(rows.metric, embeddings, ids, ids)
     logs = _log_normalisers(rows, embeddings, ids, base)
     s = np.minimum(table, rows.cap)
@@ -67,17 +67,22 @@ def check_certificate(
     return f"{what}, {NOT_REPEATED}: only the pairs of {len(ids)} words were held against it"
 
 
-def _chosen(embeddings: Embeddings) -> tuple[IdArray, bool]:
+def _alike(metric: AnyMetric, embeddings: Embeddings) -> IdArray:
+    """Return the lowest id at distance 0 of each word; in a matrix or in ranks it need not share the vector."""
+    return embeddings.canonical if isinstance(metric, Metric) else distance_source(metric, embeddings).canonical
+
+
+def _chosen(embeddings: Embeddings, canonical: IdArray) -> tuple[IdArray, bool]:
     """Return the words whose pairs are computed, ascending, and whether they are all that differ."""
-    distinct = np.unique(embeddings.canonical)
+    distinct = np.unique(canonical)
     if len(distinct) <= WHOLE:
         return distinct, True
     vectors = embeddings.vectors
     middle = vectors[distinct[:: len(distinct) // WHOLE]].mean(axis=0)
     far = np.argsort(np.einsum("ij,ij->i", vectors, vectors) - 2 * (vectors @ middle))[-SHARE:]
-    barred = np.setdiff1d(distinct, embeddings.canonical[embeddings.candidates])
+    barred = np.setdiff1d(distinct, canonical[embeddings.candidates])
     some = [ids[np.linspace(0, len(ids) - 1, min(SHARE, len(ids))).astype(np.int64)] for ids in (distinct, barred)]
-    return np.unique(np.concatenate([*some, embeddings.canonical[far]])), False
+    return np.unique(np.concatenate([*some, canonical[far]])), False
 
 
 def _distances(metric: AnyMetric, embeddings: Embeddings, ids: IdArray, others: IdArray) -> tuple[Float64Array, float]:

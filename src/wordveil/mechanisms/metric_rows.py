@@ -97,6 +97,8 @@ def bound_metric(metric: AnyMetric, embeddings: Embeddings) -> AnyMetric:
 
 def _check_own(metric: Metric | PairwiseMetric) -> None:
     """Check that a user's class does not inherit what is true of another metric: its name, and its rounding."""
+    if not metric.name.isprintable():
+        raise ParameterError("metric", metric.name, "must have a name on one line, without control characters.")
     if metric.name.split(" ")[0] in ("euclidean", "angular", "mahalanobis"):
         raise ParameterError("metric", metric.name, f"is not what {type(metric).__name__} is; give it its own name.")
     if isinstance(metric, PairwiseMetric):

@@ -180,7 +180,7 @@ class FittedNADP(VectorRandomizer):
             delta=mechanism.delta,
             graph=(
                 f"the overlap graph of {self.embeddings.header.name} (table {self.embeddings.header.checksum[:12]}, "
-                f"adjacent {mechanism.adjacent}, overlap {mechanism.overlap}, tau {mechanism.tau:g})"
+                f"adjacent {mechanism.adjacent}, overlap {mechanism.overlap}, tau {mechanism.tau!r})"
             ),
             slack=None,
             unit=PrivacyUnit.VECTOR,

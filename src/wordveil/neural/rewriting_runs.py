@@ -16,6 +16,7 @@ from pathlib import Path
 from wordveil import __version__
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
+from wordveil.errors import GuaranteeError
 from wordveil.files.atomic import check_not_busy, is_replaceable, sibling
 from wordveil.files.journal import is_resumable
 from wordveil.neural.pass_records import PassRecord
@@ -85,9 +86,17 @@ def rewrite_documents(
         check_not_busy(Path(destination))
         if not (resume and is_resumable(destination)):
             PassRecord.discard(own)
-    rewriter.passes = passes or PassRecord(own)
+    unlike: GuaranteeError | None = None
+    try:
+        rewriter.passes = passes or PassRecord(own)
+    except GuaranteeError as error:
+        if passes is not None:
+            raise
+        unlike = error  # the interrupted run was of another model: the journal names what differs
 
     def process(records: list[Record]) -> list[list[ReleasedText | None]]:
+        if unlike is not None:
+            raise unlike
         released, passed = _release(rewriter, records)
         counts["tokens"] += passed
         return released

@@ -94,7 +94,10 @@ class TextOptions:
 
     def choices(self) -> dict[str, Any]:
         """Return the choices as plain values that JSON can hold; equal choices give equal values."""
-        return asdict(self) | {"public_words": sorted(self.public_words), "grids": list(map(asdict, self.grids))}
+        plain = asdict(self) | {"public_words": sorted(self.public_words)}
+        del plain["grids"]
+        # Left out where there is none: without grids, noise keeps the place it had before there were any.
+        return plain | ({"grids": list(map(asdict, self.grids))} if self.grids else {})
 
 
 def _word_set(given: Any) -> frozenset[str]:
