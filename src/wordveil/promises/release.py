@@ -280,7 +280,8 @@ def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tup
     if options.casing == "shape":
         said.append("the casing of every token (lower, Capitalized, UPPER)")
     if options.numbers == "vocabulary":
-        said.append("tokens with digits are looked up like words; only those outside the vocabulary count as unknown")
+        rest = "are typed" if options.unknown == "typed" else "count as unknown"
+        said.append(f"tokens with digits are looked up like words; only those outside the vocabulary {rest}")
     if options.markup == "html":
         said.append("tags without attributes and entities, of a fixed list, stand in their places, tags in lower case")
     if options.public_words:
