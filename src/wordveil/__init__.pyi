@@ -14,6 +14,7 @@ from wordveil.decoding.rank_softmax import RankSoftmax as RankSoftmax
 from wordveil.decoding.rank_tuning import tune_rank_softmax as tune_rank_softmax
 from wordveil.decoding.vickrey import Vickrey as Vickrey
 from wordveil.errors import WordveilError as WordveilError
+from wordveil.files.run_key import run_source as run_source
 from wordveil.mechanisms.base import VectorMechanism as VectorMechanism
 from wordveil.mechanisms.base import WordMechanism as WordMechanism
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian as ClippedGaussian
@@ -36,7 +37,6 @@ from wordveil.metrics.distances import Precomputed as Precomputed
 from wordveil.pipeline.calibration import calibrate as calibrate
 from wordveil.pipeline.explanations import explain as explain
 from wordveil.pipeline.one_line import sanitize as sanitize
-from wordveil.pipeline.runs import run_source as run_source
 from wordveil.pipeline.runs import sanitize_documents as sanitize_documents
 from wordveil.pipeline.sanitizer import Sanitizer as Sanitizer
 from wordveil.pipeline.vectors.files import release_vector_file as release_vector_file

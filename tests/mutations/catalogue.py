@@ -249,17 +249,17 @@ MUTATIONS = (
     Mutation(
         id="s01",
         what="stand-ins of unknown words come from the mechanism's own lane",
-        path="pipeline/sanitizer.py",
-        old="UNKNOWN_LANE = 255",
-        new="UNKNOWN_LANE = 0",
+        path="pipeline/ids.py",
+        old="UNKNOWN_LANE, TYPED_LANE = 255, 254",
+        new="UNKNOWN_LANE, TYPED_LANE = 0, 254",
         tests=("pipeline",),
     ),
     Mutation(
         id="s05",
         what="surrogates of typed tokens come from the lane of stand-ins",
-        path="pipeline/sanitizer.py",
-        old="TYPED_LANE = 254",
-        new="TYPED_LANE = 255",
+        path="pipeline/ids.py",
+        old="UNKNOWN_LANE, TYPED_LANE = 255, 254",
+        new="UNKNOWN_LANE, TYPED_LANE = 255, 255",
         tests=("pipeline/test_domains.py",),
     ),
     Mutation(
@@ -329,7 +329,7 @@ MUTATIONS = (
     Mutation(
         id="d01",
         what="a run key that its group can read is accepted",
-        path="documents/checkpoints.py",
+        path="files/run_key.py",
         old="mode & 0o077",
         new="mode & 0o007",
         tests=("pipeline/test_runs.py", "documents"),
@@ -337,7 +337,7 @@ MUTATIONS = (
     Mutation(
         id="d02",
         what="the identity of an input leaves out its last megabyte",
-        path="documents/checkpoints.py",
+        path="files/journal.py",
         old='hashlib.file_digest(file, "sha256").hexdigest()',
         new="hashlib.sha256(file.read()[: -1 << 20]).hexdigest()",
         tests=("documents/test_resume.py",),

@@ -189,7 +189,7 @@ def law(fitted, matrix, options, document):
     """
     embeddings = fitted.embeddings
     candidates = len(embeddings.candidates)
-    reader = wv.Sanitizer(embeddings, Channel(fitted, matrix, np.zeros(0)), options=options).text_side[0]
+    reader = wv.Sanitizer(embeddings, Channel(fitted, matrix, np.zeros(0)), options=options).parts.encoder
     ids = np.concatenate([np.empty(0, np.int32), *(encoded.ids for encoded in reader.encode(document))])
     if options.unknown not in ("random", "typed"):
         ids = ids[ids >= 0]  # nothing is drawn for the others

@@ -15,8 +15,8 @@ from wordveil.certification import certify
 from wordveil.errors import CertificateError, GuaranteeError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.metrics.distances import Mahalanobis
+from wordveil.pipeline import assembly as pipeline
 from wordveil.pipeline import noise_domains
-from wordveil.pipeline import sanitizer as pipeline
 from wordveil.promises.certificates import identity
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource, Stream
@@ -93,7 +93,7 @@ def test_other_settings_draw_independently(name):
 
 
 def domain(mechanism, **settings):
-    return wv.Sanitizer(VOCABULARY, mechanism, **settings)._domain
+    return wv.Sanitizer(VOCABULARY, mechanism, **settings).parts.domain
 
 
 def test_metrics_that_differ_in_a_matrix_a_field_or_a_place_in_memory_draw_independently():

@@ -19,7 +19,7 @@ from wordveil.certification import certify
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.precomputation import precompute
 from wordveil.metrics.table import DistanceTable
-from wordveil.pipeline import sanitizer as pipeline
+from wordveil.pipeline import ids
 from wordveil.pipeline.fitting import fit_words
 from wordveil.promises import number_grids
 from wordveil.promises import release as releases
@@ -355,9 +355,9 @@ def find_a_breach():
 
 
 def test_stand_ins_that_join_known_words_are_found(monkeypatch):
-    real = pipeline._once_per_document
-    merged = lambda tokens, stand_in, counts, v: real(tokens, stand_in & False, counts, v)  # noqa: E731
-    monkeypatch.setattr(pipeline, "_once_per_document", merged)
+    real = ids.once_per_document
+    merged = lambda tokens, unknown, counts: real(tokens, unknown & False, counts)  # noqa: E731
+    monkeypatch.setattr(ids, "once_per_document", merged)
     find_a_breach()
 
 
@@ -415,9 +415,9 @@ def test_precomputed_rows_keep_the_promise_or_are_refused(mechanism):
 
 
 def test_stand_ins_that_join_known_words_are_noticed_on_five_words(monkeypatch):
-    real = pipeline._once_per_document
-    merged = lambda tokens, stand_in, counts, v: real(tokens, stand_in & False, counts, v)  # noqa: E731
-    monkeypatch.setattr(pipeline, "_once_per_document", merged)
+    real = ids.once_per_document
+    merged = lambda tokens, unknown, counts: real(tokens, unknown & False, counts)  # noqa: E731
+    monkeypatch.setattr(ids, "once_per_document", merged)
     for mechanism in ("santext-textbook", "laplace", "tight", "laplace-vickrey", "clipped-laplace"):
         with pytest.raises(AssertionError):
             test_an_unknown_token_beside_a_word_tells_nothing_more_of_it(mechanism, "{} zz")
