@@ -50,9 +50,8 @@ def sanitizer(table, options=TYPED):
 
 def released(made, text, nonce=7):
     """What a text becomes at one place of the noise, which is otherwise chosen by its content."""
-    reader, writer = made.text_side
-    batch = reader.encode_batch([PrivateText(text)])
-    return writer.write(batch.without_ids(), made.release_ids(batch.ids, batch.counts, [nonce]))[0]
+    batch = made.parts.encoder.encode_batch([PrivateText(text)])
+    return made.parts.writer.write(batch.without_ids(), made.release_ids(batch.ids, batch.counts, [nonce]))[0]
 
 
 def test_the_pairs_cover_all_kinds():
@@ -73,7 +72,7 @@ def test_two_tokens_of_a_kind_become_the_same_bytes(vocabulary, name, casing, pe
 @pytest.mark.parametrize("name", KINDS)
 def test_what_stands_at_other_places_does_not_depend_on_a_kind(vocabulary, name):
     made = sanitizer(vocabulary)
-    reader = made.text_side[0]
+    reader = made.parts.encoder
     batches = [reader.encode_batch([TEXT.format(token)]) for token in (PAIRS[name][0], "babaq", "zz")]
     ids = np.array([made.release_ids(batch.ids, batch.counts, [7]) for batch in batches])
     assert (np.delete(ids, 1, axis=1) == np.delete(ids[0], 1)).all()
@@ -86,7 +85,7 @@ digits = st.from_regex(r"[0-9]{1,6}([-./:, ()+][0-9]{1,5}){0,4}|[a-z]{1,9}@[a-z]
 @given(digits, digits)
 def test_what_is_read_of_a_token_is_its_kind(vocabulary, one, other):
     assume(kind(one) == kind(other) and all(Tokenizer().split(token)[1:2] == [token] for token in (one, other)))
-    reader = sanitizer(vocabulary).text_side[0]
+    reader = sanitizer(vocabulary).parts.encoder
     first, second = (reader.encode_batch([TEXT.format(token)]) for token in (one, other))
     assert first.gaps == second.gaps
     assert all((getattr(first, part) == getattr(second, part)).all() for part in ("ids", "before", "closing", "counts"))
@@ -101,7 +100,7 @@ awkward = st.sampled_from(
 @given(st.lists(st.text(max_size=8) | digits | awkward, max_size=10), st.sampled_from([" ", "", "\n", ", "]))
 def test_of_arbitrary_text_only_kinds_and_listed_characters_are_left(vocabulary, pieces, joiner):
     made = sanitizer(vocabulary, METRIC)
-    batch = made.text_side[0].encode_batch([PrivateText(joiner.join(pieces))])
+    batch = made.parts.encoder.encode_batch([PrivateText(joiner.join(pieces))])
     assert set("".join(batch.gaps)) <= GAP_CHARACTERS
     assert ((-2 - len(KINDS) - AGES.points < batch.ids) & (batch.ids < len(vocabulary))).all()
     assert len(made.release_batch([joiner.join(pieces)]).texts) == 1
