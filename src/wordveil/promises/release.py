@@ -268,8 +268,8 @@ def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tup
         said.append(_MISSING[options.unknown])
     else:
         said.append(
-            "a token outside the vocabulary is first replaced by a public word chosen uniformly at random, then "
-            "randomized like any other: no output distinguishes two unknown words"
+            "a token outside the vocabulary becomes a word drawn by one law, the same for all such tokens: no output "
+            "distinguishes two unknown words"
         )
         if guarantee is not None:
             said[-1] += "; between an unknown and a known word "
