@@ -271,8 +271,8 @@ def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tup
         said.append(_MISSING[options.unknown])
     else:
         said.append(
-            "a token outside the vocabulary is first replaced by a public word chosen uniformly at random, then "
-            "randomized like any other: no output distinguishes two unknown words"
+            "a token outside the vocabulary becomes a word drawn by one law, the same for all such tokens: no output "
+            "distinguishes two unknown words"
         )
         if guarantee is not None:
             said[-1] += "; between an unknown and a known word "
@@ -283,7 +283,8 @@ def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tup
     if options.casing == "shape":
         said.append("the casing of every token (lower, Capitalized, UPPER)")
     if options.numbers == "vocabulary":
-        said.append("tokens with digits are looked up like words; only those outside the vocabulary count as unknown")
+        rest = "are typed" if options.unknown == "typed" else "count as unknown"
+        said.append(f"tokens with digits are looked up like words; only those outside the vocabulary {rest}")
     if options.markup == "html":
         said.append("tags without attributes and entities, of a fixed list, stand in their places, tags in lower case")
     if options.public_words:
