@@ -257,9 +257,9 @@ MUTATIONS = (
     Mutation(
         id="s05",
         what="surrogates of typed tokens come from the lane of stand-ins",
-        path="pipeline/sanitizer.py",
-        old="TYPED_LANE = 254",
-        new="TYPED_LANE = 255",
+        path="pipeline/ids.py",
+        old="UNKNOWN_LANE, TYPED_LANE = 255, 254",
+        new="UNKNOWN_LANE, TYPED_LANE = 255, 255",
         tests=("pipeline/test_domains.py",),
     ),
     Mutation(

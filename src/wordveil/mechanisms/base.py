@@ -121,7 +121,13 @@ class Mechanism(ABC):
 
 
 class Randomizer(ABC):
-    """What word and vector randomizers have in common: a claim, and answers about it."""
+    """What word and vector randomizers have in common: a claim, and answers about it.
+
+    Attributes:
+        releases: Whether it turns vectors into vectors or words into words.
+    """
+
+    releases: ClassVar[Literal["vectors", "words"]]
 
     @property
     def metric(self) -> AnyMetric:
@@ -250,6 +256,7 @@ class VectorRandomizer(Randomizer):
         dimensions: Number of columns of what it releases: d, or m for a projection.
     """
 
+    releases = "vectors"
     dimensions: int
 
     @property
@@ -374,6 +381,7 @@ class WordRandomizer(Randomizer):
         draws_by_engine: Whether the words drawn can differ with the engine that computes its weights.
     """
 
+    releases = "words"
     embeddings: Embeddings
     draw_width: int
     answers_unknown: ClassVar[bool] = False
@@ -426,6 +434,14 @@ class WordRandomizer(Randomizer):
             assert rows is not None
             kept[start : start + len(part)] = rows[np.arange(len(part)), np.searchsorted(self.outputs, part)]
         return kept
+
+    def pair_loss(self, first: int, second: int) -> float | None:
+        """Return the largest loss between two given words in nats, where more is known than the guarantee says."""
+        return None
+
+    def procedure(self) -> str:
+        """How a word is drawn, in one sentence that anybody understands; empty where there is none."""
+        return ""
 
     def related(self, claim: Guarantee | None = None) -> Relation:
         from wordveil.mechanisms.worst_pairs import word_relation  # loads kernels, which drawing may not need

@@ -66,17 +66,18 @@ def check_draws(draws: Draws, *shapes: tuple[int, ...]) -> None:
         raise ParameterError("draws", f"shapes {found}", f"must have the shapes {shapes}: one draw a row.")
 
 
-def checked_ids(ids: IdArray, words: int) -> IdArray:
-    """Return word ids after checking that each is one of a vocabulary; they are never shown.
+def checked_ids(ids: IdArray, words: int, *, unknown: bool = False) -> IdArray:
+    """Return word ids after checking that each is one of a vocabulary, or -1 where `unknown`; they are never shown.
 
     Raises:
-        ParameterError: If they are no whole numbers in one row, or one is not in [0, words).
+        ParameterError: If they are no whole numbers in one row, or one is out of range.
     """
     given = np.asarray(ids)
     if given.ndim != 1 or not (given.size == 0 or given.dtype.kind in "iu"):
         raise ParameterError("ids", f"{given.dtype} of shape {given.shape}", "must be whole numbers of shape (n,).")
-    if given.size and not 0 <= given.min() <= given.max() < words:
-        raise ParameterError("ids", "<hidden>", f"must be in [0, {words}), the words of the vocabulary.")
+    least = -1 if unknown else 0
+    if given.size and not least <= given.min() <= given.max() < words:
+        raise ParameterError("ids", "<hidden>", f"must be in [{least}, {words}), the words of the vocabulary.")
     return np.asarray(given, dtype=np.int32)
 
 
