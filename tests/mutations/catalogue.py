@@ -82,7 +82,7 @@ MUTATIONS = (
         path="mechanisms/stretch.py",
         old="float(1.1 * UNIT * (",
         new="float(0.011 * UNIT * (",
-        tests=("mechanisms/test_stretch.py",),
+        tests=("kernels/test_rounding_bounds.py",),
     ),
     Mutation(
         id="m07",
@@ -90,7 +90,7 @@ MUTATIONS = (
         path="mechanisms/gaussian_scale.py",
         old="    rounding = 64 * UNIT",
         new="    rounding = 0 * UNIT",
-        tests=("mechanisms/test_clipped_gaussian.py",),
+        tests=("kernels/test_rounding_bounds.py", "mechanisms/test_clipped_gaussian.py"),
     ),
     Mutation(
         id="k01",
@@ -104,9 +104,9 @@ MUTATIONS = (
         id="k02",
         what="a random word on a boundary falls into the column before",
         path="kernels/integer_draws.py",
-        old="right = bounds[row, column] <= targets",
-        new="right = bounds[row, column] < targets",
-        tests=("kernels/test_selection.py", "mechanisms/test_selection.py"),
+        old="bounds[row, np.maximum(column - 1, 0)] > targets)",
+        new="bounds[row, np.maximum(column - 1, 0)] >= targets)",
+        tests=("kernels/test_selection.py",),
     ),
     Mutation(
         id="k03",
@@ -139,7 +139,7 @@ MUTATIONS = (
         path="kernels/weight_rows.py",
         old="return 2 * (4 * weight",
         new="return 1 * (4 * weight",
-        tests=("kernels", "mechanisms/test_selection.py"),
+        tests=("kernels/test_rounding_bounds.py",),
     ),
     Mutation(
         id="k07",
@@ -155,7 +155,7 @@ MUTATIONS = (
         path="certification/normaliser_lipschitz.py",
         old="error=2 * log_error",
         new="error=1 * log_error",
-        tests=("certification",),
+        tests=("kernels/test_rounding_bounds.py", "certification"),
     ),
     Mutation(
         id="c02",
