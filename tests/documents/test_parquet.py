@@ -9,8 +9,9 @@ import sys
 
 import pytest
 
-from wordveil.documents import DocumentSettings, FormatDetails, run_documents
+from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.pipeline.document_runs import run_documents
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -215,7 +216,7 @@ def test_wrong_columns_are_refused(tmp_path, identity, options, error, message):
 def test_parquet_into_a_pipe_equals_the_file(tmp_path, identity):
     run(tmp_path, identity, columns=("text",))
     code = (
-        "import sys; from wordveil.documents import *\n"
+        "import sys; from wordveil.documents import *; from wordveil.pipeline.document_runs import run_documents\n"
         "settings = DocumentSettings(columns=('text',), details=FormatDetails(row_group_rows=10))\n"
         "run_documents(sys.argv[1], '-', lambda block: [r.texts for r in block], settings=settings)\n"
     )
