@@ -40,7 +40,7 @@ def test_unknown_choices_are_refused_with_the_choices(name):
 
 
 def test_keep_is_no_policy_for_unknown_words():
-    with pytest.raises(ParameterError, match="unknown='keep' must be one of random, drop, mask"):
+    with pytest.raises(ParameterError, match="unknown='keep' must be one of random, typed, drop, mask"):
         TextOptions(unknown="keep")
 
 
