@@ -199,6 +199,16 @@ def test_a_stream_carried_over_a_fork_draws_other_noise(engine):
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_stream_moved_on_after_a_fork_draws_other_noise(engine):
+    stream = RandomSource(KEY, engine=engine).stream("document")
+    stream.lane(0)
+    carried = in_fork(lambda: words(stream.seat(7).lane(0), (4,)).tobytes())
+    assert carried != words(stream.seat(7).lane(0), (4,)).tobytes()
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_lane_carried_over_a_fork_draws_other_noise(engine):
     lane = RandomSource(KEY, engine=engine).stream("document").lane(3)  # neither stream nor source is kept
     lane.standard_normal(3)

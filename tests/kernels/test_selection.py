@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from wordveil.kernels import weight_rows
-from wordveil.kernels.integer_draws import multiply_high
+from wordveil.kernels.integer_draws import _search, multiply_high
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
 
@@ -43,6 +43,18 @@ def random_words(seed, n, kernel):
 def test_multiply_high_is_the_high_half_of_the_product(a, b):
     found = multiply_high(np.array([a], dtype=np.uint64), np.array([b], dtype=np.uint64))
     assert int(found[0]) == a * b >> 64
+
+
+def test_a_column_is_found_exactly_where_floating_point_cannot_tell_it_from_the_next():
+    rng = np.random.default_rng(5)
+    counts = rng.integers(0, 3, (300, 40)) * rng.choice([1, 2**20, 2**50], (300, 40)) + 1
+    counts[:, ::7] = 0  # no target falls into these
+    bounds = np.cumsum(counts, axis=1).astype(np.uint64)
+    row, column = (places[counts.ravel() > 0] for places in np.indices(counts.shape).reshape(2, -1))
+    last = bounds[row, column] - np.uint64(1)
+    first = last - (counts[row, column] - 1).astype(np.uint64)
+    for targets in (first, last):
+        np.testing.assert_array_equal(_search(bounds, row, targets), column)
 
 
 @pytest.mark.parametrize("columns", [512, 16])

@@ -65,10 +65,7 @@ def _search(bounds: NDArray[np.uint64], row: NDArray[np.int64], targets: WordArr
     shares = bounds / totals[:, None] + np.arange(height)[:, None]
     guess = np.searchsorted(shares.ravel(), targets / totals[row] + row, side="right")
     column: NDArray[np.int64] = np.clip(guess - row * width, 0, width - 1)
-    while True:
-        right = bounds[row, column] <= targets
-        left = (column > 0) & (bounds[row, np.maximum(column - 1, 0)] > targets)
-        if not (right.any() or left.any()):
-            return column
-        column += right
+    # A share rounds no lower than that of a smaller sum, so the guess is never too far left.
+    while (left := (column > 0) & (bounds[row, np.maximum(column - 1, 0)] > targets)).any():
         column -= left
+    return column
