@@ -23,8 +23,7 @@ LAYERS = [
     {"decoding"},
     {"certification", "auditing", "denoising"},
     {"pipeline"},
-    {"lab"},
-    {"neural"},
+    {"lab", "neural"},
     {"cli", "integrations", "spark", "service"},
 ]
 LEVEL = {part: level for level, layer in enumerate(LAYERS) for part in layer}
@@ -92,6 +91,12 @@ def test_imports_point_one_way(module):
         return
     turned_back = {to for to in edges(module) if part(to) and LEVEL[part(to)] > LEVEL[part(module)]}
     assert not turned_back
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_nothing_but_the_command_line_imports_the_laboratory_or_the_models(module):
+    rooms = {part(to) for to in edges(module)} & {"lab", "neural"} - {part(module)}
+    assert not rooms or part(module) == "cli"
 
 
 def test_the_rule_notices_an_arrow_that_turns_back():

@@ -17,7 +17,7 @@ from wordveil.lab.evaluation.attributes import AttributeInference
 from wordveil.lab.evaluation.base import summarise
 from wordveil.lab.evaluation.catalogue import TASKS, chosen_tasks, data_files, data_text, runnable
 from wordveil.lab.evaluation.classification import CentroidClassification, LexiconClassification, TextClassification
-from wordveil.lab.evaluation.corpora import as_texts, centroids, encode, released_tokens
+from wordveil.lab.evaluation.corpora import as_texts, centroids, released_tokens
 from wordveil.lab.evaluation.data import train_and_test
 from wordveil.lab.evaluation.mean_classifier import MeanClassifier
 from wordveil.lab.evaluation.models import bag_of_words, weighted_bag
@@ -32,6 +32,7 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import encode
 
 SOURCE = RandomSource.seeded_for_tests(7)
 

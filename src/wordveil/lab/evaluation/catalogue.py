@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from wordveil.documents.rows import file_digest, locate
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.attributes import AttributeInference
 from wordveil.lab.evaluation.authorship import AuthorshipLinkage
 from wordveil.lab.evaluation.base import Task
 from wordveil.lab.evaluation.bayes import BayesGuess
 from wordveil.lab.evaluation.classification import CentroidClassification, LexiconClassification, TextClassification
-from wordveil.lab.evaluation.data import file_digest, locate
 from wordveil.lab.evaluation.deniability import OverlapSkewness, PlausibleDeniability
 from wordveil.lab.evaluation.inversion import ReviewInversion, SentenceInversion
 from wordveil.lab.evaluation.membership import MembershipInference

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import IdArray
+from wordveil.documents.rows import read_rows
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
-from wordveil.lab.evaluation.corpora import Corpus, centroids, encode, released_tokens
-from wordveil.lab.evaluation.data import read_rows, train_and_test
+from wordveil.lab.evaluation.corpora import centroids, released_tokens
+from wordveil.lab.evaluation.data import train_and_test
 from wordveil.lab.evaluation.mean_classifier import MeanClassifier
 from wordveil.lab.evaluation.models import (
     MODELS,
@@ -29,6 +30,7 @@ from wordveil.lab.evaluation.sentence_tasks import released_centroids
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.lab.evaluation.word_tasks import word_ids
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["CentroidClassification", "LexiconClassification", "TextClassification"]

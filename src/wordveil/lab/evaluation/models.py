@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from wordveil.arrays import IdArray
 from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.lab.evaluation.corpora import Corpus
+from wordveil.vocabulary.corpora import Corpus
 
 __all__ = ["MODELS", "bag_of_words", "fit_quietly", "linear_model", "load_sklearn", "weighted_bag"]
 

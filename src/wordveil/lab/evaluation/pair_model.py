@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from wordveil.arrays import Float64Array
-from wordveil.lab.evaluation.corpora import Corpus
+from wordveil.vocabulary.corpora import Corpus
 
 __all__ = ["PairModel", "posteriors"]
 

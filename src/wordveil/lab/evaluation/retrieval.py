@@ -14,14 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
+from wordveil.documents.rows import thinned
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
-from wordveil.lab.evaluation.corpora import Corpus, centroids, encode
-from wordveil.lab.evaluation.data import read_labelled, scored_pairs, thinned
+from wordveil.lab.evaluation.corpora import centroids
+from wordveil.lab.evaluation.data import read_labelled, scored_pairs
 from wordveil.lab.evaluation.newsgroups import parse_post
 from wordveil.lab.evaluation.sentence_tasks import released_centroids
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Retrieval", "TopicRetrieval"]

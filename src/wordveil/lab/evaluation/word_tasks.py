@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
+from wordveil.documents.rows import read_rows
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
-from wordveil.lab.evaluation.data import read_pairs, read_rows
+from wordveil.lab.evaluation.data import read_pairs
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings

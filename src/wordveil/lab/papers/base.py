@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wordveil import __version__
+from wordveil.documents.rows import locate
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Summary, Task, summarise
-from wordveil.lab.evaluation.data import locate
 from wordveil.lab.evaluation.subjects import Subject, unprotected
 from wordveil.lab.papers.figures import Plotted, draw
 from wordveil.randomness import RandomSource
