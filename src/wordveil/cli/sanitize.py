@@ -96,7 +96,6 @@ ExcludeOutputsOption = Annotated[
 ]
 
 # How the run goes.
-WorkersOption = Annotated[int, typer.Option("--workers", help="Processes that read and write the text.")]
 BlockTokensOption = Annotated[int, typer.Option("--block-tokens", help="About how many tokens are held at once.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")]
 LineBufferedOption = Annotated[bool, typer.Option("--line-buffered", help="Write every line at once.")]
@@ -140,7 +139,6 @@ def sanitize(
     public_words: PublicWordsOption = None,
     exclude_outputs: ExcludeOutputsOption = None,
     threads: ThreadsOption = None,
-    workers: WorkersOption = 1,
     block_tokens: BlockTokensOption = 4_000_000,
     device: DeviceOption = "cpu",
     line_buffered: LineBufferedOption = False,
@@ -164,8 +162,6 @@ def sanitize(
 
     if block_tokens < 1:
         raise ParameterError("--block-tokens", block_tokens, "must be at least 1.")
-    if workers < 1:
-        raise ParameterError("--workers", workers, "must be at least 1.")
     options = _text_options(public_words, unknown=unknown, per=per, casing=casing, numbers=numbers, markup=markup)
     documents = DocumentSettings(
         format=format,
@@ -214,7 +210,6 @@ def sanitize(
             sanitizer,
             settings=documents,
             resume=resume,
-            workers=workers,
             progress=progress,
             notice=None if quiet else say,
             deliver=deliver,
