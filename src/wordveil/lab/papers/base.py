@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import time
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +23,7 @@ from wordveil.lab.papers.figures import Plotted, draw
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
-__all__ = ["Check", "Comparison", "Options", "Reproduction", "as_markdown", "table_of", "write_reproduction"]
+__all__ = ["Check", "Comparison", "Options", "Reproduction", "about", "as_markdown", "table_of", "write_reproduction"]
 
 SIZES = ("full", "reduced", "miniature")
 _Choice = TypeVar("_Choice")
@@ -155,6 +157,22 @@ class Options:
         """Return test noise that no other label shares."""
         digest = sum(ord(c) * 257**i for i, c in enumerate(label)) % (1 << 61)
         return RandomSource.seeded_for_tests(self.seed * (1 << 61) + digest)
+
+
+def about(paper: str, **values: Any) -> dict[str, Any]:
+    """Return reference, setting, checks and missing parts of a reproduction, from `about.toml`.
+
+    Args:
+        paper: The paper's short name.
+        values: What the names in braces stand for.
+    """
+    told = tomllib.loads(files("wordveil.lab.papers").joinpath("about.toml").read_text(encoding="utf-8"))[paper]
+    return {
+        "reference": told["reference"],
+        "setting": tuple(sentence.format(**values) for sentence in told["setting"]),
+        "checks": tuple(Check(**{k: v.format(**values) for k, v in check.items()}) for check in told["checks"]),
+        "missing": tuple(told["missing"]),
+    }
 
 
 def noisy_table(subject: Subject, source: RandomSource) -> Subject:

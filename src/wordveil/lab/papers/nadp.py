@@ -16,9 +16,9 @@ from wordveil.lab.evaluation.league import first_words
 from wordveil.lab.evaluation.sentence_tasks import SentenceSimilarity
 from wordveil.lab.evaluation.subjects import Subject, subject_of, unprotected
 from wordveil.lab.evaluation.word_tasks import OddManOut, WordSimilarity
-from wordveil.lab.papers.base import Comparison, Options, Reproduction, shown
+from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, shown
 from wordveil.lab.papers.figures import Plotted, point
-from wordveil.lab.papers.nadp_checks import checks, findings, leads, lowest_skewness
+from wordveil.lab.papers.nadp_checks import findings, leads, lowest_skewness, sizes
 from wordveil.lab.papers.nadp_noise import DELTA, FlatNoise, contenders
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.mahalanobis import Mahalanobis
@@ -81,29 +81,9 @@ def reproduce(options: Options) -> Reproduction:
     stretch = Mahalanobis(epsilon=1.0, lam=1.0).fit(embeddings).euclidean_epsilon
     return Reproduction(
         name="nadp",
-        reference=(
-            "Bollegala, Machide, Kawarabayashi (2023), A Neighbourhood-Aware Differential Privacy Mechanism for Static "
-            "Word Embeddings"
-        ),
-        setting=(
-            f"{embeddings.header.name}, {len(embeddings):,} words x {embeddings.dimensions} dimensions; the paper has "
-            "73 404 words of GloVe 42B in 300 dimensions. delta = 1/73404 as there.",
-            f"One noisy table a run, {options.repeats} runs; the paper has 5.",
-            "Text is the paper, code the repository of its footnote 1 (shuichiotake/NADP on GitHub, commit 26ce5d0). "
-            "Numbers called stored are single runs among its result files.",
-        ),
-        checks=checks(embeddings),
+        **about("nadp", embeddings=embeddings, words=len(embeddings), options=options, **sizes(embeddings)),
         comparisons=comparisons,
         findings=findings(embeddings, rows, silent, {key: scores["STS"] for key, scores in each.items()}, stretch),
-        missing=(
-            "GloVe 42B and its 73 404 words, SimVerb and the customer reviews: not in the data folder. MEN and SimLex "
-            "are scored each by itself; the paper pools the pairs of its three sets.",
-            "The official STS score, a weighted geometric mean of two correlations: Pearson's alone is shown.",
-            "Figure 3's 50 epsilons from .8 to 40: five of them; and over a sample of the words, not all.",
-            "The histograms of figure 4: their mean and skewness only.",
-            "Four edges that the authors' code removes by hand, the longest of its graphs (two pairs of words, at two "
-            "tau each): which words they are, its repository does not say.",
-        ),
     )
 
 
