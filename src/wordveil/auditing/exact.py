@@ -21,6 +21,7 @@ from wordveil.arrays import Float64Array
 from wordveil.auditing.journal import Journal
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
+from wordveil.progress import Progress
 
 __all__ = ["ChannelVerdict", "Distances", "verify_channel"]
 
@@ -90,7 +91,7 @@ def verify_channel(
     slack: float = 0.0,
     threads: int | None = None,
     journal: str | PathLike[str] | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> ChannelVerdict:
     """Check every (x, x', y) of a channel against an (epsilon * dist + slack, delta) claim.
 

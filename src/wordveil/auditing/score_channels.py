@@ -19,6 +19,7 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
 from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.mechanisms.worst_pairs import word_distances
+from wordveil.progress import Progress
 
 __all__ = ["verify_scores"]
 
@@ -32,7 +33,7 @@ def verify_scores(
     slack: float | None = None,
     local: bool = False,
     threads: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> ChannelVerdict:
     """Check every pair of a selection mechanism against its claim.
 

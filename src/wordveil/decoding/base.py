@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
-from wordveil.mechanisms.base import Progress
+from wordveil.progress import Progress
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.decoding.base import Decoder, SearchingDecoder
 from wordveil.kernels.nearest import NearestWords
-from wordveil.mechanisms.base import Progress
+from wordveil.progress import Progress
 from wordveil.randomness import Draws
 from wordveil.vocabulary.table import Embeddings
 

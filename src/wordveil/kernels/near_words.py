@@ -6,7 +6,7 @@ is counted in a pass of its own, because the number of pairs can come out anywhe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +16,7 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.distance_sources import DistanceSource
 from wordveil.kernels.threads import map_chunks
+from wordveil.progress import Progress
 
 __all__ = ["NearSize", "NearWords", "near_size", "near_words"]
 
@@ -23,7 +24,7 @@ TILE = 1 << 21  # distances of one block: 16 MB
 PAIR_BYTES = 4 + 8 + 8  # position, distance, cumulative weight
 WORD_BYTES = 8 + 8 + 8 + 8  # start of the row, total, total of near words, normaliser
 
-Progress = Callable[[int], None]
+Progress = Progress
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ rounding. Each distinct input costs one row of v distances and exponentials; `Ne
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from wordveil.kernels.distance_sources import DistanceSource
 from wordveil.kernels.integer_draws import WordArray, multiply_high
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import AnyMetric
+from wordveil.progress import Progress
 
 __all__ = ["PairwiseRows"]
 
@@ -70,12 +70,11 @@ class PairwiseRows:
         return np.asarray(np.exp(row, out=row))
 
     def weights(self, ids: IdArray) -> Float64Array:
-        """Return whole weight rows, shape (n, number of outputs)."""
         rows = [self._row(int(word)) for word in self.source.canonical[ids]]
         return np.stack(rows) if rows else np.empty((0, len(self.outputs)))
 
     def log_normalisers(
-        self, ids: IdArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
+        self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> Float64Array:
         """Return ln Z(x) = ln sum_y exp(-rate * min(dist, cap)) for each input, shape (n,).
 
@@ -96,24 +95,8 @@ class PairwiseRows:
         return answer
 
     def draw(
-        self,
-        ids: IdArray,
-        words: WordArray,
-        *,
-        threads: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, ids: IdArray, words: WordArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
-        """Draw one output id per input token.
-
-        Args:
-            ids: Input ids, shape (n,), all in [0, v).
-            words: Random 64-bit words, shape (n, 2): one picks the block, one the word inside it.
-            threads: Threads to use; the answer does not depend on it.
-            progress: Called with the number of tokens done since the last call.
-
-        Returns:
-            Shape (n,), int32, ids from `outputs`.
-        """
         answer = np.empty(len(ids), dtype=np.int32)
         chunks = self._chunks(self.source.canonical[ids])
         for chunk, columns in zip(chunks, map_chunks(lambda c: self._columns(c, words), chunks, threads), strict=True):

@@ -20,6 +20,7 @@ from wordveil.kernels.integer_draws import WordArray, multiply_high
 from wordveil.kernels.near_words import NearWords
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import AnyMetric
+from wordveil.progress import Progress
 
 __all__ = ["NearRows"]
 
@@ -87,7 +88,6 @@ class NearRows:
         return self
 
     def weights(self, ids: IdArray) -> Float64Array:
-        """Return whole weight rows, shape (n, number of outputs)."""
         out = np.full((len(ids), len(self.outputs)), math.exp(-self.rate * self.cap))
         for i, word in enumerate(self.near.canonical[ids].tolist()):
             span = slice(self.near.starts[word], self.near.starts[word + 1])
@@ -95,32 +95,15 @@ class NearRows:
         return out
 
     def log_normalisers(
-        self, ids: IdArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
+        self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> Float64Array:
-        """Return ln Z(x) for each input, shape (n,)."""
         if progress is not None:
             progress(len(ids))
         return np.asarray(np.log(self._normaliser[self.near.canonical[ids]]))
 
     def draw(
-        self,
-        ids: IdArray,
-        words: WordArray,
-        *,
-        threads: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, ids: IdArray, words: WordArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
-        """Draw one output id per input token.
-
-        Args:
-            ids: Input ids, shape (n,), all in [0, v).
-            words: Random 64-bit words, shape (n, 2): one picks a near word or "beyond", one the word beyond.
-            threads: Threads to use; the answer does not depend on it.
-            progress: Called with the number of tokens done since the last call.
-
-        Returns:
-            Shape (n,), int32, ids from `outputs`.
-        """
         canonical = self.near.canonical[ids]
         answer = np.empty(len(ids), dtype=np.int32)
         starts = range(0, len(ids), TOKENS)

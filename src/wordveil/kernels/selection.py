@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Callable
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -25,6 +24,7 @@ from wordveil.kernels.row_cache import RowCache
 from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.weight_rows import WeightRows
 from wordveil.metrics.distances import Metric, is_norm
+from wordveil.progress import Progress
 
 __all__ = ["SelectionRows"]
 
@@ -74,7 +74,6 @@ class SelectionRows(WeightRows):
 
     @property
     def draw_width(self) -> int:
-        """Random 64-bit words that a draw takes."""
         return 2 * self._attempts + 2
 
     def with_cache(self, limit_bytes: int) -> Self:
@@ -90,28 +89,9 @@ class SelectionRows(WeightRows):
         return other
 
     def draw(
-        self,
-        ids: IdArray,
-        words: WordArray,
-        *,
-        threads: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, ids: IdArray, words: WordArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
-        """Draw one output id per input token.
-
-        Args:
-            ids: Input ids, shape (n,), all in [0, v).
-            words: Random 64-bit words, shape (n, draw_width); of each pair one picks the block, one the word inside.
-            threads: Threads to use; the answer does not depend on it.
-            progress: Called with the number of tokens done since the last call.
-
-        Returns:
-            Shape (n,), int32, ids from `outputs`.
-
-        Raises:
-            ParameterError: If `words` has another shape, which would use a word twice.
-        """
-        if words.shape != (len(ids), self.draw_width):
+        if words.shape != (len(ids), self.draw_width):  # fewer would be used twice
             raise ParameterError("words", words.shape, f"must have shape ({len(ids)}, {self.draw_width}).")
         answer = np.empty(len(ids), dtype=np.int32)
         if len(ids) == 0:

@@ -10,7 +10,6 @@ is `kernels.selection`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from wordveil.kernels.compiled.library import NUMPY, engine_name
 from wordveil.kernels.compiled.selection_rows import MOST_COLUMNS, MOST_K, CompiledRows
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import Metric, is_norm, to_distances
+from wordveil.progress import Progress
 
 __all__ = ["UNIT", "UNIT32", "WeightRows"]
 
@@ -178,7 +178,6 @@ class WeightRows:
         return answer
 
     def weights(self, ids: IdArray) -> Float64Array:
-        """Return whole weight rows, shape (n, len(outputs)): for small vocabularies and checks."""
         self.lay_out()
         ids = self.canonical[ids]
         out = np.empty((len(ids), len(self.outputs)))
@@ -194,7 +193,7 @@ class WeightRows:
         return out
 
     def log_normalisers(
-        self, ids: IdArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
+        self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> Float64Array:
         """Return ln Z(x) = ln sum_y b(y) exp(-rate * min(dist, cap)) for each input, shape (n,)."""
         canonical = self.canonical[ids]

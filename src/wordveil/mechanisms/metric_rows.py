@@ -72,7 +72,18 @@ class ChannelRows(Protocol):
         threads: int | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> IdArray:
-        """Draw one output id per input from random 64-bit words, shape (n, draw_width)."""
+        """Draw one output id per input.
+
+        Args:
+            ids: Input ids, shape (n,), all in [0, v).
+            words: Random 64-bit words, shape (n, draw_width): of each pair one picks a block of outputs, one the word
+                inside it.
+            threads: Threads to use; the answer does not depend on it. A card works alone.
+            progress: Called with the number of tokens done since the last call.
+
+        Returns:
+            Shape (n,), int32, ids from `outputs`.
+        """
 
     def arithmetic_slack(self) -> float:
         """Return a bound on what arithmetic adds to the privacy loss, in nats; infinite where there is none."""

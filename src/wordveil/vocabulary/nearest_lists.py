@@ -5,8 +5,6 @@ All is public data: lists and graphs depend on the vocabulary alone. Memory is a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
@@ -15,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
+from wordveil.progress import Progress
 
 __all__ = ["EdgeArray", "components", "edge_lengths", "nearest_lists", "own_first", "unique_edges"]
 
@@ -29,7 +28,7 @@ def nearest_lists(
     k: int,
     *,
     threads: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> IdArray:
     """Return each word's k nearest words, the word itself first and then by distance, lowest id on ties.
 

@@ -20,6 +20,7 @@ from wordveil.kernels.distance_sources import FunctionSource, TableSource
 from wordveil.kernels.nearest_outputs import BlockSearch, CoordinateSearch, OutputSearch
 from wordveil.metrics.distances import AnyMetric, Metric, PairwiseMetric
 from wordveil.parameters import check_whole
+from wordveil.progress import Progress
 from wordveil.promises.certificates import identity
 from wordveil.vocabulary.checksums import candidates_checksum
 from wordveil.vocabulary.nearest_lists import own_first
@@ -40,7 +41,7 @@ COSINE = "cosine"
 LONGEST = 64
 BLOCK = 1 << 13  # words whose lists are made at a time
 
-Progress = Callable[[int], None]
+Progress = Progress
 
 
 @dataclass(frozen=True, kw_only=True)

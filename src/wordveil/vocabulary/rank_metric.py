@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +24,7 @@ from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import PathMatrix, Precomputed, VocabularyMetric
 from wordveil.metrics.table import DistanceTable
 from wordveil.parameters import check_positive, check_whole
+from wordveil.progress import Progress
 from wordveil.vocabulary.nearest_lists import EdgeArray, components, unique_edges
 
 __all__ = ["NeighbourRank", "RankGraph", "rank_distances", "rank_graph"]
@@ -117,7 +117,7 @@ def rank_graph(
     k: int = 100,
     *,
     threads: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> RankGraph:
     """Build the graph: the union of all k-nearest relations, weighted by full ranks.
 
@@ -157,7 +157,7 @@ def rank_distances(
     *,
     cap: float = math.inf,
     threads: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Float64Array:
     """Return the metric as a matrix, shape (v, v): shortest paths, symmetric, diagonal 0.
 
