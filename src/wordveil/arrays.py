@@ -1,4 +1,4 @@
-"""Array aliases, the letters used in shapes, and the wall between private and released text.
+"""Types that everything shares: arrays and the letters used in shapes, progress, and the wall between private and released.
 
 Shape letters: `n` rows in a batch, `d` embedding dimension, `v` vocabulary size, `k` neighbours asked for.
 `PrivateText` and `ReleasedText` are distinct types so that the type checker, not memory, keeps post-processing
@@ -7,18 +7,22 @@ away from private data: code after the mechanism accepts `ReleasedText` only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NewType
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Float32Array", "Float64Array", "FloatArray", "IdArray", "PrivateText", "ReleasedText"]
+__all__ = ["Float32Array", "Float64Array", "FloatArray", "IdArray", "PrivateText", "Progress", "ReleasedText"]
 
 FloatArray = NDArray[np.floating]
 Float32Array = NDArray[np.float32]
 Float64Array = NDArray[np.float64]
 IdArray = NDArray[np.int32]
 """Token ids, shape (n,); -1 stands for a token outside the vocabulary."""
+
+Progress = Callable[[int], None]
+"""Called with the number of tokens, rows or pairs done since the last call."""
 
 PrivateText = NewType("PrivateText", str)
 ReleasedText = NewType("ReleasedText", str)

@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.arrays import Float64Array
+from wordveil.arrays import Float64Array, Progress
 from wordveil.auditing.journal import Journal
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
-from wordveil.progress import Progress
 
 __all__ = ["ChannelVerdict", "Distances", "verify_channel"]
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wordveil.arrays import Float64Array
+from wordveil.arrays import Float64Array, Progress
 from wordveil.auditing.exact import ChannelVerdict
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
 from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.mechanisms.worst_pairs import word_distances
-from wordveil.progress import Progress
 
 __all__ = ["verify_scores"]
 

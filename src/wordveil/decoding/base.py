@@ -6,10 +6,9 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import ClassVar, Self
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
-from wordveil.progress import Progress
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 

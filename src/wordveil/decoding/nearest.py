@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.decoding.base import Decoder, SearchingDecoder
 from wordveil.kernels.nearest import NearestWords
-from wordveil.progress import Progress
 from wordveil.randomness import Draws
 from wordveil.vocabulary.table import Embeddings
 

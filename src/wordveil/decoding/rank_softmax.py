@@ -9,12 +9,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.decoding.base import DECODER_LANE, Decoder, SearchingDecoder
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.rows import check_draws
 from wordveil.parameters import check_positive, check_within
-from wordveil.progress import Progress
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 

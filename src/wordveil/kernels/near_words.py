@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.distance_sources import DistanceSource
 from wordveil.kernels.threads import map_chunks
-from wordveil.progress import Progress
 
 __all__ = ["NearSize", "NearWords", "near_size", "near_words"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import NUMPY, engine_name
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
@@ -18,7 +18,6 @@ from wordveil.kernels.rescoring import Pairs, nearest_pairs, squared_distances
 from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.tile_screen import TileScreen
 from wordveil.parameters import as_floats
-from wordveil.progress import Progress
 
 __all__ = ["NearestWords"]
 

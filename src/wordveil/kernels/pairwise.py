@@ -13,12 +13,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.kernels.distance_sources import DistanceSource
 from wordveil.kernels.integer_draws import WordArray, multiply_high
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import AnyMetric
-from wordveil.progress import Progress
 
 __all__ = ["PairwiseRows"]
 

@@ -14,13 +14,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.integer_draws import WordArray, multiply_high
 from wordveil.kernels.near_words import NearWords
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import AnyMetric
-from wordveil.progress import Progress
 
 __all__ = ["NearRows"]
 

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.ceilings import LARGEST, STEEPEST, Ceilings
 from wordveil.kernels.integer_draws import WordArray, multiply_high, pick_columns
@@ -24,7 +24,6 @@ from wordveil.kernels.row_cache import RowCache
 from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.weight_rows import WeightRows
 from wordveil.metrics.distances import Metric, is_norm
-from wordveil.progress import Progress
 
 __all__ = ["SelectionRows"]
 

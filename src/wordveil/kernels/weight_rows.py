@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
 from wordveil.kernels.compiled.library import NUMPY, engine_name
 from wordveil.kernels.compiled.selection_rows import MOST_COLUMNS, MOST_K, CompiledRows
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import Metric, is_norm, to_distances
-from wordveil.progress import Progress
 
 __all__ = ["UNIT", "UNIT32", "WeightRows"]
 

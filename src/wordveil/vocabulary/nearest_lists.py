@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from wordveil.arrays import Float32Array, IdArray
+from wordveil.arrays import Float32Array, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
-from wordveil.progress import Progress
 
 __all__ = ["EdgeArray", "components", "edge_lengths", "nearest_lists", "own_first", "unique_edges"]
 

@@ -14,13 +14,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.arrays import Float32Array, Float64Array, IdArray, Progress
 from wordveil.errors import ChecksumError, ParameterError
 from wordveil.kernels.distance_sources import FunctionSource, TableSource
 from wordveil.kernels.nearest_outputs import BlockSearch, CoordinateSearch, OutputSearch
 from wordveil.metrics.distances import AnyMetric, Metric, PairwiseMetric
 from wordveil.parameters import check_whole
-from wordveil.progress import Progress
 from wordveil.promises.certificates import identity
 from wordveil.vocabulary.checksums import candidates_checksum
 from wordveil.vocabulary.nearest_lists import own_first

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.parameters import check_within
-from wordveil.progress import Progress
 from wordveil.vocabulary.nearest_lists import EdgeArray, components, edge_lengths, nearest_lists, unique_edges
 from wordveil.vocabulary.table import Embeddings
 

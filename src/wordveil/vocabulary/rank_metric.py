@@ -18,13 +18,12 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial.distance import cdist
 
-from wordveil.arrays import Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import PathMatrix, Precomputed, VocabularyMetric
 from wordveil.metrics.table import DistanceTable
 from wordveil.parameters import check_positive, check_whole
-from wordveil.progress import Progress
 from wordveil.vocabulary.nearest_lists import EdgeArray, components, unique_edges
 
 __all__ = ["NeighbourRank", "RankGraph", "rank_distances", "rank_graph"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
+from wordveil.arrays import Progress
 from wordveil.metrics.distances import AnyMetric
-from wordveil.progress import Progress
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import NeighbourLists, build_lists
 from wordveil.vocabulary.table import Embeddings

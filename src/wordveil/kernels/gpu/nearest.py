@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.gpu.backend import free_bytes, launch, open_device, processors, torch
 from wordveil.kernels.gpu.deciding import Pairs, decide, decide_all
 from wordveil.kernels.gpu.packing import pack_queries, pack_words
 from wordveil.kernels.gpu.screen_kernels import rescore
 from wordveil.kernels.gpu.screening import Hits, Screen, Tiles, default_tiles
-from wordveil.progress import Progress
 
 __all__ = ["GpuNearestWords"]
 

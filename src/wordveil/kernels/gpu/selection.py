@@ -19,14 +19,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.gpu.backend import free_bytes, launch, open_device, processors, torch, uses_triton
 from wordveil.kernels.gpu.selection_kernels import block_masses, block_weights
 from wordveil.kernels.integer_draws import WordArray
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import Metric, is_norm
-from wordveil.progress import Progress
 
 __all__ = ["GpuSelection"]
 
