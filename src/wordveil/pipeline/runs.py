@@ -247,7 +247,7 @@ def _report(
         disclosed=_run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir()),
         provenance=sanitizer.provenance,
         settings=_reading(settings),
-        options=_options(sanitizer),
+        options=sanitizer.options.choices(),
         tokens=counts.tokens,
         exempt=counts.exempt,
         finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -301,10 +301,6 @@ def _reading(settings: DocumentSettings) -> dict[str, Any]:
     return {name.removeprefix("documents."): value for name, value in settings.fingerprint().items()}
 
 
-def _options(sanitizer: Sanitizer) -> dict[str, Any]:
-    return asdict(sanitizer.options) | {"public_words": sorted(sanitizer.options.public_words)}
-
-
 def _answers(sanitizer: Sanitizer, counts: _Counts, records: list[Record]) -> Answers:
     """Return the released texts of each record of a block; a record is one document."""
     texts = [[text for text in record.texts if text is not None] for record in records]
@@ -337,7 +333,7 @@ def keep_run_key(
 def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
     # A digest of 128 random bits says nothing of them; it keeps a run from going on under another key.
     key = hashlib.blake2b(sanitizer.source.export_key(), digest_size=16).hexdigest()
-    return {"options": _options(sanitizer), RUN_KEY: key, **asdict(sanitizer.provenance)}
+    return {"options": sanitizer.options.choices(), RUN_KEY: key, **asdict(sanitizer.provenance)}
 
 
 def _run_disclosures(

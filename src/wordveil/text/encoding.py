@@ -4,7 +4,7 @@ Within one call every distinct chunk between spaces is cut once (`chunks`), and 
 all of them in two look-ups (whole tokens, then the spellings of what was left). These tables die with the call: a
 cache keyed by private words must not outlive the batch. The result holds no private character but those of the
 public gap list and of the words the user listed as public. This module does not draw words for unknown tokens; it
-marks them with -1.
+marks them with -1, or with a number below for their kind.
 """
 
 from __future__ import annotations
@@ -13,19 +13,22 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import compress, count
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordveil.arrays import IdArray, PrivateText
 from wordveil.errors import ParameterError
+from wordveil.text.characters import plain_spelling
 from wordveil.text.chunks import cut_at_spaces, portions
 from wordveil.text.encoded import EncodedBatch, EncodedText
 from wordveil.text.lexicon import GapNumbers, Lexicon, expanded
 from wordveil.text.patterns import digit_pattern
-from wordveil.text.readings import UNKNOWN, Reading, has_other_readings, read, shape, spellings
+from wordveil.text.readings import UNKNOWN, Reading, forms, has_other_readings, read, shape, spellings
 from wordveil.text.schemes import DEFAULT_SCHEME, SCHEMES
+from wordveil.text.surrogates import Surrogates
 from wordveil.text.tokenizer import Tokenizer
 
 __all__ = ["Encoder"]
@@ -43,9 +46,11 @@ class Encoder:
         tokenizer: Cuts the texts.
         numbers: "unknown" makes every token with a digit (Unicode Nd, Nl, No) unknown; "vocabulary" looks it up,
             which discloses more and is to be declared on the release.
-        public_words: Exempt words: whole tokens that equal one of them but for case stand as it is spelled here. Each
-            must be one token for `tokenizer`.
+        public_words: Exempt words: whole tokens that equal one of them but for case and the form of apostrophes and
+            hyphens stand as it is spelled here. Each must be one token for `tokenizer`.
         keep_shapes: Whether to record casing shapes, which discloses them.
+        typed: What stands for tokens of a kind, which are then no words, whatever the vocabulary lists (with `numbers`
+            "vocabulary" those with a digit are, where it lists them); None knows no kinds.
     """
 
     lookup: Callable[[Sequence[str]], IdArray]
@@ -54,6 +59,7 @@ class Encoder:
     numbers: Literal["unknown", "vocabulary"] = "unknown"
     public_words: frozenset[str] = frozenset()
     keep_shapes: bool = False
+    typed: Surrogates | None = None
     _public: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -144,6 +150,8 @@ class Encoder:
                 if word is not None:
                     codes[i] = _compound(readings, Reading((), (word,), ()))
             rest = np.array([i for i, word in enumerate(listed) if word is None], np.intp)
+        if self.typed is not None:
+            rest = self._typed(types, rest, codes, readings)
         if self.numbers == "unknown":
             no_digit = [i for i in rest.tolist() if types[i].isalpha() or not digit_pattern().search(types[i])]
             rest = np.array(no_digit, np.intp)
@@ -158,13 +166,28 @@ class Encoder:
             codes[i] = reading.ids[0] if reading.gaps == ("", "") else _compound(readings, reading)
         return codes
 
+    def _typed(
+        self, types: list[str], rest: NDArray[np.intp], codes: IdArray, readings: list[Reading]
+    ) -> NDArray[np.intp]:
+        """Write the codes of tokens that have a kind; returns the others."""
+        assert self.typed is not None
+        kinds = {i: code for i in rest.tolist() if (code := self.typed.code(types[i])) is not None}
+        if self.numbers == "vocabulary":
+            digits = {i: forms(types[i], self.casing) for i in kinds if digit_pattern().search(types[i])}
+            wanted = list({form for listed in digits.values() for form in listed})
+            found = set(compress(wanted, self._found(wanted) != UNKNOWN))
+            kinds = {i: code for i, code in kinds.items() if found.isdisjoint(digits.get(i, ()))}
+        for i, code in kinds.items():
+            codes[i] = _compound(readings, Reading((code,), ("", ""), (0,)))
+        return np.array([i for i in rest.tolist() if i not in kinds], np.intp)
+
     def _found(self, words: list[str]) -> IdArray:
         return self.lookup(words) if words else np.empty(0, np.int32)
 
 
 def _caseless(word: str) -> str:
-    """Return what two spellings of a word without regard to case have in common."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", word).casefold())
+    """Return what two spellings of a word have in common without regard to case, apostrophes and hyphens."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", plain_spelling(word)).casefold())
 
 
 def _compound(readings: list[Reading], reading: Reading) -> int:

@@ -22,6 +22,7 @@ from wordveil.text.detokenization import (
     without_dropped,
 )
 from wordveil.text.encoded import EncodedBatch
+from wordveil.text.surrogates import Surrogates
 
 __all__ = ["Writer"]
 
@@ -37,19 +38,21 @@ class Writer:
         casing: "sentence", "vocabulary", or "shape" (then the batch must carry shapes).
         cased: Whether the vocabulary tells case apart.
         mask: What is written for a released id of -1, whatever the casing; "" leaves the token out.
+        typed: What reads the released ids above those of words; None where there are none.
     """
 
     words: Sequence[str]
     casing: Literal["sentence", "vocabulary", "shape"] = "sentence"
     cased: bool = False
     mask: str = ""
+    typed: Surrogates | None = None
 
     def write(self, encoded: EncodedBatch, released: IdArray) -> list[ReleasedText]:
         """Return the released texts, in order.
 
         Args:
             encoded: The batch; its ids are not looked at.
-            released: Released ids, shape (t,), in [-1, v).
+            released: Released ids, shape (t,), in [-1, v), above for surrogates.
         """
         return self.write_parts([encoded], released)
 
@@ -63,8 +66,7 @@ class Writer:
         texts, begun, start = list[ReleasedText](), list[str](), 0
         for part in parts:
             stop = start + int(part.counts.sum())
-            words = released[start:stop] + 1
-            page.open(part.gaps, words)
+            words = page.open(part.gaps, released[start:stop] + 1)
             for text, last in zip(write(part, words, page), part.last.tolist(), strict=True):
                 begun.append(casing.feed(text, last=last) if self.casing == "sentence" else text)
                 if last:
@@ -82,35 +84,59 @@ class Writer:
 
 
 class _Page:
-    """What a batch is written from, in one array: the mask at 0, word i at 1 + i, the gaps behind the words.
+    """What a batch is written from, in one array: the mask at 0, word i at 1 + i, then surrogates, then gaps.
 
     Attributes:
         pieces: The array; only words asked for so far are in it.
+        words: How many entries are mask and words: v + 1. What stands behind them changes with each part.
         clitic: Which of the words are a contraction's second part, shape (v + 1,).
         gaps: Position of the first gap.
     """
 
     def __init__(self, writer: Writer) -> None:
-        self._words = writer.words
-        self.gaps = len(writer.words) + 1
-        self.pieces = np.empty(self.gaps, dtype=object)
+        self._writer = writer
+        self.words = self.gaps = len(writer.words) + 1
+        self.pieces = np.empty(self.words, dtype=object)
         self.pieces[0] = writer.mask
-        self.clitic = np.zeros(self.gaps, np.bool_)
-        self._decoded = np.zeros(self.gaps, np.bool_)
+        self.clitic = np.zeros(self.words, np.bool_)
+        self._decoded = np.zeros(self.words, np.bool_)
 
-    def open(self, gaps: list[str], words: IdArray) -> None:
-        """Lay out the gaps of a part, and the words (positions in `pieces`) that no part before needed."""
-        if self.gaps + len(gaps) > len(self.pieces):
-            self.pieces = np.concatenate((self.pieces[: self.gaps], np.empty(2 * len(gaps), dtype=object)))
-        self.pieces[self.gaps : self.gaps + len(gaps)] = gaps
-        needed = np.zeros(self.gaps, np.bool_)
-        needed[words] = True
+    def open(self, gaps: list[str], words: IdArray) -> IdArray:
+        """Lay out the gaps of a part, its surrogates, and the words that no part before needed.
+
+        Args:
+            gaps: The gaps.
+            words: Released ids, each 1 more than it is.
+
+        Returns:
+            Where in `pieces` each token's text stands.
+        """
+        more, words = self._surrogates(words)
+        more += gaps
+        self.gaps = self.words + len(more) - len(gaps)
+        if self.words + len(more) > len(self.pieces):
+            self.pieces = np.concatenate((self.pieces[: self.words], np.empty(2 * len(more), dtype=object)))
+        self.pieces[self.words : self.words + len(more)] = more
+        needed = np.zeros(self.words, np.bool_)
+        needed[words[words < self.words]] = True
         needed[0] = False
         for i in np.flatnonzero(needed & ~self._decoded).tolist():
-            word = self._words[i - 1]
+            word = self._writer.words[i - 1]
             self.pieces[i] = word
             self.clitic[i] = is_clitic(word)
         self._decoded |= needed
+        return words
+
+    def _surrogates(self, words: IdArray) -> tuple[list[str], IdArray]:
+        """Return the distinct surrogates of a part and the tokens' places with these behind the words."""
+        typed = self._writer.typed
+        some = np.flatnonzero(words >= self.words)
+        if typed is None or not some.size:
+            return [], words
+        numbers, places = np.unique(words[some], return_inverse=True)
+        words = words.copy()
+        words[some] = self.words + places
+        return [typed.text(number - 1) for number in numbers.tolist()], words
 
 
 def _all_at_once(encoded: EncodedBatch, words: IdArray, page: _Page) -> Iterator[str]:
@@ -119,7 +145,8 @@ def _all_at_once(encoded: EncodedBatch, words: IdArray, page: _Page) -> Iterator
     opening = (ends - encoded.counts)[encoded.counts > 0]
     pairs = np.empty((len(words), 2), np.int32)  # the gap before each token, and its word
     # Two words that meet without a gap get a space, unless the right one is a contraction's second part.
-    pairs[:, 0] = encoded.before + ((encoded.before == 0) & ~page.clitic[words])
+    clitic = page.clitic[np.where(words < page.words, words, 0)] if page.gaps > page.words else page.clitic[words]
+    pairs[:, 0] = encoded.before + ((encoded.before == 0) & ~clitic)
     pairs[opening, 0] = encoded.before[opening]
     pairs[:, 0] += page.gaps
     pairs[:, 1] = words
@@ -147,7 +174,8 @@ class _OneByOne:
             some = slice(start, start + count)
             own = page.pieces[words[some]].tolist()
             if encoded.shapes is not None:
-                own = apply_shapes(own, np.where(words[some] == 0, 0, encoded.shapes[some]).astype(np.uint8))
+                plain = (words[some] == 0) | (words[some] >= page.words)
+                own = apply_shapes(own, np.where(plain, 0, encoded.shapes[some]).astype(np.uint8))
             yield self._written(page.pieces[page.gaps + np.append(encoded.before[some], closing)].tolist(), own, last)
             start += count
 
