@@ -99,6 +99,31 @@ def test_nothing_but_the_command_line_imports_the_laboratory_or_the_models(modul
     assert not rooms or part(module) == "cli"
 
 
+WAY = {
+    "arrays", "errors", "names", "parameters", "promises", "randomness", "files", "metrics", "kernels",
+    "text", "documents", "vocabulary", "mechanisms", "decoding", "pipeline",
+}  # fmt: skip
+"""Rooms on the way from a document to a released document."""
+
+
+def reached(start: str) -> set[str]:
+    """Every module that a module imports, and what these import, inside functions too."""
+    seen: set[str] = set()
+    waiting = [start]
+    while waiting:
+        module = waiting.pop()
+        if module not in seen:
+            seen.add(module)
+            waiting += edges(module)
+    return seen
+
+
+def test_few_rooms_lie_on_the_way_from_a_document_to_a_released_document():
+    rooms = {part(module) for module in reached(names.EXPORTS["sanitize_documents"])} - {""}
+    assert rooms == WAY
+    assert len(rooms) <= 16
+
+
 def test_the_rule_notices_an_arrow_that_turns_back():
     tree = ast.parse("from ..pipeline.sanitizer import Sanitizer\nfrom wordveil.pipeline import runs\n")
     found = imported(tree, "wordveil.kernels.nearest", package=False)

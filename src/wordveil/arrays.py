@@ -1,4 +1,4 @@
-"""Types that everything shares: arrays and the letters used in shapes, progress, and the wall between private and released.
+"""Types that everything shares: arrays and the letters of their shapes, and the wall between private and released.
 
 Shape letters: `n` rows in a batch, `d` embedding dimension, `v` vocabulary size, `k` neighbours asked for.
 `PrivateText` and `ReleasedText` are distinct types so that the type checker, not memory, keeps post-processing
