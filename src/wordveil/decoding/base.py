@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import ClassVar, Self
 
-from wordveil.arrays import Float64Array, IdArray, Progress
+from wordveil.arrays import Progress, ReleasedIds, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.randomness import Draws, Stream
@@ -61,8 +61,8 @@ class FittedDecoder(ABC):
 
     @abstractmethod
     def decode(
-        self, vectors: Float64Array, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
-    ) -> IdArray:
+        self, vectors: ReleasedVectors, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
+    ) -> ReleasedIds:
         """Return one candidate id per released vector, shape (n,), for vectors of shape (n, d)."""
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, ReleasedIds
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
@@ -213,10 +213,10 @@ class FittedExponential(WordRandomizer):
 
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
-    ) -> IdArray:
+    ) -> ReleasedIds:
         ids = checked_ids(ids, len(self.embeddings))
         check_draws(draws, (len(ids), self.draw_width))
-        return self.rows.draw(ids, draws[0], threads=threads, progress=progress)
+        return ReleasedIds(self.rows.draw(ids, draws[0], threads=threads, progress=progress))
 
     def for_batch_job(self) -> FittedExponential:
         return replace(self, rows=self.rows.with_cache(JOB_CACHE_BYTES))

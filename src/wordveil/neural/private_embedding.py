@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from wordveil import __version__
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, ReleasedIds, ReleasedVectors
 from wordveil.decoding.base import Decoder
 from wordveil.errors import CertificateError, ParameterError, WordveilError
 from wordveil.kernels.integer_draws import multiply_high
@@ -341,18 +341,18 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
             )
         return torch.round(self._device_noise.randomize(rows) / self.step) * self.step + 0.0
 
-    def _randomized(self, rows: Float64Array, draw: Draw) -> Float64Array:
+    def _randomized(self, rows: Float64Array, draw: Draw) -> ReleasedVectors:
         if self._randomizer is None:
-            return np.asarray(rows, dtype=np.float64)
+            return ReleasedVectors(np.asarray(rows, dtype=np.float64))  # a baseline, which promises nothing
         return self._randomizer.randomize(rows, draw(self._randomizer.sample))
 
-    def _decoded(self, tokens: IdArray, draw: Draw) -> IdArray:
+    def _decoded(self, tokens: IdArray, draw: Draw) -> ReleasedIds:
         assert self._decoder is not None
         rows = np.asarray(self.vocabulary.vectors[tokens], dtype=np.float64)
         noisy = self._randomized(rows, draw)
         return self._decoder.decode(noisy, draw(self._decoder.sample), threads=1)
 
-    def _on_grid(self, rows: Float64Array) -> Float64Array:
+    def _on_grid(self, rows: ReleasedVectors) -> Float64Array:
         # The low bits of a float sum give the word away; with 16 bits below its size a value is exact in float32.
         # Adding 0.0 takes the sign off -0.0: it would tell on which side of zero the finer sum lay.
         return np.asarray(np.rint(rows / self.step) * self.step + 0.0)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil import __version__
-from wordveil.arrays import IdArray, PrivateText
+from wordveil.arrays import IdArray, PrivateText, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled import engine_name
 from wordveil.kernels.integer_draws import multiply_high
@@ -313,7 +313,7 @@ class Sanitizer:
         nonces: Sequence[int],
         *,
         progress: Progress | None = None,
-    ) -> IdArray:
+    ) -> ReleasedIds:
         """Return the released id of every token, -1 where it was unknown and stays so, above v for surrogates.
 
         Args:
@@ -331,10 +331,10 @@ class Sanitizer:
         running = np.zeros(len(tokens) + 1, dtype=np.int32)
         np.cumsum(known, out=running[1:])
         counts = np.diff(running[np.cumsum(counts)], prepend=0)
-        released = np.full(len(tokens), -1, dtype=np.int32)
+        placed = np.full(len(tokens), -1, dtype=np.int32)
         tokens = tokens[known]
-        released[known] = self._randomize(tokens, np.zeros(len(tokens), np.bool_), counts, nonces, progress)
-        return released
+        placed[known] = self._randomize(tokens, np.zeros(len(tokens), np.bool_), counts, nonces, progress)
+        return ReleasedIds(placed)
 
     def _place_surrogates(
         self, released: IdArray, tokens: IdArray, nonces: Sequence[int], counts: Sequence[int]
@@ -383,7 +383,7 @@ class Sanitizer:
         counts: NDArray[Any],
         nonces: Sequence[int],
         progress: Progress | None,
-    ) -> IdArray:
+    ) -> ReleasedIds:
         """Run the mechanism over ids, so many for each document; once per distinct known word if so chosen."""
         spread: NDArray[np.int64] | None = None
         if self.options.per == "document":
@@ -398,7 +398,7 @@ class Sanitizer:
                 tokens[start:stop], draws, threads=self.threads, progress=progress
             )
             start = stop
-        return released if spread is None else released[spread]
+        return ReleasedIds(released if spread is None else released[spread])
 
 
 def _once_per_document(
