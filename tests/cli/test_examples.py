@@ -18,6 +18,7 @@ PUBLIC = ("evaluate", "reproduce")
 BEFORE = {
     "report": "sanitize",
     "vocabulary info": "vocabulary import",
+    "vocabulary neighbours build": "vocabulary import",
     "certify": "vocabulary import",
     "audit": "vocabulary import",
     "rewrite": "train",

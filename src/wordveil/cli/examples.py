@@ -19,12 +19,16 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "vocabulary import": (
         "wordveil vocabulary import glove.txt mine",
-        "wordveil vocabulary import glove.txt short --limit 50 --candidates all --no-calibrate",
+        "wordveil vocabulary import glove.txt short --limit 50 --candidates all --no-calibrate --no-neighbours",
     ),
     "vocabulary info": ("wordveil vocabulary info", "wordveil vocabulary info --vocabulary mine --verify"),
     "vocabulary neighbors": (
         "wordveil vocabulary neighbors diabetes",
         "wordveil vocabulary neighbors diabetes --count 3",
+    ),
+    "vocabulary neighbours build": (
+        "wordveil vocabulary neighbours build --vocabulary mine --count 16",
+        "wordveil vocabulary neighbours build --vocabulary mine --count 8 --metric euclidean",
     ),
     "mechanisms": ("wordveil mechanisms", "wordveil mechanisms --json"),
     "explain": (

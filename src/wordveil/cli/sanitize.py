@@ -170,9 +170,11 @@ def sanitize(
     """
     from wordveil.documents import DocumentSettings, FormatDetails
     from wordveil.errors import ParameterError
+    from wordveil.files.run_key import run_source
     from wordveil.pipeline.evidence import Evidence
-    from wordveil.pipeline.run_report import check_report_path, write_report
-    from wordveil.pipeline.runs import run_source, sanitize_documents
+    from wordveil.pipeline.run import check_report_path
+    from wordveil.pipeline.run_report import write_report
+    from wordveil.pipeline.runs import sanitize_documents
     from wordveil.pipeline.sanitizer import Sanitizer
 
     if block_tokens < 1:
@@ -277,7 +279,7 @@ def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tupl
 def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
     """Return the largest loss between any two words, or "" where the guarantee already says it or there is none."""
     from wordveil.mechanisms.certificate_check import NOT_REPEATED
-    from wordveil.mechanisms.exponential import LARGEST_LOSS
+    from wordveil.mechanisms.selection import LARGEST_LOSS
     from wordveil.promises.guarantees import LocalDP, MetricDP, round_up
 
     if isinstance(guarantee, LocalDP) and certificate is not None and certificate.method == LARGEST_LOSS:

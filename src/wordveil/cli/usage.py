@@ -21,7 +21,7 @@ class Command(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples as they are typed: a wrapped command cannot be copied."""
         with formatter.section("Examples"):
-            for example in EXAMPLES[ctx.command_path.removeprefix("wordveil ")]:
+            for example in EXAMPLES.get(ctx.command_path.removeprefix("wordveil "), ()):
                 formatter.write(f"  {example}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
