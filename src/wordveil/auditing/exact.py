@@ -118,7 +118,7 @@ def verify_channel(
 
     Example:
         >>> import numpy as np
-        >>> half = np.array([[0.75, 0.25], [0.25, 0.75]])  # randomised response with epsilon = ln 3
+        >>> half = np.array([[0.75, 0.25], [0.25, 0.75]])  # randomized response with epsilon = ln 3
         >>> round(verify_channel(half, 1.0, 1.2).tight_epsilon, 6)
         1.098612
     """

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
-from wordveil.kernels.integer_draws import WordArray, multiply_high
+from wordveil.kernels.integer_draws import BitArray, multiply_high
 from wordveil.kernels.near_words import NearWords
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import AnyMetric
@@ -53,7 +53,7 @@ class NearRows:
         self._bounds = np.empty(len(near.positions), dtype=np.uint64)
         self._near_total = np.zeros(v, dtype=np.uint64)
         self._total = np.zeros(v, dtype=np.uint64)
-        self._normaliser = np.zeros(v)
+        self._normalizer = np.zeros(v)
         self._steps = int(np.diff(near.starts).max()).bit_length()
         for low, high in _row_spans(near.starts):
             self._prepare(low, high)
@@ -77,7 +77,7 @@ class NearRows:
         self._total[low:high] = self._near_total[low:high] + np.rint(far * unit).astype(np.uint64) * beyond.astype(
             np.uint64
         )
-        self._normaliser[low:high] = totals
+        self._normalizer[low:high] = totals
 
     def _weights(self, distances: Float64Array) -> Float64Array:
         return np.asarray(np.exp(-self.rate * np.minimum(distances, self.cap)))
@@ -93,15 +93,15 @@ class NearRows:
             out[i, self.near.positions[span]] = self._weights(self.near.distances[span])
         return out
 
-    def log_normalisers(
+    def log_normalizers(
         self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> Float64Array:
         if progress is not None:
             progress(len(ids))
-        return np.asarray(np.log(self._normaliser[self.near.canonical[ids]]))
+        return np.asarray(np.log(self._normalizer[self.near.canonical[ids]]))
 
     def draw(
-        self, ids: IdArray, words: WordArray, *, threads: int | None = None, progress: Progress | None = None
+        self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
         canonical = self.near.canonical[ids]
         answer = np.empty(len(ids), dtype=np.int32)
@@ -109,7 +109,7 @@ class NearRows:
 
         def some(start: int) -> NDArray[np.int64]:
             part = slice(start, start + TOKENS)
-            return self._columns(canonical[part], words[part])
+            return self._columns(canonical[part], bits[part])
 
         for start, columns in zip(starts, map_chunks(some, starts, threads), strict=True):
             answer[start : start + len(columns)] = self.outputs[columns]
@@ -117,12 +117,12 @@ class NearRows:
                 progress(len(columns))
         return answer
 
-    def _columns(self, inputs: IdArray, words: WordArray) -> NDArray[np.int64]:
+    def _columns(self, inputs: IdArray, bits: BitArray) -> NDArray[np.int64]:
         start = self.near.starts[inputs]
         count = self.near.starts[inputs + 1] - start
-        target = multiply_high(words[:, 0], self._total[inputs])
+        target = multiply_high(bits[:, 0], self._total[inputs])
         beyond = len(self.outputs) - count
-        rank = multiply_high(words[:, 1], beyond.astype(np.uint64)).astype(np.int64)
+        rank = multiply_high(bits[:, 1], beyond.astype(np.uint64)).astype(np.int64)
         if not len(self._bounds):  # no output is near any input
             return rank
         last = len(self._bounds) - 1
@@ -156,7 +156,7 @@ class NearRows:
         if farthest == 0.0:
             return math.inf
         weight = self.rate * self.near.error + (3 + 2 * reach) * UNIT
-        used = self._normaliser[self._normaliser > 0]
+        used = self._normalizer[self._normalizer > 0]
         unit = 2.0 ** (62 - math.ceil(math.log2(float(used.max()) + 1)))
         relative = 1.25 / (farthest * unit) + len(self.outputs) * 2.0**-64
         if relative >= 0.5:

@@ -191,7 +191,7 @@ class WeightRows:
                 out[start : start + len(chunk), low:high] = tile[: len(chunk), : high - low]
         return out
 
-    def log_normalisers(
+    def log_normalizers(
         self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> Float64Array:
         """Return ln Z(x) = ln sum_y b(y) exp(-rate * min(dist, cap)) for each input, shape (n,)."""

@@ -29,7 +29,7 @@ between any two words of the vocabulary.
 """
 
 LIPSCHITZ = "normaliser-lipschitz"
-"""Name of the certificate that bounds the loss per distance by the normalisers of every pair of words."""
+"""Name of the certificate that bounds the loss per distance by the normalizers of every pair of words."""
 LARGEST_LOSS = "largest-loss"
 """Name of the certificate that bounds the loss between any two words in the same way."""
 

@@ -30,7 +30,7 @@ from wordveil.neural.passes import PassCounter, Passes, all_passes, check_promis
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.promises.certificates import identity
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
-from wordveil.randomness import Draws, RandomSource, Stream, words
+from wordveil.randomness import Draws, RandomSource, Stream, random_bits
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["PADDING", "UNKNOWN", "PrivateEmbedding"]
@@ -315,7 +315,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
 
     def _known(self, tokens: IdArray, draw: Draw) -> IdArray:
         """Put a uniform public word in the place of every unknown token; one is drawn for each token alike."""
-        (drawn,) = draw(lambda stream, n: (words(stream.lane(UNKNOWN_LANE), (n,)),))
+        (drawn,) = draw(lambda stream, n: (random_bits(stream.lane(UNKNOWN_LANE), (n,)),))
         candidates = self.vocabulary.candidates
         stand_ins = candidates[multiply_high(drawn, np.uint64(len(candidates)))]
         return np.where(tokens == UNKNOWN, stand_ins, tokens).astype(np.int32)

@@ -18,7 +18,7 @@ from wordveil.arrays import IdArray, PrivateIds, ReleasedIds
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import Progress
 from wordveil.pipeline.assembly import Assembled
-from wordveil.randomness import Draws, RandomSource, Stream, words
+from wordveil.randomness import Draws, RandomSource, Stream, random_bits
 from wordveil.text import EncodedBatch
 from wordveil.text.readings import UNKNOWN
 from wordveil.text.surrogates import Surrogates
@@ -95,7 +95,7 @@ class IdReleaser:
         """
 
         def sample(stream: Stream, n: int) -> Draws:
-            return (words(stream.lane(TYPED_LANE), (n,)),)
+            return (random_bits(stream.lane(TYPED_LANE), (n,)),)
 
         start = 0
         for (drawn,) in self._source.documents(nonces, counts.tolist()).chunks(sample, PLACED):
@@ -112,7 +112,7 @@ class IdReleaser:
         candidates = self._stand_ins
 
         def sample(stream: Stream, n: int) -> Draws:
-            return (words(stream.lane(UNKNOWN_LANE), (n,)),)
+            return (random_bits(stream.lane(UNKNOWN_LANE), (n,)),)
 
         placed = tokens.copy()
         start = 0

@@ -23,7 +23,7 @@ from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.gpu.backend import free_bytes, launch, open_device, processors, torch, uses_triton
 from wordveil.kernels.gpu.selection_kernels import block_masses, block_weights
-from wordveil.kernels.integer_draws import WordArray
+from wordveil.kernels.integer_draws import BitArray
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import Metric, is_norm
 
@@ -103,16 +103,16 @@ class GpuSelection:
     def weights(self, ids: IdArray) -> Float64Array:
         return self._rows.weights(ids)
 
-    def log_normalisers(
+    def log_normalizers(
         self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> Float64Array:
-        return self._rows.log_normalisers(ids, threads=threads, progress=progress)
+        return self._rows.log_normalizers(ids, threads=threads, progress=progress)
 
     def arithmetic_slack(self) -> float:
         return self._rows.arithmetic_slack()
 
     def draw(
-        self, ids: IdArray, words: WordArray, *, threads: int | None = None, progress: Progress | None = None
+        self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
         answer = np.empty(len(ids), dtype=np.int32)
         inputs, row_of = np.unique(self.canonical[ids], return_inverse=True)
@@ -126,7 +126,7 @@ class GpuSelection:
             for start in range(starts[low], starts[high], TOKENS):
                 tokens = order[start : min(start + TOKENS, starts[high])]
                 row = torch.from_numpy(row_of[tokens] - low).to(self.device)
-                random = torch.from_numpy(np.ascontiguousarray(words[tokens]).view(np.int64)).to(self.device)
+                random = torch.from_numpy(np.ascontiguousarray(bits[tokens]).view(np.int64)).to(self.device)
                 answer[tokens] = self.outputs[self._positions(rows, bounds, row, random).cpu().numpy()]
                 if progress is not None:
                     progress(len(tokens))

@@ -28,7 +28,7 @@ class AttributeInference(Task):
 
     The attacker runs the public mechanism on labelled texts of their own: the other folds of a cross-validation. The
     score to compare with is that of always guessing the commonest value. In the default set an author writes several
-    texts, so that recognising the author helps too.
+    texts, so that recognizing the author helps too.
 
     Attributes:
         path: File with a text and a label.

@@ -23,7 +23,7 @@ from wordveil.lab.evaluation.models import (
     fit_quietly,
     linear_model,
     load_sklearn,
-    standardised,
+    standardized,
     weighted_bag,
 )
 from wordveil.lab.evaluation.sentence_tasks import released_centroids
@@ -148,7 +148,7 @@ class CentroidClassification(_TwoFiles):
             test = released_centroids(prepared.test, subject, source, "test")
         else:
             test = centroids(prepared.test.tokens, prepared.test, subject.space.vectors)
-        features, unseen = standardised(train, test)
+        features, unseen = standardized(train, test)
         model = fit_quietly(linear_model(self.model), features, prepared.train_labels)
         return {"accuracy": float((model.predict(unseen) == prepared.test_labels).mean())}
 
@@ -194,7 +194,7 @@ class LexiconClassification(Task):
     def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:
         ids, labels, tested = prepared
         rows = subject.release_vectors(ids, source, self.name)
-        train, test = standardised(rows[~tested], rows[tested])
+        train, test = standardized(rows[~tested], rows[tested])
         model = fit_quietly(linear_model(self.model), train, labels[~tested])
         scores = model.decision_function(test)
         return {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.lab.evaluation.subjects import Subject
-from wordveil.randomness import RandomSource, words
+from wordveil.randomness import RandomSource, random_bits
 from wordveil.vocabulary.corpora import Corpus
 from wordveil.vocabulary.table import Embeddings
 
@@ -24,7 +24,7 @@ def place_unknown(tokens: IdArray, embeddings: Embeddings, source: RandomSource,
     unknown = np.flatnonzero(tokens < 0)
     if not unknown.size:
         return tokens
-    drawn = words(source.stream(label + " unknown").lane(0), (len(unknown),))
+    drawn = random_bits(source.stream(label + " unknown").lane(0), (len(unknown),))
     placed = tokens.copy()
     placed[unknown] = embeddings.candidates[multiply_high(drawn, np.uint64(len(embeddings.candidates)))]
     return placed

@@ -62,7 +62,7 @@ def fit_quietly(model: Any, features: Any, labels: Any) -> Any:
         return model.fit(features, labels)
 
 
-def standardised(train: Any, *others: Any) -> list[Any]:
+def standardized(train: Any, *others: Any) -> list[Any]:
     """Return feature matrices centred and scaled by the first one's mean and deviation."""
     mean, spread = train.mean(axis=0), train.std(axis=0)
     spread = np.where(spread == 0, 1.0, spread)

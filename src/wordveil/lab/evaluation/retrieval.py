@@ -64,7 +64,7 @@ class _Search(Task):
     def run(self, prepared: Collection, subject: Subject, source: RandomSource) -> Mapping[str, float]:
         queries = centroids(prepared.queries.tokens, prepared.queries, subject.space.vectors)
         stored = released_centroids(prepared.documents, subject, source, self.name)
-        unit_queries, unit_stored = (_normalised(rows) for rows in (queries, stored))
+        unit_queries, unit_stored = (_normalized(rows) for rows in (queries, stored))
         scores = unit_queries @ unit_stored.T
         k = min(self.k, scores.shape[1])
         top = np.argsort(-scores, axis=1, kind="stable")[:, :k]
@@ -146,6 +146,6 @@ def _collection(
     return Collection(encode(embeddings, [asked[i] for i in kept]), encode(embeddings, stored), relevant[kept])
 
 
-def _normalised(rows: Float64Array) -> Float64Array:
+def _normalized(rows: Float64Array) -> Float64Array:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths == 0, 1.0, lengths))

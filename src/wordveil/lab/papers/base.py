@@ -17,7 +17,7 @@ import numpy as np
 from wordveil import __version__
 from wordveil.documents.rows import locate
 from wordveil.errors import ParameterError
-from wordveil.lab.evaluation.base import Summary, Task, summarise
+from wordveil.lab.evaluation.base import Summary, Task, summarize
 from wordveil.lab.evaluation.subjects import Subject, unprotected
 from wordveil.lab.papers.figures import Plotted, draw
 from wordveil.randomness import RandomSource
@@ -137,7 +137,7 @@ class Options:
         for i in range(runs):
             for name, value in task.run(prepared, subject, self.source(f"{task.name} {label} {i}")).items():
                 found[name].append(value)
-        return {name: summarise(values) for name, values in found.items()}
+        return {name: summarize(values) for name, values in found.items()}
 
     def score_tables(self, tasks: Sequence[Task], subject: Subject, label: str) -> list[dict[str, Summary]]:
         """Return each task's scores on noisy tables, one a run: a word has one noisy vector wherever it occurs.
@@ -151,7 +151,7 @@ class Options:
             for task, ready, scores in zip(tasks, prepared, found, strict=True):
                 for name, value in task.run(ready, table, self.source(f"{task.name} {label} {i}")).items():
                     scores[name].append(value)
-        return [{name: summarise(values) for name, values in scores.items()} for scores in found]
+        return [{name: summarize(values) for name, values in scores.items()} for scores in found]
 
     def source(self, label: str) -> RandomSource:
         """Return test noise that no other label shares."""

@@ -9,7 +9,7 @@ from wordveil.certification.noisy_dot_product import dot_product_cdf
 from wordveil.decoding.decoded import Decoded
 from wordveil.decoding.rank_softmax import RankSoftmax
 from wordveil.kernels.nearest import NearestWords
-from wordveil.lab.evaluation.base import Summary, summarise
+from wordveil.lab.evaluation.base import Summary, summarize
 from wordveil.lab.evaluation.subjects import Subject, subject_of
 from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, shown
 from wordveil.lab.papers.figures import Plotted
@@ -47,11 +47,11 @@ def table_two(embeddings: Embeddings, ids: IdArray, far: int = 101) -> dict[str,
     search = NearestWords(embeddings.vectors, np.arange(len(embeddings), dtype=np.int32))
     near, distances = search.top(embeddings.vectors[ids], far + 1, threads=None)
     rows = np.asarray(embeddings.vectors, dtype=np.float64)
-    answer = {"half distance to the nearest": summarise(distances[:, 1] / 2)}
+    answer = {"half distance to the nearest": summarize(distances[:, 1] / 2)}
     for name, place in (("first against second", 2), ("first against 101st", far)):
         gap = np.linalg.norm(rows[near[:, 1]] - rows[near[:, place]], axis=1)
         apart = gap > 0
-        answer[name] = summarise((distances[apart, place] ** 2 - distances[apart, 1] ** 2) / (2 * gap[apart]))
+        answer[name] = summarize((distances[apart, place] ** 2 - distances[apart, 1] ** 2) / (2 * gap[apart]))
     return answer
 
 

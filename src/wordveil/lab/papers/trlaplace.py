@@ -15,7 +15,7 @@ import numpy as np
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
-from wordveil.lab.evaluation.base import Summary, summarise
+from wordveil.lab.evaluation.base import Summary, summarize
 from wordveil.lab.evaluation.subjects import Subject, subject_of
 from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, shown
 from wordveil.lab.papers.figures import Plotted, point
@@ -91,7 +91,7 @@ def kept_share(subject: Subject, size: int, options: Options, label: str) -> Sum
         float((subject.release_words(ids, options.source(f"kept {label} {i}"), label) == ids).mean())
         for i in range(options.repeats)
     ]
-    return summarise(shares)
+    return summarize(shares)
 
 
 def reproduce(options: Options) -> Reproduction:

@@ -1,6 +1,6 @@
 """Opens embedding files as byte streams: plain, .gz, or one member of a .zip archive.
 
-Compression is recognised by content, not by name. A member of an archive is named like a file in a folder:
+Compression is recognized by content, not by name. A member of an archive is named like a file in a folder:
 `glove.6B.zip/glove.6B.50d.txt`. Nothing is unpacked to disk.
 """
 
