@@ -62,7 +62,7 @@ def largest_rate(
     aim = math.log(epsilon * (1 - tolerance / 2))
     least, most = (epsilon / 2, epsilon) if within is None else within
     low, high = math.log(least), math.log(most)
-    # Where real vocabularies lie between the two, and how steep they are there.
+    # Measured on real vocabularies: where the rate sought lies between the two bounds, and how steep the loss is there.
     point, slope = low + 0.585 * (high - low), 0.9
     best: ExactLoss | None = None
     before: tuple[float, float] | None = None

@@ -31,7 +31,7 @@ SPAN = 512  # most inputs whose draws are made together, so that their rows of o
 FEWEST = 32  # inputs that are worth a thread of their own
 DRAW_ROWS = 32  # rows of a tile when only a few rows of one block are needed
 ATTEMPTS = 3  # draws by ceilings before one by exact masses
-MOST_RAISED = 1.15  # ceilings raised by more for the weights' own rounding are not worth their while
+MOST_RAISED = 1.15  # where rounding forces ceilings up by more, draws go by exact masses instead
 
 
 class _Chunk(NamedTuple):

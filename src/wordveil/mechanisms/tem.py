@@ -11,7 +11,7 @@ import numpy as np
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.exponential import FittedExponential, fit_selection
-from wordveil.mechanisms.selection import Calibration, SelectionMechanism
+from wordveil.mechanisms.selection import SelectionMechanism, Sizing
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_delta, check_positive
 from wordveil.promises.certificates import Certificate, Scalar
@@ -91,7 +91,7 @@ class TEM(SelectionMechanism):
     beta: float = 0.001
     gamma: float | None = None
     metric: AnyMetric = field(default_factory=Euclidean)
-    calibration: Calibration = "textbook"
+    calibration: Sizing = "textbook"
 
     def __post_init__(self) -> None:
         super().__post_init__()

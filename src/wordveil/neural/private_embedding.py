@@ -1,4 +1,4 @@
-"""The layer that embeds tokens and adds the noise: what stands left of it is private, what stands right is released.
+"""The layer that embeds tokens and adds the noise: its inputs are private, its outputs are released.
 
 Fresh noise is drawn for every token of every pass, in every thread, process and replica. Threads and replicas count
 their passes together; each process counts its own, and a forked child counts none. The noise is a constant to the
@@ -166,7 +166,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         digest = hashlib.blake2b(digest_size=16)
         header = self.vocabulary.header
         digest.update(f"{__version__}|{self._named}|{header.checksum}|{self.vocabulary.candidates_checksum}".encode())
-        if self._any_vectors and self._decoder is None:  # what stands left of other noise is the vocabulary's rows
+        if self._any_vectors and self._decoder is None:  # the claim of other noise covers the vocabulary's rows only
             rows = np.ascontiguousarray(self.table.detach().cpu().numpy())
             digest.update(f"|{rows.dtype.str}{rows.shape}".encode())
             digest.update(rows.data)
@@ -268,7 +268,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
             ParameterError: If the layer has no decoder.
         """
         if self._decoder is None:
-            raise ParameterError("decoder", None, "must be given for words to come out.")
+            raise ParameterError("decoder", None, "must be given: without one the layer releases vectors, not words.")
         self._count()
         draw = self._pass_draw(len(ids))
         return self._decoded(self._known(ids, draw), draw)
@@ -314,7 +314,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         return lambda sample: next(documents.chunks(sample, documents.total))
 
     def _known(self, tokens: IdArray, draw: Draw) -> IdArray:
-        """Put a uniform public word in the place of every unknown token; one is drawn for each token alike."""
+        """Replace every unknown token by a uniform public word; one is drawn per token, known or not."""
         (drawn,) = draw(lambda stream, n: (random_bits(stream.lane(UNKNOWN_LANE), (n,)),))
         candidates = self.vocabulary.candidates
         stand_ins = candidates[multiply_high(drawn, np.uint64(len(candidates)))]

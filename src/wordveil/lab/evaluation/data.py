@@ -14,7 +14,7 @@ from wordveil.errors import DataFormatError
 
 __all__ = [
     "LabelledText",
-    "Pair",
+    "ScoredPair",
     "Spans",
     "mixed_order",
     "read_labelled",
@@ -27,7 +27,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair:
+class ScoredPair:
     """Two texts or words and a human score."""
 
     first: str
@@ -56,7 +56,7 @@ class Spans:
     spans: tuple[tuple[str, int, int], ...]
 
 
-def scored_pairs(name: str | os.PathLike[str], columns: tuple[str, str], score: str = "score") -> list[Pair]:
+def scored_pairs(name: str | os.PathLike[str], columns: tuple[str, str], score: str = "score") -> list[ScoredPair]:
     """Return the pairs of a file with these two columns and a score.
 
     Raises:
@@ -68,11 +68,11 @@ def scored_pairs(name: str | os.PathLike[str], columns: tuple[str, str], score: 
             value = float(row[score])
         except (TypeError, ValueError):
             raise DataFormatError(locate(name), f"column {score} must hold numbers.") from None
-        pairs.append(Pair(first=str(row[columns[0]]), second=str(row[columns[1]]), score=value))
+        pairs.append(ScoredPair(first=str(row[columns[0]]), second=str(row[columns[1]]), score=value))
     return pairs
 
 
-def read_pairs(name: str | os.PathLike[str]) -> list[Pair]:
+def read_pairs(name: str | os.PathLike[str]) -> list[ScoredPair]:
     """Return word pairs (columns word1, word2, score)."""
     return scored_pairs(name, ("word1", "word2"))
 

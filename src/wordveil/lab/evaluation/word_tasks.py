@@ -39,7 +39,7 @@ def cosines(first: FloatArray, second: FloatArray) -> Float64Array:
 
 
 @dataclass(frozen=True)
-class WordPairs:
+class ScoredWords:
     """Covered pairs: distinct word ids, the two places of each pair among them, human scores."""
 
     ids: IdArray = field(repr=False)
@@ -67,7 +67,7 @@ class WordSimilarity(Task):
     )
     path: str = "wordsim/men3k.tsv"
 
-    def prepare(self, embeddings: Embeddings) -> WordPairs:
+    def prepare(self, embeddings: Embeddings) -> ScoredWords:
         pairs = read_pairs(self.path)
         first = word_ids(embeddings, [pair.first for pair in pairs])
         second = word_ids(embeddings, [pair.second for pair in pairs])
@@ -79,9 +79,9 @@ class WordSimilarity(Task):
         ids, places = np.unique(np.concatenate((first[covered], second[covered])), return_inverse=True)
         half = int(covered.sum())
         scores = np.array([pair.score for pair in pairs])[covered]
-        return WordPairs(ids.astype(np.int32), places[:half], places[half:], scores)
+        return ScoredWords(ids.astype(np.int32), places[:half], places[half:], scores)
 
-    def run(self, prepared: WordPairs, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: ScoredWords, subject: Subject, source: RandomSource) -> Mapping[str, float]:
         rows = subject.release_vectors(prepared.ids, source, self.name)
         found = cosines(rows[prepared.first], rows[prepared.second])
         if np.ptp(found) == 0:
