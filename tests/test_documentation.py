@@ -76,6 +76,39 @@ def test_links_between_pages_lead_somewhere():
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+WALK = (ROOT / "docs" / "design" / "walk.md").read_text(encoding="utf-8")
+NAMED = {
+    "src/wordveil/mechanisms/tem.py": ("def guarantee", "def law"),
+    "src/wordveil/pipeline/run.py": ("Ctrl-C", "class Run:"),
+    "tests/test_imports.py": ("LAYERS = ", "WAY = "),
+}
+"""File -> what the walk's three answers send a newcomer there for."""
+
+
+def test_a_newcomers_walk_leads_to_files_and_names_that_exist():
+    for file in re.findall(r"`((?:src|tests)/[\w/.]+)`", WALK):
+        assert (ROOT / file).exists(), file
+    stops = re.findall(r"^\| [^|]+ \| `(src/[^`]+)` \| `(\w+)`", WALK, flags=re.MULTILINE)
+    assert len(stops) == 7
+    for file, name in stops:
+        assert re.search(rf"^ *(def|class) {name}\b", (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE), (
+            file
+        )
+
+
+def test_three_questions_of_a_newcomer_are_answered_in_a_file_each():
+    answers = re.findall(r"^## ([^\n]+\?)\n(.*?)(?=^## |\Z)", WALK, flags=re.MULTILINE | re.DOTALL)
+    assert [question for question, _ in answers] == [
+        "Where does TEM draw?",
+        "What does Ctrl-C do?",
+        "What may I touch?",
+    ]
+    for (_, answer), (file, wanted) in zip(answers, NAMED.items(), strict=True):
+        assert re.search(r"`((?:src|tests)/[^`]+)`", answer)[1] == file
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert all(part in text for part in wanted)
+
+
 def test_every_command_is_in_the_overview_of_the_readme():
     from wordveil.cli.main import COMMANDS
 
