@@ -76,6 +76,25 @@ def test_links_between_pages_lead_somewhere():
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+STEMS = "normal|recogn|summar|organ|character|random|token|minim|maxim|optim|general|special|real|vector|standard|quant"
+FORMATS = ("normaliser-lipschitz", "normalisation")
+"""Names in files that exist, which keep their spelling."""
+
+
+def test_one_spelling_is_used_throughout():
+    # Oxford spelling: -ize. Words that are never written with z (advise, precise, noise) are not looked for.
+    school = re.compile(rf"(?i)(?<![a-z])[a-z]*(?:{STEMS})is(?:e|ed|es|er|ers|ing|ation)(?![a-z])")
+    assert school.findall("They normalised and summarises; realized noise is precise.") == ["normalised", "summarises"]
+    found = {}
+    for path in [*PAGES, *(ROOT / "docs" / "design").glob("*.md"), *(ROOT / "src").rglob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        for kept in FORMATS:
+            text = text.replace(kept, "")
+        if words := school.findall(text):
+            found[path.name] = words
+    assert found == {}
+
+
 WALK = (ROOT / "docs" / "design" / "walk.md").read_text(encoding="utf-8")
 NAMED = {
     "src/wordveil/mechanisms/tem.py": ("def guarantee", "def law"),
