@@ -15,15 +15,27 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wordveil import __version__
+from wordveil.decoding.decoded import Decoded
 from wordveil.documents.rows import locate
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Summary, Task, summarize
-from wordveil.lab.evaluation.subjects import Subject, unprotected
+from wordveil.lab.evaluation.subjects import Subject, subject_of, unprotected
 from wordveil.lab.papers.figures import Plotted, draw
+from wordveil.mechanisms.base import VectorMechanism
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
-__all__ = ["Check", "Comparison", "Options", "Reproduction", "about", "as_markdown", "table_of", "write_reproduction"]
+__all__ = [
+    "Check",
+    "Comparison",
+    "Options",
+    "Reproduction",
+    "about",
+    "as_markdown",
+    "decoded",
+    "table_of",
+    "write_reproduction",
+]
 
 SIZES = ("full", "reduced", "miniature")
 _Choice = TypeVar("_Choice")
@@ -173,6 +185,11 @@ def about(paper: str, **values: Any) -> dict[str, Any]:
         "checks": tuple(Check(**{k: v.format(**values) for k, v in check.items()}) for check in told["checks"]),
         "missing": tuple(told["missing"]),
     }
+
+
+def decoded(mechanism: VectorMechanism, table: Embeddings) -> Subject:
+    """Return a vector mechanism over a table, decoded to the nearest word."""
+    return subject_of(Decoded(mechanism=mechanism).fit(table), threads=None)
 
 
 def noisy_table(subject: Subject, source: RandomSource) -> Subject:

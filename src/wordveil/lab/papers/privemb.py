@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from wordveil.decoding.decoded import Decoded
 from wordveil.lab.evaluation.base import Summary
 from wordveil.lab.evaluation.classification import CentroidClassification, LexiconClassification
-from wordveil.lab.evaluation.subjects import Subject, subject_of, unprotected
+from wordveil.lab.evaluation.subjects import unprotected
 from wordveil.lab.evaluation.word_tasks import DistanceDistortion
-from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, shown
+from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown
 from wordveil.lab.papers.figures import Plotted, point
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
@@ -122,17 +121,13 @@ def _mechanisms(epsilon: float, betas: tuple[float, ...]) -> Iterator[tuple[str,
         yield f"M2, beta {beta:g}", published(epsilon, beta)
 
 
-def _subject(mechanism: VectorMechanism, table: Embeddings) -> Subject:
-    return subject_of(Decoded(mechanism=mechanism).fit(table), threads=None)
-
-
 def _distortion(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
     task = DistanceDistortion(words=options.pick(100, 100, 10))
     for epsilon in options.pick((1.0, 2.0, 5.0), (1.0, 2.0, 5.0), (2.0,)):
         plain: dict[str, Summary] = {}
         for name, mechanism in _mechanisms(epsilon, options.pick((0.5, 0.6, 0.7), (0.5, 0.6, 0.7), (0.7,))):
             options.say(f"figures 1 and 2: {name}, epsilon {epsilon:g}")
-            found = options.score(task, _subject(mechanism, table), f"{name} {epsilon}")
+            found = options.score(task, decoded(mechanism, table), f"{name} {epsilon}")
             plain = plain or found
             if name != "M1":
                 case = f"{name} at epsilon {epsilon:g}"
@@ -162,7 +157,7 @@ def _lexicon(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comp
         plain: dict[str, Summary] = {}
         for name, mechanism in _mechanisms(epsilon, options.pick((0.7, 0.8, 0.9), (0.7, 0.8, 0.9), (0.9,))):
             options.say(f"figure 3: {name}, epsilon {epsilon:g}")
-            found = options.score(task, _subject(mechanism, table), f"{name} {epsilon}")
+            found = options.score(task, decoded(mechanism, table), f"{name} {epsilon}")
             plain = plain or found
             if name != "M1":
                 case = f"{name} at epsilon {epsilon:g}"
@@ -188,7 +183,7 @@ def _two(found: dict[str, Summary], first: str, second: str) -> str:
 
 def _sentences(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
     sets = options.pick(tuple(TABLE_ONE), tuple(TABLE_ONE), ("TREC-6",))
-    subjects = (_subject(MultivariateLaplace(epsilon=10.0), table), _subject(published(10.0, 0.9), table))
+    subjects = (decoded(MultivariateLaplace(epsilon=10.0), table), decoded(published(10.0, 0.9), table))
     for name in sets:
         train, test, *paper = TABLE_ONE[name]
         limit = options.pick(None, 3000, 60)
@@ -227,8 +222,8 @@ def _trained_small(large: Embeddings, small: Embeddings, pairs: Pairs, options: 
     task = LexiconClassification(cap=options.pick(1899, 1899, 30))
     for epsilon in options.pick((5.0, 10.0, 20.0), (5.0, 10.0, 20.0), (20.0,)):
         options.say(f"figure 4: epsilon {epsilon:g}")
-        first = options.score(task, _subject(MultivariateLaplace(epsilon=epsilon), first_table), f"A1 {epsilon}")
-        second = options.score(task, _subject(published(epsilon, 0.93), second_table), f"M2 50 {epsilon}")
+        first = options.score(task, decoded(MultivariateLaplace(epsilon=epsilon), first_table), f"A1 {epsilon}")
+        second = options.score(task, decoded(published(epsilon, 0.93), second_table), f"M2 50 {epsilon}")
         pairs["figure 4"].append((f"epsilon {epsilon:g}", second["accuracy"].mean, first["accuracy"].mean))
         for name, found in ((f"A1 ({small.header.name})", first), ("M2, beta 0.93", second)):
             yield Comparison(

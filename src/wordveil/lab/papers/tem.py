@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wordveil.decoding.decoded import Decoded
 from wordveil.lab.evaluation.base import Summary
 from wordveil.lab.evaluation.league import first_words
 from wordveil.lab.evaluation.membership import MembershipInference
 from wordveil.lab.evaluation.subjects import Subject, subject_of, unprotected
-from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, shown
+from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown
 from wordveil.lab.papers.figures import Plotted, point
 from wordveil.lab.papers.privemb import scaled_like
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
@@ -91,7 +90,7 @@ def findings(found: Found) -> tuple[str, ...]:
 
 def _subjects(embeddings: Embeddings, epsilon: float) -> list[tuple[str, Subject]]:
     return [
-        ("laplace", subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=epsilon)).fit(embeddings), threads=None)),
+        ("laplace", decoded(MultivariateLaplace(epsilon=epsilon), embeddings)),
         ("tem", subject_of(TEM(epsilon=epsilon).fit(embeddings), threads=None)),
     ]
 

@@ -17,7 +17,7 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.lab.evaluation.base import Summary, summarize
 from wordveil.lab.evaluation.subjects import Subject, subject_of
-from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, shown
+from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown
 from wordveil.lab.papers.figures import Plotted, point
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
@@ -180,7 +180,7 @@ def _texts(embeddings: Embeddings, options: Options) -> list[Comparison]:
     ids = embeddings.ids(words)
     found = []
     for name, mechanism in _mechanisms(embeddings.dimensions, 0.1):
-        subject = subject_of(Decoded(mechanism=mechanism).fit(embeddings), threads=None)
+        subject = decoded(mechanism, embeddings)
         released = subject.release_words(ids, options.source(f"text {name}"), "text")
         found.append(
             Comparison(
