@@ -49,10 +49,10 @@ def check_certificate(
     """
     ids, whole = _chosen(embeddings, _alike(rows.metric, embeddings))
     table, error = _distances(rows.metric, embeddings, ids, ids)
-    logs = _log_normalisers(rows, embeddings, ids, base)
+    logs = _log_normalizers(rows, embeddings, ids, base)
     s = np.minimum(table, rows.cap)
     loss = rows.rate * s + np.abs(logs[:, None] - logs[None])
-    # Two normalisers, and a distance on either side; exponents, exponentials and sums round besides.
+    # Two normalizers, and a distance on either side; exponents, exponentials and sums round besides.
     rounding = (4 + 2 * rows.rate * min(rows.cap, 745 / rows.rate) + len(rows.outputs)) * UNIT
     allowed = certificate.error + 4 * rows.rate * error + 4 * rounding
     found = certificate.numbers["epsilon"]
@@ -99,7 +99,7 @@ def _distances(metric: AnyMetric, embeddings: Embeddings, ids: IdArray, others: 
     return near.block(words[:n], words[n:]), near.error
 
 
-def _log_normalisers(
+def _log_normalizers(
     rows: ChannelRows, embeddings: Embeddings, ids: IdArray, base: Float64Array | None
 ) -> Float64Array:
     """Return ln Z of some words by float64 sums, shape (n,)."""

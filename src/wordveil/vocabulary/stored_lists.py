@@ -21,7 +21,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wordveil.arrays import IdArray
+from wordveil.arrays import IdArray, Progress
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.metrics.distances import AnyMetric
 from wordveil.vocabulary.crowds import CROWDS, Crowds, build_crowds
@@ -29,7 +29,6 @@ from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import (
     ListsKey,
     NeighbourLists,
-    Progress,
     build_lists,
     checked_outputs,
     list_blocks,
