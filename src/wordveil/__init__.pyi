@@ -54,6 +54,7 @@ from wordveil.promises.guarantees import Standing as Standing
 from wordveil.promises.guarantees import compose_releases as compose_releases
 from wordveil.promises.guarantees import compose_tokens as compose_tokens
 from wordveil.promises.guarantees import to_local as to_local
+from wordveil.promises.number_grids import NumberGrid as NumberGrid
 from wordveil.promises.pair_loss import PairLoss as PairLoss
 from wordveil.promises.pair_loss import generic_pair as generic_pair
 from wordveil.promises.release import BatchRelease as BatchRelease
@@ -87,6 +88,7 @@ __all__ = [
     "NeighbourDP",
     "NeighbourRank",
     "NoGuarantee",
+    "NumberGrid",
     "PairLoss",
     "PairwiseMetric",
     "Precomputed",

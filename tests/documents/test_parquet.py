@@ -95,7 +95,7 @@ def laden():
         "lists": (pa.ListArray.from_arrays(ends, pairs), pa.list_(field("item", inner))),
         "more": (pa.LargeListArray.from_arrays(ends.cast(pa.int64()), pairs), pa.large_list(field("item", inner))),
         "fixed": (pa.array([["a", "b"]] * 3, pa.list_(pa.string(), 2)), pa.list_(field("item", pa.string()), 2)),
-        "map": (pa.array([[("k", "v")], [], None], pa.map_(pa.string(), pa.string())), kinds),
+        "map": (pa.MapArray.from_arrays(pa.array([0, 1, None, 1], pa.int32()), pa.array(["k"]), used[:1]), kinds),
         "own": (pa.array(["p", "q", "r"]), Own()),
         "owns": (pa.array([["p"], [], None]), pa.list_(field("item", Own()))),
         "when": (pa.array([1000, None, 3000], pa.timestamp("us", "UTC")), pa.timestamp("us", "UTC")),

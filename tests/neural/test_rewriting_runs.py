@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: to
 from small_models import sentences, small_table  # noqa: E402
 
 from wordveil.documents import DocumentSettings  # noqa: E402
-from wordveil.errors import DataFormatError, DocumentFormatError, ParameterError, ResumeError  # noqa: E402
+from wordveil.errors import DataFormatError, DocumentFormatError, GuaranteeError, ParameterError, ResumeError  # noqa: E402
 from wordveil.files.journal import is_resumable  # noqa: E402
 from wordveil.files.run_key import (  # noqa: E402
     load_run_key,
@@ -165,18 +165,20 @@ def test_a_resumed_run_counts_no_pass_twice(private, tmp_path):
 def test_a_record_counts_places_not_calls(tmp_path):
     record = PassRecord(tmp_path / "record")
     assert record.largest == 0
-    record.count(["a", "b"], [1, 2])
-    record.count(["a"], [1])
+    record.count(["a", "b"], [1, 2], promise="p")
+    record.count(["a"], [1], promise="p")
     assert record.largest == 1
-    record.count(["a"], [3])
+    record.count(["a"], [3], promise="p")
     assert record.largest == 2
     with pytest.raises(ParameterError, match="must be given as"):
-        record.count(None)
+        record.count(None, promise="p")
     record.close()
     assert PassRecord(tmp_path / "record").largest == 2
     held = (tmp_path / "record").read_bytes()
     record = PassRecord(tmp_path / "record")
-    record.count(["a private text of some length"], [5])
+    record.count(["a private text of some length"], [5], promise="p")
+    with pytest.raises(GuaranteeError, match="another promise"):
+        record.count(["a"], [6], promise="q")
     record.close()
     assert held != (tmp_path / "record").read_bytes()
     assert b"private text" not in (tmp_path / "record").read_bytes()

@@ -302,8 +302,10 @@ def test_no_two_consumers_of_a_stream_share_a_lane(monkeypatch, mechanism, per):
         return real(self, index)
 
     monkeypatch.setattr(Stream, "lane", lane)
-    wv.Sanitizer(VOCABULARY, mechanism, options=TextOptions(per=per))(f"{WORDS[0]} zz {WORDS[1]} {WORDS[0]}")
-    assert any("_place_unknown" in name for of_lane in consumers.values() for _, name in of_lane)
+    options = TextOptions(per=per, unknown="typed")
+    wv.Sanitizer(VOCABULARY, mechanism, options=options)(f"{WORDS[0]} zz {WORDS[1]} 7 {WORDS[0]}")
+    for expected in ("_place_unknown", "_place_surrogates"):
+        assert any(expected in name for of_lane in consumers.values() for _, name in of_lane)
     assert len(consumers) >= 2
     assert all(len(of_lane) == 1 for of_lane in consumers.values())
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError
@@ -26,7 +27,10 @@ from wordveil.kernels.threads import map_chunks
 __all__ = ["ChannelVerdict", "Distances", "verify_channel"]
 
 Distances = float | Float64Array | Callable[[int, int], Float64Array]
-"""One number for every pair (1.0 for local DP), the (v, v) matrix, or a function of (start, stop) giving its rows."""
+"""One number for every pair (1.0 for local DP), the (v, v) matrix, or a function of (start, stop) giving its rows.
+
+The distance of two inputs of which nothing is claimed is inf.
+"""
 
 TILE = 80_000  # doubles of one tile of differences: 640 kB, inside a core's L2 cache
 BLOCK = 32  # input rows of a unit of work and of the journal
@@ -52,7 +56,7 @@ class ChannelVerdict:
         worst_loss: Its log-ratio, nats; inf where the output is impossible under x'.
         worst_distance: dist(x, x').
         tolerance: Nats allowed for float64 logarithms.
-        triples: (x, x', y) examined.
+        triples: (x, x', y) of which something is claimed, all examined; 0 where no pair is spoken of.
         exact: False where the numbers are proved upper bounds rather than attained values.
     """
 
@@ -198,6 +202,7 @@ class _Job:
             "shape": list(self.channel.shape),
             "claim": [self.epsilon, self.delta, self.slack],
             "rows": BLOCK,
+            "blocks": "with pairs",
         }
 
     def _tiles(self, first: int) -> Iterator[tuple[slice, slice]]:
@@ -226,14 +231,19 @@ class _Job:
             result["delta"] = self._hockey(start, stop, distance)
         return result
 
+    def _claimed(self, start: int, distance: Float64Array) -> NDArray[np.bool_]:
+        """Return which pairs of a block's rows with all inputs are spoken of and not seen in another order before."""
+        later = np.arange(self.v)[None, :] > np.arange(start, start + len(distance))[:, None]
+        return np.asarray(later & np.isfinite(distance))
+
     def _summary(self, start: int, losses: Float64Array, distance: Float64Array) -> dict[str, Any]:
-        later = np.arange(self.v)[None, :] > np.arange(start, start + losses.shape[1])[:, None]
-        losses = np.where(later, losses, -np.inf)
+        claimed = self._claimed(start, distance)
+        losses = np.where(claimed, losses, -np.inf)
         losses[losses > -IMPOSSIBLE / 2] = np.inf
         with np.errstate(divide="ignore", invalid="ignore"):
             excess = losses - self.slack
             ratio = np.where(excess <= self.tolerance, np.maximum(excess, 0.0), excess) / distance[None]
-        ratio = np.where(np.isnan(ratio) | ~later, 0.0, ratio)  # 0/0: equal rows at distance 0
+        ratio = np.where(np.isnan(ratio) | ~claimed, 0.0, ratio)  # 0/0: equal rows at distance 0
         beyond = losses - self.epsilon * distance[None]
         order, i, j = (int(a) for a in np.unravel_index(int(ratio.argmax()), ratio.shape))
         pair = (start + i, j) if order == 0 else (j, start + i)
@@ -242,11 +252,13 @@ class _Job:
             "pair": pair,
             "distance": float(distance[i, j]),
             "slack": float(max(0.0, beyond.max())),
+            "pairs": 2 * int(claimed.sum()),
         }
 
     def _hockey(self, start: int, stop: int, distance: Float64Array) -> list[float]:
         """Return (delta, x, x') with the largest sum_y (P(y|x) - e^(claimed loss) P(y|x'))_+ of the block."""
         factor = np.exp(np.minimum(self.epsilon * distance + self.slack, 700.0))
+        claimed = self._claimed(start, distance)
         best = [0.0, float(start), float(min(start + 1, self.v - 1))]
         height = max(1, TILE // self.outputs)
         for low in range(start, self.v, height):
@@ -258,6 +270,7 @@ class _Job:
                     (np.maximum(row - f * others, 0.0).sum(axis=1), False),
                     (np.maximum(others - f * row, 0.0).sum(axis=1), True),
                 ):
+                    sums = np.where(claimed[i - start, low : low + height], sums, 0.0)
                     j = int(sums.argmax())
                     if sums[j] > best[0]:
                         pair = (low + j, i) if swapped else (i, low + j)
@@ -287,5 +300,5 @@ class _Job:
             worst_loss=math.inf if loss > -IMPOSSIBLE / 2 else loss,
             worst_distance=float(distance),
             tolerance=self.tolerance,
-            triples=self.v * (self.v - 1) * self.outputs,
+            triples=sum(r["pairs"] for r in results) * self.outputs,
         )

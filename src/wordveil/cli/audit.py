@@ -39,7 +39,8 @@ def audit(
 ) -> None:
     """Audit a mechanism's claim by exact checks and by statistics that hold with the stated confidence.
 
-    Exit code 0: nothing refuted. 1: refuted, with the pair and the numbers. 2: the audit could not run.
+    Exit code 0: nothing refuted. 1: refuted, with the pair and the numbers. 2: the audit could not run, or no pair of
+    the claim could be tried.
     """
     from wordveil.auditing import AuditOptions
     from wordveil.auditing import audit as run

@@ -279,7 +279,7 @@ def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tupl
 def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
     """Return the largest loss between any two words, or "" where the guarantee already says it or there is none."""
     from wordveil.mechanisms.certificate_check import NOT_REPEATED
-    from wordveil.mechanisms.exponential import LARGEST_LOSS
+    from wordveil.mechanisms.selection import LARGEST_LOSS
     from wordveil.promises.guarantees import LocalDP, MetricDP, round_up
 
     if isinstance(guarantee, LocalDP) and certificate is not None and certificate.method == LARGEST_LOSS:

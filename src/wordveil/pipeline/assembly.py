@@ -9,7 +9,6 @@ from wordveil.arrays import IdArray
 from wordveil.kernels.compiled import engine_name
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.metrics.distances import AnyMetric
-from wordveil.pipeline.explanations import metric_of
 from wordveil.pipeline.fitting import certificate_in_use, fit_words, on_device
 from wordveil.pipeline.noise_domains import noise_domain, shown
 from wordveil.pipeline.public_sample import public_sample
@@ -105,7 +104,7 @@ def assemble(
         encoder=encoder,
         randomizer=randomizer,
         writer=writer,
-        metric=metric_of(mechanism, randomizer),
+        metric=randomizer.metric,
         advice=randomizer.advice(),
         stand_ins=public_sample(embeddings, STAND_INS),
         promise=effective_guarantee(claim, options, test_source=False),

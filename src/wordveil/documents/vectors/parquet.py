@@ -51,7 +51,7 @@ class _ParquetReader(VectorReader):
             self.name = pick(self.path, name, lists, "column of lists")
             self.others = tuple(n for n in self.schema.names if n != self.name)
             kind = self.schema.field(self.name).type
-            self._dtype = np.dtype(_number_type(kind).to_pandas_dtype())
+            self._dtype = pa.array([], _number_type(kind)).to_numpy(zero_copy_only=False).dtype
             self.rows = self._file.metadata.num_rows
             self.dimensions = kind.list_size if pa.types.is_fixed_size_list(kind) else self._first_length()
             check_matrix(self.path, (self.rows, self.dimensions), self._dtype)

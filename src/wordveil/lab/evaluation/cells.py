@@ -110,7 +110,7 @@ def compute_cell(label: str, key: str, task: Task, prepared: Any, subject: Subje
     started = time.perf_counter()
     if not task.applies(subject):
         return Cell(row=label, task=task.name, key=key, applies=False, seconds=0.0)
-    certain = subject.is_baseline or (task.exact and subject.selection is not None)
+    certain = subject.is_baseline or (task.exact and subject.exact)
     values: dict[str, list[float]] = {score.name: [] for score in task.scores}
     for i in range(1 if certain else repeats):
         seed = int.from_bytes(hashlib.sha256(f"{key}:{i}".encode()).digest()[:8], "big")
