@@ -160,7 +160,7 @@ MUTATIONS = (
     Mutation(
         id="c02",
         what="a certificate is accepted whose cap is 10 % off",
-        path="mechanisms/exponential.py",
+        path="mechanisms/selection.py",
         old="rel_tol=1e-12",
         new="rel_tol=0.11",
         tests=("certification", "mechanisms/test_selection.py"),
@@ -361,8 +361,8 @@ MUTATIONS = (
     Mutation(
         id="d05",
         what="the run key stays until the output is published",
-        path="documents/running.py",
-        old="            self._job.calls.sealed()\n",
+        path="pipeline/run.py",
+        old="        remove_run_key(run_key_path(target))  # nothing is left to draw\n",
         new="",
         tests=("pipeline/test_runs.py",),
     ),
