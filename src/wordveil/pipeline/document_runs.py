@@ -18,7 +18,7 @@ from typing import Any
 from wordveil.arrays import ReleasedText
 from wordveil.documents.base import Record
 from wordveil.documents.blocks import blocks
-from wordveil.documents.output import ByteSink, Sink
+from wordveil.documents.output import ByteSink
 from wordveil.documents.parquet import Parquet, ParquetSink
 from wordveil.documents.reader import DocumentReader
 from wordveil.documents.settings import DocumentSettings
@@ -39,6 +39,7 @@ Process = Callable[[list[Record]], Answers]
 Progress = Callable[[int, int | None, int], None]
 """Called with raw bytes read, raw bytes in total (None for standard input) and documents done."""
 
+_Sink = ByteSink | ParquetSink
 _WHOLE, _PARTS = "whole", "parts"  # in the unfinished output's folder
 
 
@@ -250,7 +251,7 @@ class _Documents:
     def _output(self, folder: Path, index: int) -> Path:
         return folder / _WHOLE / (self.files[index].name or "")
 
-    def _sink(self, reader: DocumentReader, index: int, folder: Path | None, start: int | None) -> Sink:
+    def _sink(self, reader: DocumentReader, index: int, folder: Path | None, start: int | None) -> _Sink:
         path = None if folder is None else self._output(folder, index)
         name, line_buffered = self.files[index].name or self.target, self.files[index].settings.line_buffered
         if isinstance(reader.format, Parquet):
@@ -258,7 +259,7 @@ class _Documents:
             return ParquetSink(reader.format, path, name, parts=parts, done=start)
         return ByteSink(reader.format, path, name, start=start, line_buffered=line_buffered)
 
-    def _block(self, reader: DocumentReader, block: list[Record], sink: Sink) -> None:
+    def _block(self, reader: DocumentReader, block: list[Record], sink: _Sink) -> None:
         documents = [record for record in block if not record.structural]
         given = self._answers(reader, documents)
         self.counts["documents"] += len(documents)
