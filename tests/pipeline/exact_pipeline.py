@@ -16,7 +16,7 @@ import numpy as np
 import wordveil as wv
 from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.mechanisms.exponential import FittedExponential
-from wordveil.pipeline.sanitizer import TYPED_LANE, UNKNOWN_LANE
+from wordveil.pipeline.ids import TYPED_LANE, UNKNOWN_LANE
 from wordveil.promises.number_grids import noise_counts
 from wordveil.randomness import RandomSource
 from wordveil.text.kinds import KINDS
