@@ -311,7 +311,7 @@ MISTAKES = {
         "--threads=0 must be at least 1; leave it out for one per processor.",
     ),
     "block": (["sanitize", "NOTES", "--block-tokens", "0"], "--block-tokens=0 must be at least 1"),
-    "output-is-folder": (["sanitize", "NOTES", "-o", "FOLDER"], "FOLDER: Is a directory."),
+    "output-is-folder": (["sanitize", "NOTES", "-o", "FOLDER"], "--output='FOLDER' must be a file, as the input is."),
     "delimiter": (["sanitize", "ROWS", "--delimiter", "long"], "--delimiter='long' must be one ASCII character"),
     "setting-strange": (["sanitize", "NOTES", "--set", "beta={[]: 1}"], "beta"),
     "count": (["vocabulary", "neighbors", "babaq", "-k", "0"], "--count=0 must be at least 1"),

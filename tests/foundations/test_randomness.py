@@ -283,3 +283,10 @@ def test_test_sources_repeat_and_say_what_they_are():
     assert "TEST SOURCE" in repr(one)
     assert not RandomSource().is_test_source
     assert "TEST" not in repr(RandomSource())
+
+
+def test_a_public_stream_is_the_same_for_everyone_and_another_for_each_label():
+    drawn = [words(RandomSource.public(label).lane(0), (4,)) for label in ("a", "a", "b")]
+    assert np.array_equal(drawn[0], drawn[1])
+    assert not np.any(drawn[0] == drawn[2])
+    assert not np.any(drawn[0] == words(RandomSource().stream("a").lane(0), (4,)))

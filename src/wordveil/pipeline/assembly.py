@@ -39,6 +39,7 @@ class Assembled:
         advice: What a user should know beyond the promise; "" where there is nothing.
         stand_ins: Ids of the public words that stand for unknown tokens, shape (s,).
         promise: What every release promises.
+        unprotected: What stands in its place where the noise comes from a test source.
         options: Choices around the mechanism.
         disclosed: What every release discloses whatever the noise, a sentence each.
         provenance: Where every release comes from.
@@ -52,14 +53,11 @@ class Assembled:
     advice: str
     stand_ins: IdArray
     promise: Guarantee
+    unprotected: Guarantee
     options: TextOptions
     disclosed: tuple[str, ...]
     provenance: Provenance
     domain: str
-
-    def guarantee(self, *, test_source: bool) -> Guarantee:
-        """Return what a release promises with noise from a secure source, or from a test source."""
-        return effective_guarantee(self.promise, self.options, test_source=True) if test_source else self.promise
 
     def for_batch_job(self) -> Assembled:
         """Return the same with work kept from batch to batch; see `Sanitizer.for_batch_job`."""
@@ -112,8 +110,9 @@ def assemble(
         advice=randomizer.advice(),
         stand_ins=public_sample(embeddings, STAND_INS),
         promise=effective_guarantee(claim, options, test_source=False),
+        unprotected=effective_guarantee(claim, options, test_source=True),
         options=options,
-        disclosed=disclosures(options, claim) + randomizer.disclosed(),
+        disclosed=disclosures(options, claim, answers_unknown=randomizer.answers_unknown) + randomizer.disclosed(),
         provenance=provenance,
         domain=noise_domain(mechanism, randomizer, options, provenance),
     )

@@ -154,7 +154,7 @@ class Sanitizer:
     @property
     def guarantee(self) -> Guarantee:
         """What every release of this sanitizer promises: nothing where a test source draws its noise."""
-        return self.parts.guarantee(test_source=self.source.is_test_source)
+        return self.parts.unprotected if self.source.is_test_source else self.parts.promise
 
     @property
     def disclosed(self) -> tuple[str, ...]:
