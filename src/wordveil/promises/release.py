@@ -276,13 +276,8 @@ def disclosures(
         replaced = "first replaced by a public word chosen uniformly at random, then randomized like any other"
         answered = "answered for by the mechanism, every one alike"
         said.append(
-<<<<<<< HEAD
-            "a token outside the vocabulary becomes a word drawn by one law, the same for all such tokens: no output "
-            "distinguishes two unknown words"
-=======
             f"a token outside the vocabulary is {answered if answers_unknown else replaced}: no output distinguishes "
             "two unknown words"
->>>>>>> run
         )
         if guarantee is not None:
             said[-1] += "; between an unknown and a known word "
