@@ -18,7 +18,7 @@ from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.promises.guarantees import MetricDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.release import MASK, TextOptions
-from wordveil.randomness import RandomSource, words
+from wordveil.randomness import RandomSource, random_bits
 from wordveil.text import GAP_CHARACTERS
 
 ALPHA = 1e-9
@@ -350,7 +350,7 @@ class Answers(WordRandomizer):
         return NoGuarantee(reason="a test")
 
     def sample(self, stream, n):
-        return (words(stream.lane(0), (n, 1)),)
+        return (random_bits(stream.lane(0), (n, 1)),)
 
     def randomize(self, ids, draws, *, threads=None, progress=None):
         assert len(draws[0]) == len(ids)
