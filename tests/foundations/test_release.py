@@ -47,7 +47,8 @@ def test_keep_is_no_policy_for_unknown_words():
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("unknown", "random", "public word chosen uniformly"),
+        ("unknown", "random", "drawn by one law, the same for all such tokens"),
+        ("unknown", "typed", "and of which kind"),
         ("unknown", "drop", "they are missing"),
         ("unknown", "mask", re.escape(MASK)),
         ("casing", "shape", "casing of every token"),
