@@ -202,8 +202,8 @@ def test_a_stream_carried_over_a_fork_draws_other_noise(engine):
 def test_a_stream_moved_on_after_a_fork_draws_other_noise(engine):
     stream = RandomSource(KEY, engine=engine).stream("document")
     stream.lane(0)
-    carried = in_fork(lambda: words(stream.seat(7).lane(0), (4,)).tobytes())
-    assert carried != words(stream.seat(7).lane(0), (4,)).tobytes()
+    carried = in_fork(lambda: random_bits(stream.seat(7).lane(0), (4,)).tobytes())
+    assert carried != random_bits(stream.seat(7).lane(0), (4,)).tobytes()
 
 
 @needs_fork
@@ -286,7 +286,7 @@ def test_test_sources_repeat_and_say_what_they_are():
 
 
 def test_a_public_stream_is_the_same_for_everyone_and_another_for_each_label():
-    drawn = [words(RandomSource.public(label).lane(0), (4,)) for label in ("a", "a", "b")]
+    drawn = [random_bits(RandomSource.public(label).lane(0), (4,)) for label in ("a", "a", "b")]
     assert np.array_equal(drawn[0], drawn[1])
     assert not np.any(drawn[0] == drawn[2])
-    assert not np.any(drawn[0] == words(RandomSource().stream("a").lane(0), (4,)))
+    assert not np.any(drawn[0] == random_bits(RandomSource().stream("a").lane(0), (4,)))
