@@ -6,7 +6,7 @@ import ast
 import importlib
 import shlex
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
@@ -33,8 +33,8 @@ __all__ = [
     "VocabularyOption",
     "Wanted",
     "build_mechanism",
+    "chosen_epsilon",
     "counted",
-    "default_epsilon",
     "mechanism_class",
     "open_vocabulary",
     "parse_settings",
@@ -52,7 +52,9 @@ MechanismOption = Annotated[
 ]
 EpsilonOption = Annotated[
     float | None,
-    typer.Option("--epsilon", "-e", help="Privacy loss per unit of distance; default: the vocabulary's own."),
+    typer.Option(
+        "--epsilon", "-e", help="Privacy loss: nats a word for neighbours (default 8), per unit of distance for others."
+    ),
 ]
 VocabularyOption = Annotated[
     Path | None,
@@ -116,7 +118,7 @@ class Wanted:
 
     Attributes:
         mechanism: Its name.
-        epsilon: Its epsilon; the certificate's or the vocabulary's own by default.
+        epsilon: Its epsilon; the certificate's or the mechanism's own by default.
         calibration: How its noise is sized; what the certificate is for by default.
         certificate: The file of a certificate.
         decoder: Name of the decoder of a vector mechanism.
@@ -171,7 +173,7 @@ def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> P
     given = None
     if wanted.certificate is not None:
         given, wanted = _with_certificate(wanted, wanted.certificate)
-    epsilon, notes = default_epsilon(embeddings, wanted.mechanism, wanted.epsilon, wanted.calibration)
+    epsilon, notes = chosen_epsilon(wanted.mechanism, wanted.epsilon, wanted.calibration)
     wanted = replace(wanted, epsilon=epsilon)
     mechanism = build_mechanism(
         wanted.mechanism,
@@ -337,32 +339,24 @@ def _parse_value(key: str, text: str) -> Any:
         return text
 
 
-def default_epsilon(
-    embeddings: Embeddings, mechanism: str, epsilon: float | None, calibration: str | None = None
+def chosen_epsilon(
+    mechanism: str, epsilon: float | None, calibration: str | None = None
 ) -> tuple[float, tuple[str, ...]]:
-    """Return the epsilon given, or the vocabulary's default for this mechanism and a sentence that says so.
+    """Return the epsilon given, or the mechanism's default and a sentence that says so.
 
     Raises:
-        ParameterError: If there is no such mechanism, the vocabulary records no default for it, or the calibration
-            gives epsilon another unit.
+        ParameterError: If there is no such mechanism, or it has no default: its epsilon depends on the vocabulary.
     """
-    mechanism_class(mechanism)  # a wrong name is the first thing to report
+    chosen = mechanism_class(mechanism)  # a wrong name is the first thing to report
     if epsilon is not None:
         return epsilon, ()
-    if calibration == "certified-local":
-        raise ParameterError("--epsilon", None, f"must be given, in nats between any two words, for {calibration}.")
-    recorded = embeddings.header.default_epsilon.get(mechanism)
-    if recorded is None:
+    default = next(field.default for field in fields(chosen) if field.name == "epsilon")
+    if default is MISSING:
+        unit = "in nats between any two words" if calibration == "certified-local" else f"for {mechanism}"
         raise ParameterError(
-            "--epsilon",
-            None,
-            f"must be given: this vocabulary records no default for {mechanism!r}. "
-            f"Find one with: wordveil calibrate --mechanism {mechanism} --keep 0.5",
+            "--epsilon", None, f"must be given {unit}. Find one with: wordveil calibrate --mechanism {mechanism}"
         )
-    return recorded, (
-        f"epsilon {recorded:g}: the vocabulary's default for {mechanism} "
-        "(with its other defaults, half of typical words stay unchanged)",
-    )
+    return default, (f"epsilon {default:g} nats a word: the default of {mechanism}",)
 
 
 def read_word_list(path: Path | None) -> frozenset[str]:

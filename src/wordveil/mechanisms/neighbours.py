@@ -24,7 +24,7 @@ from wordveil.promises.guarantees import Guarantee, LocalDP, Standing
 from wordveil.promises.pair_loss import PairLoss, discretized
 from wordveil.randomness import Draws, Stream, random_bits
 from wordveil.vocabulary.frequencies import most_frequent
-from wordveil.vocabulary.stored_lists import neighbour_lists
+from wordveil.vocabulary.stored_lists import crowds, neighbour_lists
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedNeighbourResponse", "IntegerLaw", "Lists", "NeighbourResponse"]
@@ -107,8 +107,13 @@ class NeighbourResponse(WordMechanism):
         chosen = most_frequent(embeddings, self.outputs) if few and self.outputs else embeddings.candidates
         if self.k >= len(chosen):
             raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
-        lists = neighbour_lists(embeddings, self.k, outputs=chosen)
-        return FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists.ids)
+        bound = {"embeddings": embeddings, "mechanism": self, "chosen": chosen}
+        if self.lists == "nearest":
+            return FittedNeighbourResponse(**bound, lists=neighbour_lists(embeddings, self.k, outputs=chosen).ids)
+        found = crowds(embeddings, self.k, outputs=chosen)
+        columns = np.minimum(np.arange(found.sizes.max()), found.sizes[:, None] - 1)
+        members = found.members[found.starts[:-1, None] + columns]
+        return FittedNeighbourResponse(**bound, lists=members, sizes=found.sizes, row=found.block)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,11 +238,18 @@ class FittedNeighbourResponse(WordRandomizer):
 
     def procedure(self) -> str:
         law, v = self.integers, len(self.outputs)
-        near = f"one of its {min(law.sizes)}" + (f" to {max(law.sizes)}" if len(law.sizes) > 1 else "")
-        return (
-            f"with probability {law.anywhere / TOTAL:.3g} any of {v:,} words, chosen uniformly, else {near} public "
-            "neighbours, also uniformly; a word that may be released is its own first neighbour"
-        )
+        many = f"{min(law.sizes)}" + (f" to {max(law.sizes)}" if len(law.sizes) > 1 else "")
+        near = f"one of the {many} words of its public crowd" if self.row is not None else f"one of its {many} public"
+        near += "" if self.row is not None else " neighbours, of which it is the first where it may be released"
+        return f"with probability {law.anywhere / TOTAL:.3g} any of {v:,} words, each alike, else {near}, each alike"
+
+    def advice(self) -> str:
+        if self.row is None:
+            return (
+                "several releases of one word show its list, and then the word, at epsilon each; "
+                "--set lists=crowds shows no more than the crowd, however often a word is released"
+            )
+        return "any number of releases of one word shows its crowd, and nothing of which word of the crowd it was"
 
     def weights(self, ids: IdArray) -> BitArray:
         """Return the integer weights of every output for each input, -1 for an unknown token, shape (n, v)."""
