@@ -27,7 +27,7 @@ from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism, W
 from wordveil.parameters import check_kind, strings, unique_ids
 from wordveil.pipeline.calibration import public_sample
 from wordveil.pipeline.explanations import Explanation, InWords, explain, in_words
-from wordveil.pipeline.fitting import certificate_in_use, fit_words, on_device
+from wordveil.pipeline.fitting import certificate_in_use, fit_words
 from wordveil.pipeline.noise_domains import noise_domain, shown
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.release import (
@@ -126,7 +126,7 @@ class Sanitizer:
             typed=typed,
         )
         certificate = certificate_in_use(self.mechanism, self.embeddings, self.certificate)
-        fitted = on_device(fit_words(self.mechanism, self.embeddings, certificate), self.device)
+        fitted = fit_words(self.mechanism, self.embeddings, certificate).on(self.device)
         origin = Provenance(
             version=__version__,
             mechanism=shown(self.mechanism),
