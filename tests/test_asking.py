@@ -21,7 +21,7 @@ FOREIGN = {
     "auditing/adapters.py": "takes objects of any origin",
     "promises/certificates.py": "names values of any kind",
 }
-WAITING = {"auditing/cases.py", "evaluation/audits.py", "evaluation/recipes.py"}
+WAITING = {"evaluation/recipes.py"}
 PROBES = {"getattr", "hasattr"}
 TESTS = {"isinstance", "issubclass"}
 

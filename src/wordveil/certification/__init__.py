@@ -18,7 +18,7 @@ from wordveil.certification.fitted_constants import (
 from wordveil.certification.named_mechanisms import rebuild_mechanism
 from wordveil.certification.normaliser_lipschitz import Progress
 from wordveil.errors import CertificateError
-from wordveil.mechanisms.base import check_mechanism
+from wordveil.mechanisms.checks import check_mechanism
 from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.promises.certificates import Certificate, compare
 from wordveil.vocabulary.table import Embeddings

@@ -11,14 +11,8 @@ import numpy as np
 from wordveil.arrays import IdArray
 from wordveil.decoding.base import Decoder, FittedDecoder
 from wordveil.decoding.nearest import Nearest
-from wordveil.mechanisms.base import (
-    Progress,
-    VectorMechanism,
-    VectorRandomizer,
-    WordMechanism,
-    WordRandomizer,
-    check_mechanism,
-)
+from wordveil.mechanisms.base import Progress, VectorMechanism, VectorRandomizer, WordMechanism, WordRandomizer
+from wordveil.mechanisms.checks import check_mechanism
 from wordveil.mechanisms.rows import checked_ids
 from wordveil.mechanisms.worst_pairs import word_relation
 from wordveil.metrics.distances import AnyMetric

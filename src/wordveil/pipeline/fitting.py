@@ -11,7 +11,8 @@ from pathlib import Path
 
 from wordveil.decoding.decoded import as_words
 from wordveil.errors import CertificateError
-from wordveil.mechanisms.base import Mechanism, WordRandomizer, check_mechanism
+from wordveil.mechanisms.base import Mechanism, WordRandomizer
+from wordveil.mechanisms.checks import check_mechanism
 from wordveil.mechanisms.selection import LARGEST_LOSS
 from wordveil.promises.certificates import Certificate
 from wordveil.vocabulary.table import Embeddings
