@@ -76,7 +76,7 @@ class Decoded(WordMechanism):
             embeddings=embeddings,
             randomizer=randomizer,
             decoder=decoder,
-            draw_width=randomizer.dimensions + 1 + decoder.draw_width,
+            draw_width=randomizer.dimensions + 1 + decoder.draws,
         )
 
 
@@ -136,7 +136,7 @@ class FittedDecoded(WordRandomizer):
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
-        kept = len(draws) - self.decoder.draw_arrays
+        kept = len(draws) - self.decoder.draws
         ids = checked_ids(ids, len(self.embeddings))
         noisy = self.randomizer.randomize(np.asarray(self.embeddings.vectors[ids]), draws[:kept])
         return self.decoder.decode(noisy, draws[kept:], threads=threads, progress=progress)

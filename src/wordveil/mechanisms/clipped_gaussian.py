@@ -58,6 +58,7 @@ class ClippedGaussian(ClippedMechanism):
         exp(8), delta 1e-05 (for ideal real noise: float64 rounding is outside the proof); unit: one vector (row)
     """
 
+    certificate_method = "gaussian-scale"
     name: ClassVar[str] = "clipped-gaussian"
     paper: ClassVar[str] = "Huang et al. 2024, Theorem 2; Balle & Wang 2018"
     epsilon: float
@@ -96,10 +97,6 @@ class ClippedGaussian(ClippedMechanism):
     @classmethod
     def examples(cls) -> tuple[ClippedGaussian, ...]:
         return cls(epsilon=2.0), cls(epsilon=20.0, calibration="classical", allow_refuted=True)
-
-    @property
-    def certificate_method(self) -> str:
-        return "gaussian-scale"
 
     def constants(self, embeddings: Embeddings) -> dict[str, float]:
         delta = math.exp(gaussian_log_delta(self.epsilon, self.unit_scale))

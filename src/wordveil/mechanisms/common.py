@@ -28,6 +28,7 @@ class Mechanism(ABC):
         paper: Where it comes from.
         releases: Whether it turns vectors into vectors or words into words.
         epsilon: The loss promised, in the unit its guarantee says.
+        certificate_method: Name of the computation that certifies it; empty where there is nothing to certify.
         calibration: Which of several ways to keep epsilon it takes; empty where there is one.
     """
 
@@ -35,6 +36,7 @@ class Mechanism(ABC):
     paper: ClassVar[str]
     releases: ClassVar[Literal["vectors", "words"]]
     epsilon: float
+    certificate_method: str = ""
     calibration: str = ""
 
     @classmethod
@@ -50,11 +52,6 @@ class Mechanism(ABC):
     def needs_certificate(self) -> bool:
         """Whether it can be fitted with a certificate only."""
         return False
-
-    @property
-    def certificate_method(self) -> str:
-        """Name of the computation that certifies it; empty where there is nothing to certify."""
-        return ""
 
     def require(self, certificate: Certificate, embeddings: Embeddings) -> None:
         """Check that a certificate was made for this mechanism, vocabulary and candidate set.

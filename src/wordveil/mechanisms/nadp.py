@@ -70,6 +70,7 @@ class NADP(VectorMechanism):
     """
 
     certifies_vocabulary: ClassVar[bool] = True
+    certificate_method = "overlap-graph"
     name: ClassVar[str] = "nadp"
     paper: ClassVar[str] = "Bollegala et al. 2023, Algorithm 3"
     epsilon: float
@@ -91,10 +92,6 @@ class NADP(VectorMechanism):
     @classmethod
     def examples(cls) -> tuple[NADP, ...]:
         return cls(epsilon=2.0), cls(epsilon=2.0, isolated="verbatim")
-
-    @property
-    def certificate_method(self) -> str:
-        return "overlap-graph"
 
     def constants(self, embeddings: Embeddings) -> dict[str, float]:
         fitted = self.fit(embeddings)

@@ -84,6 +84,7 @@ class TruncatedLaplace(ClippedMechanism):
         dimensions is 0.9866
     """
 
+    certificate_method = "truncated-laplace"
     name: ClassVar[str] = "truncated-laplace"
     paper: ClassVar[str] = "Huang et al. 2024, Theorem 3"
     epsilon: float
@@ -116,10 +117,6 @@ class TruncatedLaplace(ClippedMechanism):
     def examples(cls) -> tuple[TruncatedLaplace, ...]:
         published = cls(epsilon=0.5, delta=0.3, calibration="published", allow_refuted=True)
         return cls(epsilon=2.0), cls(epsilon=2.0, calibration="exact"), published
-
-    @property
-    def certificate_method(self) -> str:
-        return "truncated-laplace"
 
     def constants(self, embeddings: Embeddings) -> dict[str, float]:
         fitted = self.for_dimensions(embeddings.dimensions)
