@@ -160,7 +160,7 @@ MUTATIONS = (
     Mutation(
         id="c02",
         what="a certificate is accepted whose cap is 10 % off",
-        path="mechanisms/exponential.py",
+        path="mechanisms/selection.py",
         old="rel_tol=1e-12",
         new="rel_tol=0.11",
         tests=("certification", "mechanisms/test_selection.py"),
