@@ -12,7 +12,7 @@ import numpy as np
 from figure_values import DELTA, Figure, Sampling, Series, audited, curve, digits, places, solve_epsilon
 from vector_figures import case, profile
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.auditing import Pair, Subject
+from wordveil.auditing import Subject
 from wordveil.auditing.subjects import WordSubject
 from wordveil.certification import certify
 from wordveil.decoding.base import Decoder
@@ -30,6 +30,7 @@ from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.mechanisms.tight import TightConstraints
 from wordveil.pipeline.fitting import fit_words, shipped_certificate
 from wordveil.promises.guarantees import LocalDP, MetricDP, Standing
+from wordveil.promises.relations import Pair
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["any_mechanism", "decoder", "jaccard", "nadp", "selection", "tight"]
