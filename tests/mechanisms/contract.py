@@ -180,8 +180,10 @@ def no_two_consumers_of_a_stream_share_a_lane(example: Example) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stream, "lane", lane)
         for per in ("token", "document"):
-            example.sanitizer(TextOptions(per=per))(text)
-    assert max(consumers) > DECODER_LANE, "stand-ins and numbers are drawn as well"
+            example.sanitizer(TextOptions(per=per, unknown="typed"))(text)
+    asked_by = {name for of_lane in consumers.values() for _, name in of_lane}
+    for expected in ["_place_surrogates"] + ["_place_unknown"] * (not example.randomizer.answers_unknown):
+        assert any(expected in name for name in asked_by)
     assert all(len(of_lane) == 1 for of_lane in consumers.values())
 
 

@@ -15,8 +15,8 @@ from wordveil.certification import certify
 from wordveil.errors import CertificateError, GuaranteeError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.metrics.distances import Mahalanobis
+from wordveil.pipeline import assembly as pipeline
 from wordveil.pipeline import noise_domains
-from wordveil.pipeline import sanitizer as pipeline
 from wordveil.promises.certificates import identity
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
@@ -93,7 +93,7 @@ def test_other_settings_draw_independently(name):
 
 
 def domain(mechanism, **settings):
-    return wv.Sanitizer(VOCABULARY, mechanism, **settings)._domain
+    return wv.Sanitizer(VOCABULARY, mechanism, **settings).parts.domain
 
 
 def test_metrics_that_differ_in_a_matrix_a_field_or_a_place_in_memory_draw_independently():
@@ -273,7 +273,7 @@ def test_a_retry_in_another_process_draws_the_same_noise():
     assert len(answers) == 1
 
 
-# Lanes.
+# Lanes; that no two consumers of a stream share one is part of the contract of every mechanism.
 
 
 def test_the_first_unknown_token_of_a_document_follows_its_law_on_two_thousand_words():

@@ -63,7 +63,7 @@ def test_a_text_in_pieces_becomes_what_it_becomes_whole(vocabulary, text, monkey
     for name, size in {"LONG": 50, "_MOST_TYPES": 30}.items():
         monkeypatch.setattr(f"{CHUNKS}.{name}", size)
     monkeypatch.setattr("wordveil.text.encoding._PART", 20)
-    monkeypatch.setattr("wordveil.pipeline.sanitizer.PLACED", 17)
+    monkeypatch.setattr("wordveil.pipeline.ids.PLACED", 17)
     assert release() == whole
 
 

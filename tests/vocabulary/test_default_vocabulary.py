@@ -25,10 +25,10 @@ from wordveil.vocabulary.table import load_embeddings
 from wordveil.vocabulary.wordlist import WordList
 
 FOLDER = Path(str(files("wordveil"))) / "vocabulary" / "default"
-LISTS = "neighbours-edb397378c928ef3"
+LISTS, CROWDS = "neighbours-edb397378c928ef3", "crowds-58995e4bcf2390f8"
 FILES = (
-    "counts.npy", "header.json", f"{LISTS}.json", f"{LISTS}.npy", "never_output.txt", "scales.npy", "vectors.npy",
-    "words.txt",
+    "counts.npy", f"{CROWDS}.json", f"{CROWDS}.npy", "header.json", f"{LISTS}.json", f"{LISTS}.npy", "never_output.txt",
+    "scales.npy", "vectors.npy", "words.txt",
 )  # fmt: skip
 COMMON = """
     the a i you he she it we they me him her us them my your his our their this that who what which and or but not no

@@ -13,14 +13,15 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
-from wordveil.auditing.journal import Journal
 from wordveil.errors import ParameterError
+from wordveil.files.journal import Journal
 from wordveil.kernels.threads import map_chunks
 
 __all__ = ["ChannelVerdict", "Distances", "verify_channel"]
@@ -124,13 +125,19 @@ def verify_channel(
     _check_channel(channel, epsilon, delta, slack)
     rows = _distance_rows(distances, len(channel))
     job = _Job(channel, rows, epsilon, delta, slack)
-    log = Journal(journal, job.identity() if journal is not None else {})
-    blocks = [i for i in range(-(-len(channel) // BLOCK)) if i not in log.done]
+    log = None if journal is None else Journal(Path(journal), job.identity(), remedy="give a new journal file")
+    if log is not None:
+        log.load()
+    done = {} if log is None else {int(index): result for index, result in log.tally.items()}
+    blocks = [i for i in range(-(-len(channel) // BLOCK)) if i not in done]
     for index, result in zip(blocks, map_chunks(job.block, blocks, threads), strict=True):
-        log.record(index, result)
+        done[index] = result
+        if log is not None:
+            log.tally = {str(i): found for i, found in done.items()}
+            log.save()
         if progress is not None:
             progress(min(BLOCK, len(channel) - index * BLOCK))
-    return job.verdict(list(log.done.values()))
+    return job.verdict(list(done.values()))
 
 
 def _check_channel(channel: Float64Array, epsilon: float, delta: float, slack: float) -> None:

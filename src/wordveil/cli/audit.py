@@ -45,7 +45,7 @@ def audit(
     from wordveil.auditing import AuditOptions
     from wordveil.auditing import audit as run
     from wordveil.errors import ParameterError
-    from wordveil.pipeline.run_report import check_report_path
+    from wordveil.pipeline.run import check_report_path
 
     if (mechanism is None) == (python is None):
         raise ParameterError("--mechanism", None, "or --python must be given, and only one of them.")

@@ -58,7 +58,7 @@ def release(
     The guarantee, what it assumes, what is only measured (the grid) and what is disclosed go to standard error.
     """
     from wordveil.errors import ParameterError
-    from wordveil.pipeline.run_report import check_report_path
+    from wordveil.pipeline.run import check_report_path
     from wordveil.pipeline.vectors import VectorSettings, release_vector_file
     from wordveil.pipeline.vectors.values import write_vector_report
 

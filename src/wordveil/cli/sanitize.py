@@ -170,9 +170,11 @@ def sanitize(
     """
     from wordveil.documents import DocumentSettings, FormatDetails
     from wordveil.errors import ParameterError
+    from wordveil.files.run_key import run_source
     from wordveil.pipeline.evidence import Evidence
-    from wordveil.pipeline.run_report import check_report_path, write_report
-    from wordveil.pipeline.runs import run_source, sanitize_documents
+    from wordveil.pipeline.run import check_report_path
+    from wordveil.pipeline.run_report import write_report
+    from wordveil.pipeline.runs import sanitize_documents
     from wordveil.pipeline.sanitizer import Sanitizer
 
     if block_tokens < 1:

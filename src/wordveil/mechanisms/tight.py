@@ -75,8 +75,7 @@ class TightConstraints(SelectionMechanism):
     Example:
         >>> import numpy as np
         >>> from wordveil.certification import certify
-        >>> from wordveil.promises.guarantees import MetricDP
-    from wordveil.vocabulary.table import Embeddings
+        >>> from wordveil.vocabulary.table import Embeddings
         >>> from wordveil.mechanisms.santext import SanText
         >>> words = ["red", "green", "blue", "cat", "dog"]
         >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)

@@ -16,12 +16,12 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.decoding.decoded import as_words
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
+from wordveil.pipeline.public_sample import SAMPLE, public_sample
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Calibration", "calibrate", "keep_probability", "public_sample"]
+__all__ = ["Calibration", "calibrate", "keep_probability"]
 
-SAMPLE = 1000
 LOG_TOLERANCE = math.log(1.002)  # epsilon is found to within 0.2 %
 SEARCH_RANGE = (1e-4, 1e6)
 
@@ -43,15 +43,6 @@ class Calibration:
     curve: tuple[tuple[float, float], ...]
 
 
-def public_sample(embeddings: Embeddings, size: int = SAMPLE) -> IdArray:
-    """Return `size` candidate ids drawn uniformly without replacement by a fixed public rule (all, where fewer)."""
-    candidates = embeddings.candidates
-    if len(candidates) <= size:
-        return candidates
-    uniforms = RandomSource.seeded_for_tests(0).stream("public sample").lane(0).random(len(candidates))
-    return np.sort(candidates[np.argsort(uniforms, kind="stable")[:size]])
-
-
 def keep_probability(randomizer: WordRandomizer, ids: IdArray, weights: Float64Array | None = None) -> float:
     """Return the mean probability that an input word is released unchanged.
 
@@ -64,8 +55,7 @@ def keep_probability(randomizer: WordRandomizer, ids: IdArray, weights: Float64A
     """
     kept = randomizer.keep_probabilities(ids)
     if kept is None:
-        source = RandomSource.seeded_for_tests(0)
-        draws = randomizer.sample(source.stream("calibration"), len(ids))
+        draws = randomizer.sample(RandomSource.public("calibration"), len(ids))
         kept = (randomizer.randomize(ids, draws) == ids).astype(np.float64)
     return float(np.average(kept, weights=weights))
 

@@ -16,7 +16,7 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.metric_rows import distance_source
 from wordveil.metrics.distances import AnyMetric, Euclidean, Metric, distances
-from wordveil.pipeline.calibration import public_sample
+from wordveil.pipeline.public_sample import public_sample
 from wordveil.promises.guarantees import (
     Guarantee,
     LocalDP,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wordveil.decoding.decoded import as_words
 from wordveil.errors import CertificateError
-from wordveil.mechanisms.base import Mechanism, WordRandomizer
+from wordveil.mechanisms.base import Mechanism, WordRandomizer, check_mechanism
 from wordveil.mechanisms.selection import LARGEST_LOSS
 from wordveil.promises.certificates import Certificate
 from wordveil.vocabulary.table import Embeddings
@@ -47,7 +47,7 @@ def certificate_in_use(
     mechanism: Mechanism, embeddings: Embeddings, certificate: Certificate | None
 ) -> Certificate | None:
     """Return the certificate given, else the shipped one where the mechanism needs one."""
-    if certificate is None and mechanism.needs_certificate:
+    if check_mechanism(mechanism).needs_certificate and certificate is None:
         return shipped_certificate(mechanism, embeddings)
     return certificate
 

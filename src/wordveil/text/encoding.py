@@ -24,6 +24,7 @@ from wordveil.errors import ParameterError
 from wordveil.text.characters import plain_spelling
 from wordveil.text.chunks import cut_at_spaces, portions
 from wordveil.text.encoded import EncodedBatch, EncodedText
+from wordveil.text.joining import joined
 from wordveil.text.lexicon import GapNumbers, Lexicon, expanded
 from wordveil.text.patterns import digit_pattern
 from wordveil.text.readings import UNKNOWN, Reading, forms, has_other_readings, read, shape, spellings
@@ -94,7 +95,7 @@ class Encoder:
 
     def encode_batch(self, texts: Sequence[PrivateText]) -> EncodedBatch:
         """Encode a batch of texts into one value; `encode` with its parts end to end."""
-        chunks = cut_at_spaces(texts, markup=self.tokenizer.markup)
+        chunks = cut_at_spaces(self._joined(texts), markup=self.tokenizer.markup)
         return self._lexicon(chunks.types).assemble(chunks)
 
     def encode_parts(self, texts: Iterable[PrivateText]) -> Iterator[EncodedBatch]:
@@ -103,9 +104,12 @@ class Encoder:
         Raises:
             ParameterError: If a text has `LONGEST` characters without white space before a letter.
         """
-        for chunks in portions(texts, markup=self.tokenizer.markup):
+        for chunks in portions(self._joined(texts), markup=self.tokenizer.markup):
             lexicon = self._lexicon(chunks.types)
             yield from map(lexicon.assemble, chunks.parts(_PART))
+
+    def _joined(self, texts: Iterable[PrivateText]) -> Iterable[PrivateText]:
+        return texts if self.typed is None else map(joined, texts)
 
     def _lexicon(self, chunks: list[str]) -> Lexicon:
         """Tokenize every distinct chunk and read every distinct token."""

@@ -207,8 +207,10 @@ def build_lists(
     return NeighbourLists(key=key, outputs=chosen, ids=ids)
 
 
-def lists_key(embeddings: Embeddings, k: int, outputs: IdArray, metric: AnyMetric | None) -> ListsKey:
-    """Return what the lists of these arguments depend on.
+def lists_key(
+    embeddings: Embeddings, k: int, outputs: IdArray, metric: AnyMetric | None, *, rule: str = COSINE
+) -> ListsKey:
+    """Return what the lists of these arguments depend on; `rule` names what takes the place of a metric.
 
     Raises:
         ParameterError: If k is outside its domain.
@@ -218,7 +220,7 @@ def lists_key(embeddings: Embeddings, k: int, outputs: IdArray, metric: AnyMetri
     return ListsKey(
         vocabulary=embeddings.header.checksum,
         outputs=candidates_checksum(outputs),
-        metric=COSINE if metric is None else identity(metric),
+        metric=rule if metric is None else identity(metric),
         k=k,
     )
 

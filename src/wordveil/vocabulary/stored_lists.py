@@ -2,6 +2,7 @@
 
     neighbours-<key>.npy    (v, k) int32, memory-mapped
     neighbours-<key>.json   what the lists depend on, and their checksum; written last
+    crowds-<key>.npy        (v,) the block of each word, and crowds-<key>.json likewise
 
 While lists are made they grow in `.neighbours-<key>.partial`, from which an interrupted build goes on. The embedded
 vocabulary has them packed: (v * k / 2, 3) uint8, 12 bits for each place among the outputs.
@@ -23,6 +24,7 @@ from numpy.typing import ArrayLike
 from wordveil.arrays import IdArray
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.metrics.distances import AnyMetric
+from wordveil.vocabulary.crowds import CROWDS, Crowds, build_crowds
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import (
     ListsKey,
@@ -37,7 +39,54 @@ from wordveil.vocabulary.neighbour_lists import (
 from wordveil.vocabulary.packaged import PACKAGED_FOLDER
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["find_lists", "neighbour_lists", "pack_lists", "store_lists"]
+__all__ = ["crowds", "find_lists", "neighbour_lists", "pack_lists", "save_crowds", "store_lists", "stored_keys"]
+
+
+def crowds(
+    embeddings: Embeddings, k: int, *, outputs: int | ArrayLike | None = None, progress: Progress | None = None
+) -> Crowds:
+    """Return the crowds of a vocabulary: those stored, else made now and stored where it lies in a directory.
+
+    Args:
+        embeddings: The public vocabulary.
+        k: Least number of outputs of a block, in [1, 64] and at most their number.
+        outputs: As for `neighbour_lists`.
+        progress: As for `build_crowds`.
+
+    Raises:
+        ParameterError: If k or an output is outside its domain.
+        EmbeddingFormatError, ChecksumError: If stored crowds are damaged.
+    """
+    chosen = _chosen(embeddings, outputs)
+    key = lists_key(embeddings, k, chosen, None, rule=CROWDS)
+    folder = embeddings.directory or PACKAGED_FOLDER
+    path = folder / f"crowds-{key.checksum[:16]}.npy"
+    note = path.with_suffix(".json")
+    if not note.exists():
+        made = build_crowds(embeddings, k, outputs=chosen, progress=progress)
+        if embeddings.directory is not None:
+            save_crowds(made, path)
+        return made
+    found, checksum, _ = _read_note(note)
+    try:
+        stored = Crowds(key=key, outputs=chosen, block=np.load(path, allow_pickle=False).astype(np.int32))
+    except (OSError, ValueError, EOFError) as error:
+        raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
+    if found != key or stored.checksum != checksum:
+        raise ChecksumError(f"{path}: the crowds differ from their checksum. {_REMEDY}")
+    stored.verify()
+    return stored
+
+
+def save_crowds(made: Crowds, path: Path) -> None:
+    """Write the blocks in as few bytes as hold them, and what they depend on after them."""
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("wb") as stream:
+        np.save(stream, made.block.astype(np.min_scalar_type(int(made.block.max()))))
+        _sync(stream)
+    os.replace(partial, path)
+    _write_note(path.with_suffix(".json"), made)
+
 
 _REMEDY = "Remove it and build the lists again."
 
@@ -90,9 +139,8 @@ def find_lists(
     """
     chosen = _chosen(embeddings, outputs)
     wanted = lists_key(embeddings, k, chosen, metric)
-    folder = embeddings.directory or PACKAGED_FOLDER
-    for note in sorted(folder.glob("neighbours-*.json")):
-        key, checksum = _read_note(note)
+    for note in _notes(embeddings):
+        key, checksum, _ = _read_note(note)
         if key.k < k or replace(key, k=k) != wanted:
             continue
         lists = _open(note.with_suffix(".npy"), key, chosen)
@@ -101,6 +149,12 @@ def find_lists(
         lists.verify()
         return lists.first(k)
     return None
+
+
+def stored_keys(embeddings: Embeddings) -> list[tuple[ListsKey, int]]:
+    """Return what the lists stored for a vocabulary depend on, with the number of their outputs."""
+    notes = map(_read_note, _notes(embeddings))
+    return [(key, outputs) for key, _, outputs in notes if key.vocabulary == embeddings.header.checksum]
 
 
 def store_lists(
@@ -204,20 +258,25 @@ def _resume(stream: IO[bytes], v: int, k: int) -> int:
     return done
 
 
-def _write_note(path: Path, lists: NeighbourLists) -> None:
-    """Write what lists depend on and their checksum, in one step."""
+def _notes(embeddings: Embeddings) -> list[Path]:
+    return sorted((embeddings.directory or PACKAGED_FOLDER).glob("neighbours-*.json"))
+
+
+def _write_note(path: Path, lists: NeighbourLists | Crowds) -> None:
+    """Write what lists or crowds depend on and their checksum, in one step."""
+    note = {**asdict(lists.key), "number_of_outputs": len(lists.outputs), "checksum": lists.checksum}
     partial = path.with_name(f".{path.name}.partial")
     with partial.open("w", encoding="utf-8") as stream:
-        stream.write(json.dumps({**asdict(lists.key), "checksum": lists.checksum}, indent=2) + "\n")
+        stream.write(json.dumps(note, indent=2) + "\n")
         _sync(stream)
     os.replace(partial, path)
 
 
-def _read_note(path: Path) -> tuple[ListsKey, str]:
+def _read_note(path: Path) -> tuple[ListsKey, str, int]:
     try:
         note = json.loads(path.read_text(encoding="utf-8"))
-        checksum = str(note.pop("checksum"))
-        return ListsKey(**note), checksum
+        checksum, outputs = str(note.pop("checksum")), int(note.pop("number_of_outputs"))
+        return ListsKey(**note), checksum, outputs
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise EmbeddingFormatError(path, "is no note of neighbour lists.", remedy=_REMEDY) from None
 
