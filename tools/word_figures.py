@@ -19,7 +19,7 @@ from wordveil.decoding.base import Decoder
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import CertificateError
 from wordveil.kernels.nearest import NearestWords
-from wordveil.mechanisms.base import Mechanism, WordRandomizer, refuted_claim
+from wordveil.mechanisms.base import Mechanism, WordRandomizer
 from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.jaccard import Jaccard, class_delta
@@ -29,7 +29,7 @@ from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.mechanisms.tight import TightConstraints
 from wordveil.pipeline.fitting import fit_words, shipped_certificate
-from wordveil.promises.guarantees import MetricDP
+from wordveil.promises.guarantees import LocalDP, MetricDP, Standing
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["any_mechanism", "decoder", "jaccard", "nadp", "selection", "tight"]
@@ -50,7 +50,7 @@ def nadp(table: Embeddings, sampling: Sampling) -> Figure:
     scales = randomizer.sigmas[edges[order, 0]] / lengths[order]
     losses = [solve_epsilon(partial(gaussian_log_delta, scale=float(scale)), DELTA) for scale in scales]
     cases = [case(float(p.distance or 0), randomizer, (p.first, p.second), (epsilon, DELTA), sampling) for p in pairs]
-    loose = randomizer.worst_pairs(claim=refuted_claim(epsilon, DELTA))[0]
+    loose = randomizer.worst_pairs(claim=LocalDP(epsilon=epsilon, delta=DELTA, standing=Standing.REFUTED))[0]
     far = [case(float(loose.distance or 0), randomizer, (loose.first, loose.second), (epsilon, DELTA), sampling)]
     top = 1.1 * max(float(lengths.max()), float(loose.distance or 0))
     return Figure(
