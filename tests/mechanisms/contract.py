@@ -182,7 +182,8 @@ def no_two_consumers_of_a_stream_share_a_lane(example: Example) -> None:
         for per in ("token", "document"):
             example.sanitizer(TextOptions(per=per, unknown="typed"))(text)
     asked_by = {name for of_lane in consumers.values() for _, name in of_lane}
-    for expected in ["_place_surrogates"] + ["_place_unknown"] * (not example.randomizer.answers_unknown):
+    answers = getattr(example.randomizer, "answers_unknown", False)
+    for expected in ["_place_surrogates"] + ["_place_unknown"] * (not answers):
         assert any(expected in name for name in asked_by)
     assert all(len(of_lane) == 1 for of_lane in consumers.values())
 
@@ -215,15 +216,12 @@ def an_audit_does_not_refute_it_and_refutes_three_times_its_loss(example: Exampl
 
 def laws_agree(law: np.ndarray, counts: np.ndarray) -> float:
     """A p-value of counts under a law: chi-square over cells of 10 expected or more, and of the mean of ln P."""
-    n = counts.sum()
-    rare = n * law < 10
-    cells, expected = np.append(counts[~rare], counts[rare].sum()), n * np.append(law[~rare], law[rare].sum())
-    if expected[-1] < 10:
-        cells, expected = cells[:-1], expected[:-1]
-        cells, expected = np.append(cells, n - cells.sum()), np.append(expected, max(n - expected.sum(), 1e-3))
-        cells[-1], expected[-1] = cells[-1] + cells[0], expected[-1] + expected[0]
-        cells, expected = cells[1:], expected[1:]
-    chi = float(stats.chi2.sf(((cells - expected) ** 2 / expected).sum(), max(1, len(cells) - 1)))
+    if counts[law == 0].any():
+        return 0.0
+    n, order = counts.sum(), np.argsort(-law)
+    cell = np.minimum(np.arange(len(law)), max(0, np.count_nonzero(n * law >= 10) - 1))  # rare outputs join the last
+    seen, expected = np.bincount(cell, counts[order]), np.bincount(cell, n * law[order])
+    chi = float(stats.chi2.sf(((seen - expected) ** 2 / expected).sum(), max(1, len(seen) - 1)))
     logs = np.log(np.maximum(law, 1e-300))
     mean = float(law @ logs)
     variance = float(law @ (logs - mean) ** 2)
@@ -264,11 +262,13 @@ def the_claim_holds_on_the_exact_channel(example: Example) -> None:
     assert verdict.triples > 0
     everyone = np.arange(len(example.words), dtype=np.int32)
     losses = randomizer.related().losses(everyone, everyone)
-    logs = np.log(randomizer.law(everyone))
-    found = np.max(logs[:, None, :] - logs[None, :, :], axis=2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(randomizer.law(everyone))
+        gaps = logs[:, None, :] - logs[None, :, :]
+    found = np.where(np.isnan(gaps), -np.inf, gaps).max(axis=2)  # NaN: an output impossible for both
     off = ~np.eye(len(everyone), dtype=bool)
     assert (found <= losses + 1e-9)[off].all(), "by a loop over every triple as well"
-    assert (3 * found > losses + 1e-9)[off].any(), "and three times its loss does not"
+    assert (3 * found > losses + 1e-9)[off & np.isfinite(losses)].any(), "and three times its loss does not"
 
 
 def words_that_it_does_not_know_never_pass(example: Example) -> None:
