@@ -17,7 +17,6 @@ from wordveil.auditing.findings import at_least
 from wordveil.auditing.intervals import EventCounts
 from wordveil.auditing.report import AuditReport
 from wordveil.auditing.runner import AuditOptions, audit, audit_mechanism
-from wordveil.auditing.subjects import Pair
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError, RefutedClaimError, WordveilError
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
@@ -27,6 +26,7 @@ from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import MetricDP, NeighbourDP, Standing
+from wordveil.promises.relations import Pair
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 

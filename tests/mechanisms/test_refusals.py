@@ -37,7 +37,7 @@ CHOICES = [
     (name, entry.name)
     for name, kind in CLASSES.items()
     for entry in dataclasses.fields(kind)
-    if str(entry.type).startswith(("str", "Literal", "Calibration"))
+    if str(entry.type).startswith(("str", "Literal", "Sizing"))
 ]
 OPTIONAL = {
     ("TEM", "gamma"),

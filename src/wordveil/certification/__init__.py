@@ -15,7 +15,7 @@ from wordveil.certification.fitted_constants import (
     certify_profile,
     repeat_profile,
 )
-from wordveil.certification.normaliser_lipschitz import Progress
+from wordveil.certification.normalizer_lipschitz import Progress
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.base import Mechanism
 from wordveil.mechanisms.checks import check_mechanism

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.rows import CoordinateNoise, check_draws, checked_rows, clip_to_ball
 from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing
@@ -63,7 +63,7 @@ class FittedClipped(VectorRandomizer):
         """Turn standard draws, shape (n, d), into noise."""
         return np.asarray(draws * self.coordinate_noise.scale)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
         clipped = clip_to_ball(checked_rows(vectors, self.dimensions), self.clip_norm)
         check_draws(draws, clipped.shape)
-        return np.asarray(clipped + self.noise(draws[0]))
+        return ReleasedVectors(np.asarray(clipped + self.noise(draws[0])))

@@ -150,7 +150,7 @@ class FittedNADP(FittedWordNoise):
             delta=mechanism.delta,
             graph=(
                 f"the overlap graph of {self.embeddings.header.name} (table {self.embeddings.header.checksum[:12]}, "
-                f"adjacent {mechanism.adjacent}, overlap {mechanism.overlap}, tau {mechanism.tau:g})"
+                f"adjacent {mechanism.adjacent}, overlap {mechanism.overlap}, tau {mechanism.tau!r})"
             ),
             slack=None,
             unit=PrivacyUnit.VECTOR,

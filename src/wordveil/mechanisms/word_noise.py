@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.mechanisms.base import InputDomain, VectorRandomizer
 from wordveil.mechanisms.rows import check_draws, row_distances
 from wordveil.mechanisms.word_rows import WordRows
@@ -61,7 +61,7 @@ class FittedWordNoise(VectorRandomizer):
     def sample(self, stream: Stream, n: int) -> Draws:
         return (stream.lane(0).standard_normal((n, self.dimensions)),)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
         sigmas = self.sigmas[self.rows.find(vectors)]
         check_draws(draws, (len(sigmas), self.dimensions))
-        return np.asarray(np.asarray(vectors, dtype=np.float64) + draws[0] * sigmas[:, None])
+        return ReleasedVectors(np.asarray(np.asarray(vectors, dtype=np.float64) + draws[0] * sigmas[:, None]))
