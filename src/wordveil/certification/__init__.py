@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from wordveil.certification.certified_rate import RATE_METHODS, certify_rate, certify_selection, repeat_selection
@@ -21,7 +20,7 @@ from wordveil.errors import CertificateError
 from wordveil.mechanisms.base import Mechanism
 from wordveil.mechanisms.checks import check_mechanism
 from wordveil.mechanisms.selection import SelectionMechanism
-from wordveil.names import EXPORTS, MECHANISMS
+from wordveil.plugins import mechanism_class, mechanism_names
 from wordveil.promises.certificates import Certificate, compare
 from wordveil.vocabulary.table import Embeddings
 
@@ -121,10 +120,8 @@ def _rebuilt(certificate: Certificate) -> Mechanism:
         CertificateError: If there is none of that name and method, or the certificate does not say all of it.
     """
     name = certificate.parameters.get("mechanism")
-    public = MECHANISMS.get(str(name))
-    if public is not None:
-        kind: Any = getattr(import_module(EXPORTS[public]), public)
-        rebuilt: Mechanism = kind.rebuild(certificate)
+    if str(name) in mechanism_names():
+        rebuilt: Mechanism = mechanism_class(str(name)).rebuild(certificate)
         if rebuilt.certificate_method == certificate.method:
             return rebuilt
     raise CertificateError(f"No mechanism {name!r} is certified by the method {certificate.method!r}.")
