@@ -31,7 +31,7 @@ try:
 except ImportError:  # pragma: no cover - exercised through RandomSource(..., engine="shake")
     AESCounter = None
 
-__all__ = ["DocumentStreams", "Draws", "NoiseGenerator", "RandomSource", "Stream", "document_nonce", "words"]
+__all__ = ["DocumentStreams", "Draws", "NoiseGenerator", "RandomSource", "Stream", "document_nonce", "random_bits"]
 
 KEY_BYTES = 16
 NONCE_BITS = 80
@@ -46,7 +46,7 @@ class NoiseGenerator(Protocol):
         """Uniforms in [0, 1), multiples of 2**-53."""
 
     def integers(self, low: int, high: int, size: Any = None, dtype: Any = None, *, endpoint: bool = False) -> Any:
-        """Uniform integers; `words` uses the full 64-bit range only."""
+        """Uniform integers; `random_bits` uses the full 64-bit range only."""
 
     def standard_normal(self, size: Any = None) -> Any:
         """Standard normal variates."""
@@ -55,10 +55,10 @@ class NoiseGenerator(Protocol):
         """Gamma variates of the given shape and scale 1."""
 
 
-def words(generator: NoiseGenerator, size: tuple[int, ...]) -> NDArray[np.uint64]:
-    """Return uniform 64-bit words of the given shape."""
+def random_bits(generator: NoiseGenerator, size: tuple[int, ...]) -> NDArray[np.uint64]:
+    """Return uniform 64-bit integers of the given shape."""
     bits = getattr(generator, "bit_generator", None)
-    if bits is not None:  # the same words without the checks of `integers`, which cost 10 microseconds a call
+    if bits is not None:  # the same without the checks of `integers`, which cost 10 microseconds a call
         return np.asarray(bits.random_raw(math.prod(size)), dtype=np.uint64).reshape(size)
     return np.asarray(generator.integers(0, 2**64 - 1, size, dtype=np.uint64, endpoint=True))
 

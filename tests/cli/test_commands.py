@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import wordveil as wv
+from wordveil.cli.examples import EXAMPLES
 from wordveil.cli.main import COMMANDS, main
 from wordveil.names import MECHANISMS
 from wordveil.vocabulary.stored_lists import find_lists
@@ -41,6 +42,14 @@ def test_every_command_has_help(wordveil, words):
     assert shown, "options are listed"
     undescribed = [line for line in shown if not re.search(r"  \S", line) and len(line) < 25]
     assert not undescribed
+
+
+@pytest.mark.parametrize("command", [" ".join(words) for words in HELPS if words and words != ["vocabulary"]])
+def test_the_help_of_every_command_ends_with_two_examples(wordveil, command):
+    shown = wordveil(*command.split(), "--help").out.partition("\nExamples:\n")[2].splitlines()
+    assert shown == [f"  {example}" for example in EXAMPLES[command]]
+    assert len(set(shown)) == 2
+    assert all(f"{example} ".startswith(f"wordveil {command} ") for example in EXAMPLES[command])
 
 
 def test_the_overview_names_every_command(wordveil):

@@ -40,6 +40,13 @@ def test_the_same_settings_draw_the_same_noise():
     assert released(wv.SanText(epsilon=0.01)) == released(wv.SanText(epsilon=0.01))
 
 
+def test_vocabularies_that_read_texts_otherwise_draw_independently():
+    other = VOCABULARY.with_header(casing="cased")
+    assert other.header.checksum == VOCABULARY.header.checksum
+    domains = [wv.Sanitizer(table, wv.SanText(epsilon=1.0)).parts.domain for table in (VOCABULARY, other)]
+    assert domains[0] != domains[1]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Own(wv.PairwiseMetric):
     """A user's metric that can be named."""

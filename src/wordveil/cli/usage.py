@@ -1,4 +1,4 @@
-"""A command that refuses an option given twice, instead of silently taking the last."""
+"""A command that refuses an option given twice instead of taking the last, and whose help ends with examples."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from wordveil.cli.examples import EXAMPLES
+
 __all__ = ["USAGE_ERROR", "Command"]
 
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]  # typer names only this one of the errors it raises
@@ -15,6 +17,12 @@ USAGE_ERROR: Any = typer.BadParameter.__mro__[1]  # typer names only this one of
 
 class Command(TyperCommand):
     """Any command of ours."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples as they are typed: a wrapped command cannot be copied."""
+        with formatter.section("Examples"):
+            for example in EXAMPLES.get(ctx.command_path.removeprefix("wordveil "), ()):
+                formatter.write(f"  {example}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse as always, having counted how often each option was given."""

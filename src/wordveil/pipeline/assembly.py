@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from wordveil import __version__
 from wordveil.arrays import IdArray
@@ -13,7 +14,7 @@ from wordveil.pipeline.fitting import certificate_in_use, fit_words, on_device
 from wordveil.pipeline.noise_domains import noise_domain, shown
 from wordveil.pipeline.public_sample import public_sample
 from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.guarantees import Guarantee, NoGuarantee
 from wordveil.promises.release import MASK, Provenance, TextOptions, disclosures, effective_guarantee
 from wordveil.text import Encoder, Writer, tokenizer_for
 from wordveil.text.surrogates import Surrogates
@@ -21,6 +22,7 @@ from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Assembled", "assemble"]
 
+UNCHECKED = "the vocabulary's files are whole and belong together, which this run did not check (--verify does)"
 STAND_INS = 4096
 """Public words an unknown token is replaced by: any public list keeps the promise, a long one only costs time."""
 
@@ -90,7 +92,7 @@ def assemble(
     )
     certificate = certificate_in_use(mechanism, embeddings, certificate)
     randomizer = on_device(fit_words(mechanism, embeddings, certificate), device)
-    claim = randomizer.guarantee()
+    claim = _with_vocabulary(randomizer.guarantee(), embeddings)
     provenance = Provenance(
         version=__version__,
         mechanism=shown(mechanism),
@@ -110,7 +112,16 @@ def assemble(
         promise=effective_guarantee(claim, options, test_source=False),
         unprotected=effective_guarantee(claim, options, test_source=True),
         options=options,
-        disclosed=disclosures(options, claim, answers_unknown=randomizer.answers_unknown) + randomizer.disclosed(),
+        disclosed=disclosures(options, claim) + randomizer.disclosed(),
         provenance=provenance,
         domain=noise_domain(mechanism, randomizer, options, provenance),
     )
+
+
+def _with_vocabulary(claim: Guarantee, embeddings: Embeddings) -> Guarantee:
+    """Return the claim with what it takes for granted of a directory whose parts nobody has checked."""
+    if embeddings.is_checked or isinstance(claim, NoGuarantee):
+        return claim
+    bounded: Any = claim
+    stated: Guarantee = replace(bounded, assumptions=(*bounded.assumptions, UNCHECKED))
+    return stated

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import IdArray
+from wordveil.arrays import IdArray, PrivateIds, ReleasedIds
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import Progress
 from wordveil.pipeline.assembly import Assembled
-from wordveil.randomness import Draws, RandomSource, Stream, words
+from wordveil.randomness import Draws, RandomSource, Stream, random_bits
 from wordveil.text import EncodedBatch
 from wordveil.text.readings import UNKNOWN
 from wordveil.text.surrogates import Surrogates
@@ -32,13 +32,13 @@ DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
 PLACED = 1 << 16  # stand-ins and surrogates drawn at a time: arrays that stay in the second cache
 
 
-def without_ids(encoded: Iterable[EncodedBatch]) -> tuple[list[EncodedBatch], IdArray]:
+def without_ids(encoded: Iterable[EncodedBatch]) -> tuple[list[EncodedBatch], PrivateIds]:
     """Return parts of a batch as a writer needs them, and the private ids of their tokens end to end."""
     parts, ids = list[EncodedBatch](), [np.empty(0, np.int32)]
     for part in encoded:
         parts.append(part.without_ids())
         ids.append(part.ids)
-    return parts, np.concatenate(ids)
+    return parts, PrivateIds(np.concatenate(ids))
 
 
 class IdReleaser:
@@ -56,7 +56,7 @@ class IdReleaser:
 
     def release(
         self, tokens: IdArray, counts: Counts, nonces: Sequence[int], progress: Progress | None = None
-    ) -> IdArray:
+    ) -> ReleasedIds:
         """Return the released id of every token.
 
         Args:
@@ -82,9 +82,9 @@ class IdReleaser:
         running = np.zeros(len(tokens) + 1, dtype=np.int64)
         np.cumsum(known, out=running[1:])
         counts = np.diff(running[np.cumsum(counts)], prepend=0)
-        released = np.full(len(tokens), -1, dtype=np.int32)
-        released[known] = self._randomize(tokens[known], unknown[known], counts, nonces, progress)
-        return released
+        shown = np.full(len(tokens), -1, dtype=np.int32)
+        shown[known] = self._randomize(tokens[known], unknown[known], counts, nonces, progress)
+        return ReleasedIds(shown)
 
     def _place_surrogates(
         self, typed: Surrogates, released: IdArray, tokens: IdArray, nonces: Sequence[int], counts: Counts
@@ -95,7 +95,7 @@ class IdReleaser:
         """
 
         def sample(stream: Stream, n: int) -> Draws:
-            return (words(stream.lane(TYPED_LANE), (n,)),)
+            return (random_bits(stream.lane(TYPED_LANE), (n,)),)
 
         start = 0
         for (drawn,) in self._source.documents(nonces, counts.tolist()).chunks(sample, PLACED):
@@ -112,7 +112,7 @@ class IdReleaser:
         candidates = self._stand_ins
 
         def sample(stream: Stream, n: int) -> Draws:
-            return (words(stream.lane(UNKNOWN_LANE), (n,)),)
+            return (random_bits(stream.lane(UNKNOWN_LANE), (n,)),)
 
         placed = tokens.copy()
         start = 0
@@ -130,7 +130,7 @@ class IdReleaser:
         counts: Counts,
         nonces: Sequence[int],
         progress: Progress | None,
-    ) -> IdArray:
+    ) -> ReleasedIds:
         """Run the mechanism over ids, so many for each document; once per distinct known word if so chosen."""
         spread: NDArray[np.int64] | None = None
         if self._options.per == "document":
@@ -145,7 +145,7 @@ class IdReleaser:
                 tokens[start:stop], draws, threads=self._threads, progress=progress
             )
             start = stop
-        return released if spread is None else released[spread]
+        return ReleasedIds(released if spread is None else released[spread])
 
 
 def once_per_document(

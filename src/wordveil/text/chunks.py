@@ -135,7 +135,7 @@ def _numbered(
     parts, lengths, last, total = [np.empty(0, np.int32)], list[int](), list[bool](), 0
     for piece, is_last in pieces:
         cut = piece.split(" ")
-        # Numbering the chunks while they are fresh costs one hash each; all later work is per type or vectorised.
+        # Numbering the chunks while they are fresh costs one hash each; all later work is per type or vectorized.
         parts.append(np.fromiter(map(number_of.__getitem__, cut), np.int32, len(cut)))
         lengths.append(len(cut))
         last.append(is_last)

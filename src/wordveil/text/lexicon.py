@@ -14,7 +14,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import IdArray
+from wordveil.arrays import IdArray, PrivateIds
 from wordveil.text.chunks import Chunks
 from wordveil.text.encoded import EncodedBatch
 from wordveil.text.readings import UNKNOWN, Reading
@@ -66,7 +66,7 @@ class Lexicon:
         self._join_around_empty(chunks, counts, ends - counts, before, closing)
         return EncodedBatch(
             gaps=list(self.numbers),
-            ids=self.ids[places],
+            ids=PrivateIds(self.ids[places]),
             before=before,
             closing=closing,
             counts=_per_text(ends, chunks.ends),

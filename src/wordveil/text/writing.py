@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from wordveil.arrays import IdArray, ReleasedText
+from wordveil.arrays import IdArray, ReleasedIds, ReleasedText
 from wordveil.text.detokenization import (
     SentenceCasing,
     apply_shapes,
@@ -47,7 +47,7 @@ class Writer:
     mask: str = ""
     typed: Surrogates | None = None
 
-    def write(self, encoded: EncodedBatch, released: IdArray) -> list[ReleasedText]:
+    def write(self, encoded: EncodedBatch, released: ReleasedIds) -> list[ReleasedText]:
         """Return the released texts, in order.
 
         Args:
@@ -56,7 +56,7 @@ class Writer:
         """
         return self.write_parts([encoded], released)
 
-    def write_parts(self, parts: Sequence[EncodedBatch], released: IdArray) -> list[ReleasedText]:
+    def write_parts(self, parts: Sequence[EncodedBatch], released: ReleasedIds) -> list[ReleasedText]:
         """Return the released texts of a batch that was encoded in parts; `released` has the ids of all end to end."""
         page = _Page(self)
         write = _all_at_once
