@@ -362,8 +362,8 @@ MUTATIONS = (
         id="d05",
         what="the run key stays until the output is published",
         path="pipeline/run.py",
-        old="(run_key_path(target))  # nothing is left to draw\n        publish(target, product)\n",
-        new="\n        publish(target, product)\n        remove_run_key(run_key_path(target))\n",
+        old="(run_key_path(target))  # nothing is left to draw\n        publish(target, journal.product, journal.written)\n",
+        new="\n        publish(target, journal.product, journal.written)\n        remove_run_key(run_key_path(target))\n",
         tests=("pipeline/test_runs.py",),
     ),
 )

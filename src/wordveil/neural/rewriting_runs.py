@@ -15,7 +15,6 @@ from pathlib import Path
 
 from wordveil import __version__
 from wordveil.documents import DocumentSettings, Record
-from wordveil.errors import GuaranteeError
 from wordveil.files.atomic import check_not_busy, is_replaceable, sibling
 from wordveil.files.journal import is_resumable
 from wordveil.neural.pass_records import PassRecord
@@ -85,17 +84,19 @@ def rewrite_documents(
         check_not_busy(Path(destination))
         if not (resume and is_resumable(destination)):
             PassRecord.discard(own)
-    unlike: GuaranteeError | None = None
-    try:
-        rewriter.passes = passes or PassRecord(own)
-    except GuaranteeError as error:
-        if passes is not None:
-            raise
-        unlike = error  # the interrupted run was of another model: the journal names what differs
+    opened = False
+
+    def count() -> None:
+        """Count passes from now on: not before the run has been found to be the one that was interrupted."""
+        nonlocal opened
+        if not opened:
+            rewriter.passes, opened = passes or PassRecord(own), True
+
+    if passes is not None:
+        count()
 
     def process(records: list[Record]) -> Answers:
-        if unlike is not None:
-            raise unlike
+        count()
         released, passed = _release(rewriter, records)
         counts["tokens"] += passed
         return released
@@ -103,6 +104,7 @@ def rewrite_documents(
     reports: list[RewriteReport] = []
 
     def published(summary: DocumentSummary) -> None:
+        count()
         report = RewriteReport(
             summary=summary,
             tokens=counts["tokens"],
