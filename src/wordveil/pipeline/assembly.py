@@ -112,7 +112,7 @@ def assemble(
         promise=effective_guarantee(claim, options, test_source=False),
         unprotected=effective_guarantee(claim, options, test_source=True),
         options=options,
-        disclosed=disclosures(options, claim, answers_unknown=randomizer.answers_unknown) + randomizer.disclosed(),
+        disclosed=disclosures(options, claim) + randomizer.disclosed(),
         provenance=provenance,
         domain=noise_domain(mechanism, randomizer, options, provenance),
     )

@@ -255,15 +255,12 @@ def _magnitude(grid: NumberGrid) -> str:
     )
 
 
-def disclosures(
-    options: TextOptions, guarantee: Guarantee | None = None, *, answers_unknown: bool = False
-) -> tuple[str, ...]:
+def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tuple[str, ...]:
     """Return what any release with these options discloses, one sentence each.
 
     Args:
         options: The choices around the mechanism.
         guarantee: What the mechanism promises: it decides what holds between an unknown and a known word.
-        answers_unknown: Whether the mechanism answers for tokens outside the vocabulary itself.
     """
     said = [
         "the number of tokens, their positions, punctuation and layout",
@@ -273,11 +270,9 @@ def disclosures(
     if options.unknown in _MISSING:
         said.append(_MISSING[options.unknown])
     else:
-        replaced = "first replaced by a public word chosen uniformly at random, then randomized like any other"
-        answered = "answered for by the mechanism, every one alike"
         said.append(
-            f"a token outside the vocabulary is {answered if answers_unknown else replaced}: no output distinguishes "
-            "two unknown words"
+            "a token outside the vocabulary becomes a word drawn by one law, the same for all such tokens: no output "
+            "distinguishes two unknown words"
         )
         if guarantee is not None:
             said[-1] += "; between an unknown and a known word "
