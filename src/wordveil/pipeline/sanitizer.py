@@ -106,6 +106,7 @@ class Sanitizer:
         header = self.embeddings.header
         encoder = Encoder(
             lookup=self.embeddings.ids,
+            index=self.embeddings.packed_words,
             casing="cased" if header.casing == "cased" else "lower",
             tokenizer=tokenizer_for(header.tokenizer, markup=self.options.markup),
             numbers=self.options.numbers,

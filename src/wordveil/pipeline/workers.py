@@ -22,6 +22,7 @@ from typing import Any, Self, TypeVar, final, overload
 
 from wordveil.arrays import IdArray, PrivateText, ReleasedText
 from wordveil.errors import ParameterError
+from wordveil.kernels.compiled.text_reader import PackedWords
 from wordveil.text import EncodedBatch, Encoder, Writer
 from wordveil.vocabulary.table import Embeddings, open_embeddings
 from wordveil.vocabulary.word_index import WordIndex, build_index
@@ -56,6 +57,14 @@ class VocabularyWords(Sequence[str]):
             return self._embeddings.ids(words)
         assert self._index is not None
         return self._index.find(self._words, encode_queries(words))
+
+    @property
+    def index(self) -> PackedWords:
+        """The words and their index as compiled kernels take them."""
+        if self._embeddings is not None:
+            return self._embeddings.packed_words
+        assert self._index is not None
+        return self._index.packed(self._words)
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -137,7 +146,7 @@ class TextWorkers:
         if count < 1:
             raise ParameterError("workers", count, "must be at least 1.")
         words = VocabularyWords(embeddings)
-        side = _Side(replace(encoder, lookup=words.ids), replace(writer, words=words))
+        side = _Side(replace(encoder, lookup=words.ids, index=words.index), replace(writer, words=words))
         self.count = count
         self._pool = ProcessPoolExecutor(
             count, multiprocessing.get_context("spawn"), initializer=_start, initargs=(pickle.dumps(side),)

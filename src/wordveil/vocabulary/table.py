@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ParameterError
+from wordveil.kernels.compiled.text_reader import PackedWords
 from wordveil.vocabulary import readers
 from wordveil.vocabulary.building import build_table, checked_rows, detect_casing, packed_words
 from wordveil.vocabulary.checksums import candidates_checksum, table_checksum
@@ -106,6 +107,11 @@ class Embeddings:
     def words(self) -> WordList:
         """The v words, decoded when asked for."""
         return self._table.words
+
+    @property
+    def packed_words(self) -> PackedWords:
+        """The words and their index as compiled kernels take them."""
+        return self._table.index.packed(self.words)
 
     @property
     def vectors(self) -> Float32Array:
