@@ -104,9 +104,10 @@ class Sanitizer:
         check_kind("options", self.options, TextOptions)
         check_kind("source", self.source, RandomSource)
         header = self.embeddings.header
+        packed = self.embeddings.packed_words
         encoder = Encoder(
             lookup=self.embeddings.ids,
-            index=self.embeddings.packed_words,
+            index=packed,
             casing="cased" if header.casing == "cased" else "lower",
             tokenizer=tokenizer_for(header.tokenizer, markup=self.options.markup),
             numbers=self.options.numbers,
@@ -115,6 +116,7 @@ class Sanitizer:
         )
         writer = Writer(
             words=self.embeddings.words,
+            index=packed,
             casing=self.options.casing,
             cased=header.casing == "cased",
             mask=MASK if self.options.unknown == "mask" else "",

@@ -146,7 +146,7 @@ class TextWorkers:
         if count < 1:
             raise ParameterError("workers", count, "must be at least 1.")
         words = VocabularyWords(embeddings)
-        side = _Side(replace(encoder, lookup=words.ids, index=words.index), replace(writer, words=words))
+        side = _Side(replace(encoder, lookup=words.ids, index=words.index), replace(writer, words=words, index=words.index))
         self.count = count
         self._pool = ProcessPoolExecutor(
             count, multiprocessing.get_context("spawn"), initializer=_start, initargs=(pickle.dumps(side),)

@@ -16,6 +16,7 @@ from itertools import chain
 import numpy as np
 
 from wordveil.kernels.compiled.text_reader import CODES, Characters
+from wordveil.kernels.compiled.text_writer import Uppercase
 
 __all__ = [
     "APOSTROPHES",
@@ -25,6 +26,7 @@ __all__ = [
     "PLAIN_LETTER",
     "PUNCTUATION",
     "character_class",
+    "letter_cases",
     "mark_class",
     "number_class",
     "plain_characters",
@@ -61,6 +63,7 @@ PLAIN_LETTER = "[A-Za-zÀ-ÖØ-öø-ʯͰ-ͳͶͷͻ-ͽΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-�
 """The letters of the common alphabets, as a set of a regular expression."""
 
 _LETTER, _JOIN, _GAP, _UPPER, _LOWER, _DIGIT = 1, 2, 4, 8, 16, 32  # as in words.h
+_WORD, _LETTER_CASED, _ODD, _SEVERAL = 1, 2, 0xFFFF, 0xFFFE  # as in writing.c
 _NUMBER = frozenset({"Nd", "Nl", "No"})
 _MARK = frozenset({"Mn", "Mc", "Me", "Cf"})
 _FOLD = str.maketrans({**dict.fromkeys(APOSTROPHES, "'"), **dict.fromkeys(HYPHENS, "-")})
@@ -135,6 +138,19 @@ def plain_characters(*, cased: bool, html: bool) -> Characters:
         elif c in "0123456789":
             classes[i] = _DIGIT
     return Characters(classes=classes, lower=lower)
+
+
+@cache
+def letter_cases() -> Uppercase:
+    """The characters that the compiled writer can case; a text that needs another one is left to the reference."""
+    kinds, upper = np.zeros(len(CODES), np.uint8), np.zeros(len(CODES), np.uint16)
+    for i, c in enumerate(map(chr, CODES)):
+        letter = c.isalnum() and not c.isdecimal()
+        kinds[i] = letter * _LETTER_CASED | (letter or c == "_" or c.isdecimal()) * _WORD
+        large = c.upper()
+        same = len(large.encode("utf-8", "surrogatepass")) == len(c.encode("utf-8", "surrogatepass"))
+        upper[i] = _SEVERAL if len(large) > 1 else ord(large) if same else _ODD
+    return Uppercase(kinds=kinds, upper=upper)
 
 
 def plain_spelling(token: str) -> str:

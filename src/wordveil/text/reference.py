@@ -20,7 +20,7 @@ from wordveil.text.patterns import digit_pattern
 from wordveil.text.readings import UNKNOWN, Reading, read, shape
 from wordveil.text.tokenizer import Tokenizer
 
-__all__ = ["Rules", "TextReading", "caseless", "encode_text", "read_token", "write_text"]
+__all__ = ["Rules", "TextReading", "cased_mask", "caseless", "encode_text", "read_token", "write_text"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,5 +114,9 @@ def write_text(
     if casing != "sentence":
         return text
     text = apply_casing(text, cased=cased)
-    # What casing makes of a mask that opens a sentence.
-    return ReleasedText(text.replace(mask[0] + mask[1:].capitalize(), mask)) if mask else text
+    return ReleasedText(text.replace(cased_mask(mask), mask)) if mask else text
+
+
+def cased_mask(mask: str) -> str:
+    """Return what casing makes of a mask that opens a sentence."""
+    return mask[:1] + mask[1:].capitalize()
