@@ -3,7 +3,7 @@
 The mechanism measured with gives every word back, so it promises nothing and exists only here. Everything else is the
 run a user starts: documents, tokens, ids, stand-ins for unknown words (drawn for every token), texts, output.
 
-Usage: python tools/measure_text_side.py FILE.jsonl.gz COLUMN [ROUNDS] [WORKERS]
+Usage: python tools/measure_text_side.py FILE.jsonl.gz COLUMN [ROUNDS]
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def zlib_limit(source: Path, output: Path) -> float:
     return time.process_time() - start
 
 
-def main(source: Path, column: str, rounds: int, workers: int) -> None:
+def main(source: Path, column: str, rounds: int) -> None:
     """Print the table."""
     sanitizer = wv.Sanitizer(wv.load_embeddings(), Unchanged())
     stages, whole, wall, limit = Stages(), [], [], []
@@ -136,7 +136,7 @@ def main(source: Path, column: str, rounds: int, workers: int) -> None:
             limit.append(zlib_limit(source, output))
             started, clock = time.process_time(), time.perf_counter()
             settings = DocumentSettings(columns=(column,))
-            report = sanitize_documents(source, output, sanitizer, settings=settings, workers=workers)
+            report = sanitize_documents(source, output, sanitizer, settings=settings)
             whole.append(time.process_time() - started)
             wall.append(time.perf_counter() - clock)
     parts = {name: seconds for name, seconds in stages.best.items() if name != "decompress"}
@@ -145,11 +145,9 @@ def main(source: Path, column: str, rounds: int, workers: int) -> None:
         print(f"{name:22s} {seconds:7.3f} s {1e9 * seconds / tokens:6.0f} ns/token {share}")
     print(f"stages in all: {tokens / sum(parts.values()):,.0f} tokens/s/core of {tokens:,} tokens")
     print(f"zlib alone, both ways: {tokens / min(limit):,.0f} tokens/s/core")
-    what = "this process only" if workers > 1 else "per core"
-    print(f"whole run, {workers} workers: {report.tokens / min(whole):,.0f} tokens/s by processor time ({what}),")
+    print(f"whole run: {report.tokens / min(whole):,.0f} tokens/s by processor time,")
     print(f"{report.tokens / min(wall):,.0f} tokens/s on the clock, best of {rounds}")
 
 
 if __name__ == "__main__":
-    numbers = [int(argument) for argument in sys.argv[3:5]]
-    main(Path(sys.argv[1]), sys.argv[2], numbers[0] if numbers else 3, numbers[1] if len(numbers) > 1 else 1)
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 3)

@@ -13,11 +13,11 @@ from figure_values import DELTA, Figure, Sampling, Series, audited, curve, digit
 from wordveil.arrays import Float64Array
 from wordveil.auditing import Pair, Subject
 from wordveil.auditing.subjects import OnGrid, VectorSubject
-from wordveil.certification.privacy_profile import laplace_epsilon
 from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
+from wordveil.mechanisms.laplace_profile import laplace_epsilon
 from wordveil.mechanisms.mahalanobis import Mahalanobis
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection

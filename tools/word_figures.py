@@ -12,13 +12,13 @@ from figure_values import DELTA, Figure, Sampling, Series, audited, curve, digit
 from vector_figures import case, profile
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.auditing import Pair
-from wordveil.auditing.pairs import edge_pairs, noise_class_pair
 from wordveil.auditing.subjects import WordSubject
 from wordveil.certification import certify
 from wordveil.decoding.base import Decoder
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import CertificateError
 from wordveil.kernels.nearest import NearestWords
+from wordveil.mechanisms.base import refuted_claim
 from wordveil.mechanisms.exponential import FittedExponential, SelectionMechanism
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.jaccard import Jaccard, class_delta
@@ -27,7 +27,7 @@ from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tight import TightConstraints
 from wordveil.pipeline.fitting import shipped_certificate
-from wordveil.promises.guarantees import LocalDP, MetricDP, Standing
+from wordveil.promises.guarantees import MetricDP
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["decoder", "jaccard", "nadp", "selection", "tight"]
@@ -41,14 +41,14 @@ def nadp(table: Embeddings, sampling: Sampling) -> Figure:
     randomizer = NADP(epsilon=epsilon, delta=DELTA).fit(table)
     edges, rows = randomizer.graph.edges, table.vectors.astype(np.float64)
     lengths = np.linalg.norm(rows[edges[:, 0]] - rows[edges[:, 1]], axis=1)
-    pairs = edge_pairs(table, randomizer.guarantee(), edges, count=6)
+    pairs = randomizer.worst_pairs(6)
     audited_too = np.isin(lengths, [pair.distance or 0.0 for pair in pairs])
     spread = np.argsort(lengths, kind="stable")[:: max(1, len(edges) // 80)]
     order = np.union1d(spread, np.flatnonzero(audited_too))
     scales = randomizer.sigmas[edges[order, 0]] / lengths[order]
     losses = [solve_epsilon(partial(gaussian_log_delta, scale=float(scale)), DELTA) for scale in scales]
     cases = [case(float(p.distance or 0), randomizer, (p.first, p.second), (epsilon, DELTA), sampling) for p in pairs]
-    loose = noise_class_pair(table, randomizer.guarantee(), randomizer.sigmas)
+    loose = randomizer.worst_pairs(claim=refuted_claim(epsilon, DELTA))[0]
     far = [case(float(loose.distance or 0), randomizer, (loose.first, loose.second), (epsilon, DELTA), sampling)]
     top = 1.1 * max(float(lengths.max()), float(loose.distance or 0))
     return Figure(
@@ -84,8 +84,7 @@ def jaccard(table: Embeddings, sampling: Sampling) -> Figure:
     cases = []
     for e in marks:
         randomizer = Jaccard(epsilon=e, allow_refuted=True).fit(table)
-        claim = LocalDP(epsilon=e, delta=DELTA, standing=Standing.REFUTED)
-        pair = noise_class_pair(table, claim, randomizer.sigmas)
+        pair = randomizer.worst_pairs()[0]
         cases.append(case(e, randomizer, (pair.first, pair.second), (e, DELTA), sampling))
     return Figure(
         setting=(

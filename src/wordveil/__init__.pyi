@@ -7,9 +7,7 @@ from wordveil.certification import certify as certify
 from wordveil.certification import verify as verify
 from wordveil.certification.accounting import compose_many as compose_many
 from wordveil.certification.certified_rate import certify_rate as certify_rate
-from wordveil.certification.dominating_pairs import PairLoss as PairLoss
 from wordveil.certification.dominating_pairs import dominating_pair as dominating_pair
-from wordveil.certification.dominating_pairs import generic_pair as generic_pair
 from wordveil.decoding.decoded import Decoded as Decoded
 from wordveil.decoding.nearest import Nearest as Nearest
 from wordveil.decoding.rank_softmax import RankSoftmax as RankSoftmax
@@ -56,6 +54,8 @@ from wordveil.promises.guarantees import Standing as Standing
 from wordveil.promises.guarantees import compose_releases as compose_releases
 from wordveil.promises.guarantees import compose_tokens as compose_tokens
 from wordveil.promises.guarantees import to_local as to_local
+from wordveil.promises.pair_loss import PairLoss as PairLoss
+from wordveil.promises.pair_loss import generic_pair as generic_pair
 from wordveil.promises.release import BatchRelease as BatchRelease
 from wordveil.promises.release import Release as Release
 from wordveil.promises.release import TextOptions as TextOptions

@@ -15,17 +15,12 @@ from scipy.stats import binom
 
 import wordveil as wv
 from wordveil.certification.accounting import compose_many
-from wordveil.certification.dominating_pairs import (
-    channel_pair,
-    dominating_pair,
-    gaussian_pair,
-    generic_pair,
-    laplace_pair,
-)
-from wordveil.certification.privacy_profile import laplace_epsilon
+from wordveil.certification.dominating_pairs import dominating_pair
 from wordveil.errors import GuaranteeError, MissingExtraError, ParameterError
-from wordveil.mechanisms.gaussian_scale import analytic_scale, gaussian_log_delta
+from wordveil.mechanisms.gaussian_scale import analytic_scale, gaussian_log_delta, gaussian_pair
+from wordveil.mechanisms.laplace_profile import laplace_epsilon, laplace_pair
 from wordveil.promises.guarantees import PrivacyUnit, Standing
+from wordveil.promises.pair_loss import channel_pair, generic_pair
 from wordveil.vocabulary.table import Embeddings
 
 DELTA = 1e-5
@@ -180,14 +175,14 @@ def test_a_selection_mechanism_brings_its_exact_channel_and_twice_its_slack():
 
 
 def test_what_has_no_pair_is_refused():
-    with pytest.raises(GuaranteeError, match="no one-dimensional Laplace pair is known"):
+    with pytest.raises(GuaranteeError, match="no dominating pair of it is known"):
         dominating_pair(wv.ClippedLaplace(epsilon=1.0).for_dimensions(3))
     refuted = wv.ClippedGaussian(epsilon=20.0, delta=DELTA, calibration="classical", allow_refuted=True)
     with pytest.raises(GuaranteeError, match="no promise to compose"):
         dominating_pair(refuted.for_dimensions(3))
-    with pytest.raises(ParameterError, match="diameter=None must be in"):
+    with pytest.raises(ParameterError, match="diameter=None must be a number in"):
         dominating_pair(wv.MultivariateLaplace(epsilon=1.0).for_dimensions(3))
-    with pytest.raises(ParameterError, match="belongs to multivariate Laplace noise"):
+    with pytest.raises(ParameterError, match="belongs to noise whose loss grows"):
         dominating_pair(wv.ClippedGaussian(epsilon=1.0).for_dimensions(3), diameter=2.0)
 
 

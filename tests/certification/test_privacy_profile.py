@@ -12,11 +12,12 @@ from scipy.special import gammaln
 
 from certification.small_vocabularies import small_embeddings
 from wordveil.certification.dominating_pairs import dominating_pair
-from wordveil.certification.privacy_profile import laplace_delta, laplace_epsilon, laplace_to_local
+from wordveil.certification.privacy_profile import laplace_to_local
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
+from wordveil.mechanisms.laplace_profile import laplace_delta, laplace_epsilon
 from wordveil.mechanisms.mahalanobis import Mahalanobis as WhitenedNoise
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection

@@ -60,25 +60,20 @@ def test_a_text_in_pieces_becomes_what_it_becomes_whole(vocabulary, text, monkey
         return batch.texts, batch.tokens, batch.exempt
 
     whole = release()
-    for name, size in {"LONG": 50, "_MOST_TYPES": 30}.items():
-        monkeypatch.setattr(f"{CHUNKS}.{name}", size)
-    monkeypatch.setattr("wordveil.text.encoding._PART", 20)
+    monkeypatch.setattr(f"{CHUNKS}.LONG", 50)
     monkeypatch.setattr("wordveil.pipeline.sanitizer.PLACED", 17)
     assert release() == whole
 
 
-def test_a_long_text_is_no_work_for_the_workers(vocabulary, text, tmp_path, monkeypatch):
+def test_a_long_text_in_a_file_becomes_what_it_becomes_whole(vocabulary, text, tmp_path, monkeypatch):
     records = [text if number % 7 == 3 else None if number % 7 == 4 else "babaq dadaq" for number in range(20)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in records))
-    for module in ("wordveil.pipeline.overlapping", CHUNKS):
-        monkeypatch.setattr(f"{module}.LONG", 5000)
-    for workers in (1, 2):
+    for block in (1 << 24, 9000):
         sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.0), source=RandomSource(KEY), threads=1)
-        settings = DocumentSettings(columns=("text",), block_characters=9000)
-        sanitize_documents(
-            tmp_path / "in.jsonl", tmp_path / f"{workers}.jsonl", sanitizer, settings=settings, workers=workers
-        )
-    assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
+        settings = DocumentSettings(columns=("text",), block_characters=block)
+        sanitize_documents(tmp_path / "in.jsonl", tmp_path / f"{block}.jsonl", sanitizer, settings=settings)
+        monkeypatch.setattr(f"{CHUNKS}.LONG", 5000)
+    assert (tmp_path / f"{1 << 24}.jsonl").read_bytes() == (tmp_path / "9000.jsonl").read_bytes()
 
 
 def test_what_is_too_long_is_refused_with_a_remedy(vocabulary, tmp_path, monkeypatch):

@@ -470,3 +470,21 @@ def test_the_command_writes_its_report_before_the_run_counts_as_done(text_file, 
     assert written == [output.read_bytes()] * 2
     assert json.loads(report.read_text())["documents"] == 150
     assert left_behind(tmp_path) == []
+
+
+def test_a_second_run_leaves_the_key_of_the_first(vocabulary, text_file, tmp_path):
+    output = tmp_path / "out.txt"
+    refused = []
+
+    def second(done, total, documents, tokens):
+        key = run_key_path(output).read_bytes()
+        for resume in (False, True):
+            with pytest.raises(ParameterError, match="is being written by another run") as caught:
+                run(vocabulary, text_file, output, resume=resume)
+            refused.append(str(caught.value))
+        assert run_key_path(output).read_bytes() == key == KEY
+
+    run(vocabulary, text_file, output, block=500, progress=second)
+    assert refused
+    run(vocabulary, text_file, tmp_path / "whole.txt")
+    assert output.read_bytes() == (tmp_path / "whole.txt").read_bytes()

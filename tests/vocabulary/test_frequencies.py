@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordveil.vocabulary.frequencies import COUNTS_FILE, word_frequencies
+from wordveil.errors import EmbeddingFormatError, ParameterError
+from wordveil.vocabulary.frequencies import COUNTS_FILE, most_frequent, word_frequencies
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,3 +67,42 @@ def test_the_counts_are_those_of_the_public_sentences():
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     assert np.array_equal(tool.count(sentences), np.load(COUNTS_FILE))
+
+
+def test_the_most_frequent_words_are_those_of_the_counts_and_may_be_output():
+    embeddings = load_embeddings()
+    shares, allowed = word_frequencies(embeddings), set(embeddings.candidates.tolist())
+    order = sorted(allowed, key=lambda i: (-shares[i], i))
+    for m in (1, 100, 4000, len(allowed)):
+        assert most_frequent(embeddings, m).tolist() == sorted(order[:m])
+    assert most_frequent(embeddings, 4000).dtype == np.int32
+    with pytest.raises(ParameterError, match="outputs=31867 must be at most 31866"):
+        most_frequent(embeddings, 31_867)
+    with pytest.raises(ParameterError, match="outputs=30000 must be at most 27252, the words whose frequency is known"):
+        most_frequent(embeddings, 30_000)
+
+
+def test_a_vocabulary_ordered_by_frequency_is_taken_at_its_word():
+    words = table(["xqzv", "of", "the", "diabetes"])
+    assert most_frequent(words, 2).tolist() == [1, 2]
+    ordered = words.with_header(order="frequency")
+    assert most_frequent(ordered, 2).tolist() == [0, 1]
+    assert most_frequent(ordered.without_outputs(["xqzv"]), 2).tolist() == [1, 2]
+    with pytest.raises(ParameterError, match="order"):
+        words.with_header(order="alphabet")
+
+
+def test_counts_of_ones_own_come_from_a_file(tmp_path):
+    words = table(["one", "two", "three", "four"]).without_outputs(["four"])
+    counts = tmp_path / "counts.txt"
+    counts.write_text("two 5\nunknown 9\nthree\t7\nfour 100\none 5\n")
+    assert most_frequent(words, 1, counts=counts).tolist() == [2]
+    assert most_frequent(words, 2, counts=counts).tolist() == [0, 2]
+    assert most_frequent(words.with_header(order="frequency"), 1, counts=counts).tolist() == [2]
+    counts.write_text("two 5\n")
+    with pytest.raises(ParameterError, match="outputs=2 must be at most 1"):
+        most_frequent(words, 2, counts=counts)
+    for bad in ("two", "two -1", "two five", "two nan"):
+        counts.write_text(f"one 1\n{bad}\n")
+        with pytest.raises(EmbeddingFormatError, match="line 2"):
+            most_frequent(words, 1, counts=counts)

@@ -15,9 +15,10 @@ from wordveil.auditing.reuse import check_reuse
 from wordveil.auditing.runner import AuditOptions, audit, audit_mechanism
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.auditing.side_doors import check_side_doors
-from wordveil.auditing.subjects import Pair, Subject
+from wordveil.auditing.subjects import Subject
 from wordveil.auditing.text_leaks import TextChecks, check_text
 from wordveil.auditing.timing import check_timing
+from wordveil.promises.relations import Pair
 
 __all__ = [
     "AuditOptions",

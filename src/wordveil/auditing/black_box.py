@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array
 from wordveil.auditing.intervals import EventCounts, check_alpha, lower_bound, upper_bound
 from wordveil.auditing.scorers import KnownDensity, Score, Scorer, scorers_for
-from wordveil.auditing.subjects import Outputs, Pair, Subject
+from wordveil.auditing.subjects import Outputs, Subject
 from wordveil.auditing.tradeoff import TradeOff, trade_off
 from wordveil.errors import ParameterError
+from wordveil.promises.relations import Pair
 
 __all__ = ["Event", "PairAudit", "audit_pair", "choose_event"]
 

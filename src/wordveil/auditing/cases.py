@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,23 +11,22 @@ import numpy as np
 from wordveil.arrays import Float64Array
 from wordveil.auditing.adapters import Adapted, Foreign
 from wordveil.auditing.exact import ChannelVerdict
-from wordveil.auditing.pairs import claimed_loss, edge_pairs, noise_class_pair, vector_pairs, vocabulary_pairs
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.auditing.subjects import (
     OnGrid,
-    Pair,
     Subject,
     TextSubject,
     VectorFunctionSubject,
     VectorSubject,
     WordSubject,
 )
-from wordveil.decoding.decoded import FittedDecoded
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, WordMechanism
 from wordveil.mechanisms.exponential import FittedExponential
-from wordveil.metrics.distances import Metric
-from wordveil.promises.guarantees import Guarantee, LocalDP, NeighbourDP, NoGuarantee, Standing
+from wordveil.mechanisms.worst_pairs import vector_pairs, vector_relation, word_relation, worst_words
+from wordveil.metrics.distances import Euclidean
+from wordveil.promises.guarantees import Guarantee, LocalDP
+from wordveil.promises.relations import Pair, relation_of
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
@@ -96,67 +94,29 @@ def make_case(thing: Adapted, inputs: Inputs, source: RandomSource) -> Case:
     return _word_case(thing, inputs, source)
 
 
-def _published(randomizer: Any) -> Guarantee:
-    """Return the guarantee, or, where it is refuted, the claim that was published with the same parameters."""
-    stated: Guarantee = randomizer.guarantee()
-    mechanism = getattr(randomizer, "mechanism", None)
-    epsilon = getattr(mechanism, "epsilon", None)
-    if not (isinstance(stated, NoGuarantee) and stated.standing is Standing.REFUTED and epsilon is not None):
-        return stated
-    return LocalDP(
-        epsilon=epsilon,
-        delta=float(getattr(mechanism, "delta", 0.0) or 0.0),
-        slack=None,
-        unit=stated.unit,
-        standing=Standing.REFUTED,
-    )
-
-
 def _vector_case(mechanism: VectorMechanism | VectorRandomizer, inputs: Inputs, source: RandomSource) -> Case:
     embeddings, dimensions = inputs.embeddings, inputs.dimensions
     randomizer = (
         mechanism if isinstance(mechanism, VectorRandomizer) else _fit_vectors(mechanism, embeddings, dimensions)
     )
-    claim = _published(randomizer)
+    claim = randomizer.published()
     raw = VectorSubject(randomizer, source)
-    d = embeddings.dimensions if embeddings is not None else dimensions
-    d = getattr(randomizer, "dimensions", None) if d is None else d
-    if d is None:
-        raise ParameterError("dimensions", None, "must be given where there is no vocabulary.")
-    pairs = _pairs_of_vectors(randomizer, claim, d, inputs)
+    d = randomizer.input_dimensions
+    pairs = randomizer.worst_pairs(inputs.pairs, inputs.seed, embeddings=embeddings)
     subject = OnGrid(raw, pairs[0].first)
     same_space = raw.sample(pairs[0].first, 2).shape[1] == d
-    clip = getattr(getattr(randomizer, "mechanism", None), "clip_norm", None)
-    candidates = _candidates(embeddings, d, clip) if same_space else None
-    if embeddings is not None and hasattr(randomizer, "sigmas"):  # such noise is defined for the table's rows only
+    candidates = _candidates(embeddings, d, randomizer.clip_norm) if same_space else None
+    if same_space and embeddings is not None and randomizer.inputs == "vocabulary vectors":
         candidates = embeddings.vectors[:CANDIDATES].astype(np.float64) if len(embeddings) >= 100 else None
     return Case(subject=subject, raw=raw, claim=claim, pairs=pairs, candidates=candidates)
 
 
-def _fit_vectors(mechanism: Any, embeddings: Embeddings | None, dimensions: int | None) -> VectorRandomizer:
+def _fit_vectors(mechanism: VectorMechanism, embeddings: Embeddings | None, dimensions: int | None) -> VectorRandomizer:
     if embeddings is not None:
-        fitted: VectorRandomizer = mechanism.fit(embeddings)
-        return fitted
-    if dimensions is None or not hasattr(mechanism, "for_dimensions"):
+        return mechanism.fit(embeddings)
+    if dimensions is None or mechanism.needs_vocabulary:
         raise ParameterError("embeddings", None, f"must be given for {mechanism.name}, or dimensions where it allows.")
-    bound: VectorRandomizer = mechanism.for_dimensions(dimensions)
-    return bound
-
-
-def _pairs_of_vectors(randomizer: Any, claim: Guarantee, d: int, inputs: Inputs) -> list[Pair]:
-    embeddings, seed = inputs.embeddings, inputs.seed
-    mechanism = getattr(randomizer, "mechanism", None)
-    clip = getattr(mechanism, "clip_norm", None)
-    metric: Metric | None = getattr(randomizer, "metric", None)
-    if isinstance(claim, LocalDP) and clip is not None:
-        return vector_pairs(d, partial(claimed_loss, claim), clip_norm=float(clip))
-    if embeddings is not None:
-        graph, sigmas = getattr(randomizer, "graph", None), getattr(randomizer, "sigmas", None)
-        if isinstance(claim, NeighbourDP) and graph is not None:
-            return edge_pairs(embeddings, claim, graph.edges, count=inputs.pairs, seed=seed)
-        pairs = vocabulary_pairs(embeddings, claim, metric=metric, count=inputs.pairs, vectors=True, seed=seed)
-        return pairs if sigmas is None else [noise_class_pair(embeddings, claim, sigmas), *pairs[1:]]
-    return vector_pairs(d, partial(claimed_loss, claim), epsilon=float(getattr(claim, "epsilon", 1.0)))
+    return mechanism.for_dimensions(dimensions)
 
 
 def _candidates(embeddings: Embeddings | None, d: int, clip_norm: float | None) -> Float64Array:
@@ -180,18 +140,10 @@ def _word_case(mechanism: Any, inputs: Inputs, source: RandomSource) -> Case:
                 "embeddings", None, f"must be given: {mechanism.name} works on words, not on vectors of any dimensions."
             )
         fitted = mechanism.fit(embeddings)
-    claim = _published(fitted)
-    metric, graph = getattr(getattr(fitted, "rows", None), "metric", None), None
-    if isinstance(fitted, FittedDecoded):
-        inner = fitted.randomizer
-        claim, metric, graph = _published(inner), getattr(inner, "metric", None), getattr(inner, "graph", None)
-    exact = None
+    claim, exact = fitted.published(), None
     if isinstance(fitted, FittedExponential) and hasattr(claim, "epsilon") and len(fitted.embeddings) <= EXACT_WORDS:
         exact = verify_scores(fitted, local=isinstance(claim, LocalDP))
-    if isinstance(claim, NeighbourDP) and graph is not None:
-        pairs = edge_pairs(fitted.embeddings, claim, graph.edges, count=inputs.pairs, vectors=False, seed=inputs.seed)
-    else:
-        pairs = vocabulary_pairs(fitted.embeddings, claim, metric=metric, count=inputs.pairs, seed=inputs.seed)
+    pairs = fitted.worst_pairs(inputs.pairs, inputs.seed)
     subject = WordSubject(fitted, source)
     return Case(subject=subject, raw=subject, claim=claim, pairs=pairs, exact=exact)
 
@@ -199,12 +151,13 @@ def _word_case(mechanism: Any, inputs: Inputs, source: RandomSource) -> Case:
 def _function_case(thing: Foreign, inputs: Inputs) -> Case:
     embeddings, dimensions = inputs.embeddings, inputs.dimensions
     raw = VectorFunctionSubject(thing.call)
+    relation = vector_relation(thing.claim, Euclidean())
     if embeddings is not None:
-        pairs = vocabulary_pairs(embeddings, thing.claim, count=inputs.pairs, vectors=True, seed=inputs.seed)
+        pairs = worst_words(embeddings, relation, count=inputs.pairs, vectors=True, seed=inputs.seed)
         d = embeddings.dimensions
     elif dimensions is not None:
         d = dimensions
-        pairs = vector_pairs(d, partial(claimed_loss, thing.claim), epsilon=float(getattr(thing.claim, "epsilon", 1.0)))
+        pairs = vector_pairs(d, relation)
     else:
         raise ParameterError("dimensions", None, "must be given where there is no vocabulary.")
     same_space = raw.sample(pairs[0].first, 2).shape[1] == d
@@ -223,13 +176,14 @@ def _text_case(thing: Foreign, inputs: Inputs) -> Case:
     if texts is not None:
         if thing.claim.promise not in ("local DP", "none"):
             raise ParameterError("texts", "two texts", "need a local-DP claim: their distance is not known.")
-        epsilon, delta = claimed_loss(thing.claim, 0.0)
+        epsilon, delta = relation_of(thing.claim).loss(0, 1) or (None, 0.0)
         pair = Pair(first=texts[0], second=texts[1], label="the two given texts", epsilon=epsilon, delta=delta)
         return Case(subject=subject, raw=subject, claim=thing.claim, pairs=[pair])
     if embeddings is None:
         raise ParameterError("texts", None, "must be given, or a vocabulary to take words from.")
+    relation = word_relation(thing.claim, embeddings, Euclidean())
     pairs = [
         replace(pair, first=embeddings.words[int(pair.first)], second=embeddings.words[int(pair.second)])
-        for pair in vocabulary_pairs(embeddings, thing.claim, count=inputs.pairs, seed=inputs.seed)
+        for pair in worst_words(embeddings, relation, count=inputs.pairs, seed=inputs.seed)
     ]
     return Case(subject=subject, raw=subject, claim=thing.claim, pairs=pairs)

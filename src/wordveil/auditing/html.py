@@ -1,4 +1,4 @@
-"""The report as one HTML page: inline style, inline SVG, nothing fetched."""
+"""The report as one HTML page: tables of what was tried, the trade-off as inline SVG."""
 
 from __future__ import annotations
 
@@ -7,50 +7,37 @@ from html import escape
 from typing import Any
 
 from wordveil.auditing.findings import at_least
+from wordveil.promises import html
 from wordveil.promises.guarantees import round_up
 
 __all__ = ["page", "trade_off_svg"]
 
 WIDTH, HEIGHT, MARGIN = 640, 320, 48
 
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1c2430; }
-h1 { font-size: 1.4rem; } h1.refuted { color: #a3202a; } h1.kept { color: #1d6b3a; }
-table { border-collapse: collapse; width: 100%; } th, td { border-bottom: 1px solid #d5dae1; padding: .3rem .5rem;
-text-align: left; vertical-align: top; font-size: .9rem; } tr.refuted td { background: #fbeaea; }
-svg text { font: 12px system-ui, sans-serif; fill: #1c2430; } figure { margin: 1rem 0; }
-"""
-
 
 def page(report: dict[str, Any], lines: Sequence[str]) -> str:
     """Return the page of a report given as its dictionary and its summary lines."""
     kind = "refuted" if report["refuted"] else "kept"
     parts = [
-        "<!doctype html>",
-        f'<html lang="en"><head><meta charset="utf-8"><title>Audit: {escape(report["subject"])}</title>',
-        f"<style>{STYLE}</style></head><body>",
         f'<h1 class="{kind}">{escape(lines[0])}</h1>',
         f"<p>{escape(lines[1])}</p>",
         f"<p>{escape(lines[-1])}</p>",
         _pairs(report["pairs"]),
         *(_figure(pair) for pair in report["pairs"] if pair["curve"] is not None),
-        _exact(report["exact"]),
+        _facts("Exact verification", "number", report["exact"] or {}),
         _findings(report["findings"]),
-        _table("Settings", ["setting", "value"], [([str(k), str(v)], False) for k, v in report["settings"].items()]),
-        "</body></html>",
+        _facts("Settings", "setting", report["settings"]),
     ]
-    return "\n".join(part for part in parts if part)
+    return html.page(f"Audit: {report['subject']}", parts)
 
 
 def _table(title: str, header: Sequence[str], rows: Sequence[tuple[Sequence[str], bool]]) -> str:
-    if not rows:
-        return ""
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-    body = "".join(
-        f"<tr{' class=refuted' if marked else ''}>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
-        for cells, marked in rows
-    )
-    return f"<h2>{escape(title)}</h2><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    marked = (html.row(cells[0], map(escape, cells[1:]), kind="refuted" if bad else "") for cells, bad in rows)
+    return f"<h2>{escape(title)}</h2>{html.table(marked, header)}" if rows else ""
+
+
+def _facts(title: str, what: str, facts: dict[str, Any]) -> str:
+    return _table(title, [what, "value"], [([name, str(value)], False) for name, value in facts.items()])
 
 
 def _pairs(pairs: Sequence[dict[str, Any]]) -> str:
@@ -78,12 +65,6 @@ def _pairs(pairs: Sequence[dict[str, Any]]) -> str:
         ]
         rows.append((cells, pair["refuted"]))
     return _table("Pairs of inputs", header, rows)
-
-
-def _exact(verdict: dict[str, Any] | None) -> str:
-    if verdict is None:
-        return ""
-    return _table("Exact verification", ["number", "value"], [([k, str(v)], False) for k, v in verdict.items()])
 
 
 def _findings(findings: Sequence[dict[str, Any]]) -> str:
@@ -117,14 +98,14 @@ def trade_off_svg(curve: dict[str, Any], claim: tuple[float | None, float]) -> s
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="trade-off of epsilon and delta">']
     if curve["upper"] is not None:
         upper = [at(e, d) for e, d in zip(curve["epsilon"], curve["upper"], strict=True)]
-        parts.append(f'<polygon points="{" ".join(lower + upper[::-1])}" fill="#cfe0f5"/>')
-        parts.append(f'<polyline points="{" ".join(upper)}" fill="none" stroke="#5b87c0"/>')
-    parts.append(f'<polyline points="{" ".join(lower)}" fill="none" stroke="#1f4e8c" stroke-width="2"/>')
+        parts.append(f'<polygon points="{" ".join(lower + upper[::-1])}" fill="var(--area)"/>')
+        parts.append(f'<polyline points="{" ".join(upper)}" fill="none" stroke="var(--rule)"/>')
+    parts.append(f'<polyline points="{" ".join(lower)}" fill="none" stroke="var(--rule)" stroke-width="2"/>')
     origin, right, up = at(0, 0), at(top_epsilon, 0), at(0, top_delta)
-    parts.append(f'<polyline points="{up} {origin} {right}" fill="none" stroke="#1c2430"/>')
+    parts.append(f'<polyline points="{up} {origin} {right}" fill="none" stroke="var(--text)"/>')
     if claim[0] is not None:
         x, y = at(claim[0], claim[1]).split(",")
-        parts.append(f'<circle cx="{x}" cy="{y}" r="5" fill="#a3202a"><title>the claim</title></circle>')
+        parts.append(f'<circle cx="{x}" cy="{y}" r="5" fill="var(--refuted)"><title>the claim</title></circle>')
     parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 10}" text-anchor="middle">epsilon, nats</text>')
     parts.append(f'<text x="{WIDTH - MARGIN}" y="{HEIGHT - 28}" text-anchor="end">{top_epsilon:.3g}</text>')
     parts.append(f'<text x="8" y="{MARGIN - 8}">delta, up to {top_delta:.3g}</text>')

@@ -13,55 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float64Array
 from wordveil.auditing.exact import ChannelVerdict
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
 from wordveil.mechanisms.exponential import FittedExponential
-from wordveil.mechanisms.metric_rows import distance_source
-from wordveil.metrics.distances import AnyMetric, Metric
-from wordveil.vocabulary.table import Embeddings
+from wordveil.mechanisms.worst_pairs import word_distances
 
-__all__ = ["PairDistances", "input_distances", "verify_scores"]
+__all__ = ["verify_scores"]
 
 BLOCK = 256
-CLOSE = 1e-6  # squared distances below this share of the largest squared norm are recomputed from differences
-
-
-class PairDistances:
-    """Rows of the distance matrix of a public vocabulary, block by block.
-
-    Args:
-        vectors: Shape (v, d).
-        metric: The metric.
-    """
-
-    def __init__(self, vectors: FloatArray, metric: Metric) -> None:
-        rows = metric.coordinates(vectors)
-        self._rows = rows - rows.mean(axis=0)  # distances do not change, and less cancels
-        self._norms = np.einsum("ij,ij->i", self._rows, self._rows)
-        self._close = CLOSE * float(self._norms.max(initial=0.0))
-        self._metric = metric
-
-    def __call__(self, start: int, stop: int) -> Float64Array:
-        """Return distances of rows [start, stop) to all rows, shape (stop - start, v)."""
-        part = self._rows[start:stop]
-        squared = self._norms[start:stop, None] + self._norms[None, :] - 2.0 * (part @ self._rows.T)
-        i, j = np.nonzero(squared <= self._close)
-        for low in range(0, len(i), 4096):
-            a, b = i[low : low + 4096], j[low : low + 4096]
-            gap = part[a] - self._rows[b]
-            squared[a, b] = np.einsum("ij,ij->i", gap, gap)
-        self._metric.from_squared(squared)
-        return np.asarray(squared)
-
-
-def input_distances(embeddings: Embeddings, metric: AnyMetric, ids: IdArray) -> Callable[[int, int], Float64Array]:
-    """Return a function that gives rows [start, stop) of the matrix of distances between some words, for any metric."""
-    if isinstance(metric, Metric):
-        return PairDistances(embeddings.vectors[ids], metric)
-    source = distance_source(metric, embeddings)
-    return lambda start, stop: source.block(source.canonical[ids[start:stop]], ids)
 
 
 def verify_scores(
@@ -96,7 +57,11 @@ def verify_scores(
     slack = (getattr(claim, "slack", 0.0) or 0.0) if slack is None else slack
     rows, v = randomizer.rows, len(randomizer.embeddings)
     logs = rows.log_normalisers(np.arange(v, dtype=np.int32), threads=threads)
-    far = input_distances(randomizer.embeddings, rows.metric, np.arange(v, dtype=np.int32))
+    everyone, between = np.arange(v, dtype=np.int32), word_distances(randomizer.embeddings, rows.metric)
+
+    def far(start: int, stop: int) -> Float64Array:
+        return between(everyone[start:stop], everyone)
+
     scan = _Scan(distances=far, logs=logs, rate=rows.rate, cap=rows.cap, epsilon=epsilon, slack=slack, local=local)
     spans = [(start, min(start + BLOCK, v)) for start in range(0, v, BLOCK)]
     results = []

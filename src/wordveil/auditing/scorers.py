@@ -16,8 +16,9 @@ from threadpoolctl import threadpool_limits
 
 from wordveil.arrays import Float64Array
 from wordveil.auditing.densities import LogRatio
-from wordveil.auditing.subjects import Outputs, Pair, Subject
+from wordveil.auditing.subjects import Outputs, Subject
 from wordveil.errors import MissingExtraError
+from wordveil.promises.relations import Pair
 
 __all__ = [
     "Classifier",

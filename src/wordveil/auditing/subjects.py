@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -21,12 +20,12 @@ from wordveil.arrays import Float64Array
 from wordveil.auditing.densities import LogRatio, claimed_log_ratio
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorRandomizer, WordRandomizer
+from wordveil.promises.relations import Pair
 from wordveil.randomness import RandomSource, Stream
 
 __all__ = [
     "OnGrid",
     "Outputs",
-    "Pair",
     "Subject",
     "TextFunction",
     "TextSubject",
@@ -50,33 +49,6 @@ TextFunction = Callable[[str], Any]
 def released_text(value: Any) -> str:
     """Return the text that leaves: the value itself, or its `text`."""
     return value if isinstance(value, str) else str(getattr(value, "text", value))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pair:
-    """Two inputs and what is claimed between them.
-
-    Attributes:
-        first: A vector, a word id or a text.
-        second: Another of the same kind.
-        label: What the pair is, in public terms.
-        epsilon: Claimed loss between the two, in nats, slack included; None where nothing is claimed.
-        delta: Claimed delta.
-        distance: In the claim's metric; None where it has none.
-    """
-
-    first: Any
-    second: Any
-    label: str
-    epsilon: float | None
-    delta: float = 0.0
-    distance: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.epsilon is not None and not self.epsilon >= 0:
-            raise ParameterError("epsilon", self.epsilon, "must be in [0, inf), or None where nothing is claimed.")
-        if not 0 <= self.delta < 1:
-            raise ParameterError("delta", self.delta, "must be in [0, 1).")
 
 
 class Subject(ABC):

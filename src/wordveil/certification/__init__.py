@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from wordveil.certification.certified_rate import certify_rate, certify_selection, repeat_selection
 from wordveil.certification.fitted_constants import (
     PROFILE,
@@ -107,6 +109,6 @@ def _repeat_selection(
     progress: Progress | None,
 ) -> Certificate:
     """Check that the certificate speaks of these inputs before spending time on them; then repeat it."""
-    chosen = rebuild_mechanism(certificate) if mechanism is None else mechanism
+    chosen: Any = rebuild_mechanism(certificate) if mechanism is None else mechanism
     chosen.require(certificate, embeddings)
     return repeat_selection(certificate, chosen, embeddings, threads=threads, progress=progress)

@@ -1,7 +1,7 @@
 """Local DP of a whole text from the privacy loss distributions of its tokens: what many small losses really add up to.
 
 Sums of epsilons assume that every token meets its worst case at once. Here each token's own dominating pair
-(`dominating_pairs`) is composed instead, with the package `dp-accounting`; tokens may be of different mechanisms.
+(`promises.pair_loss`) is composed instead, with the package `dp-accounting`; tokens may be of different mechanisms.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wordveil.certification.dominating_pairs import PairLoss
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.parameters import check_delta, check_whole
 from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing, round_up
+from wordveil.promises.pair_loss import PairLoss
 
 __all__ = ["compose_many"]
 

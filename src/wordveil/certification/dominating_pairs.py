@@ -1,184 +1,17 @@
-"""The dominating pair of one token: what its privacy loss distribution is taken from when many tokens are composed.
-
-From the mechanism's own law (`gaussian_pair`, `laplace_pair`, `channel_pair`, or `dominating_pair` of a fitted one), or
-for any (epsilon, delta) promise (`generic_pair`). Each pair holds for both orders at once, because a token may stand in
-either text. Composing them is `accounting`.
-"""
+"""The dominating pair of one token: what its privacy loss distribution is taken from when many tokens are composed."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-
-import numpy as np
-
-from wordveil.arrays import Float64Array
-from wordveil.certification.privacy_profile import laplace_delta
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.mechanisms.clipped_gaussian import FittedClippedGaussian
-from wordveil.mechanisms.clipped_laplace import FittedClippedLaplace
-from wordveil.mechanisms.exponential import FittedExponential
-from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
-from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace
-from wordveil.parameters import check_positive, check_within
-from wordveil.promises.guarantees import LocalDP, MetricDP, NoGuarantee, Standing, round_down, round_up
+from wordveil.mechanisms.base import VectorRandomizer, WordRandomizer
+from wordveil.parameters import check_positive
+from wordveil.promises.guarantees import MetricDP, NoGuarantee
+from wordveil.promises.pair_loss import PairLoss
 
-__all__ = ["PairLoss", "channel_pair", "dominating_pair", "gaussian_pair", "generic_pair", "laplace_pair"]
-
-_UNIT = 2.0**-53
-_POINTS = 512  # grid points above zero
-_BEYOND = 1e-14  # probability, per token, that may be counted as an unbounded loss
-_LARGEST_LOSS = 700.0  # exp() of it is still a float64
-_LARGEST_CHANNEL = 1 << 22
-_MINIMAL_EPSILON = 1e-9
+__all__ = ["dominating_pair"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PairLoss:
-    """An upper bound on the privacy profile of one token, the same in both orders of the pair.
-
-    Attributes:
-        deltas: delta(0), delta(h), ..., delta(K h), non-increasing, each at least the exact value; K >= 1.
-        interval: h, nats, in (0, inf).
-        slack: Nats that arithmetic adds per token; None where no bound is known.
-        speaks_of: The pair that was taken, and for which inputs it stands.
-        assumptions: Further conditions.
-    """
-
-    deltas: tuple[float, ...]
-    interval: float
-    slack: float | None
-    speaks_of: str
-    assumptions: tuple[str, ...] = ()
-
-    @property
-    def largest(self) -> float:
-        """The largest finite loss of the discretised pair, nats."""
-        return (len(self.deltas) - 1) * self.interval
-
-    def both_sides(self) -> Float64Array:
-        """Return delta(-K h), ..., delta(K h): delta(-e) = 1 - exp(-e) (1 - delta(e)) holds for a symmetric pair."""
-        above = np.asarray(self.deltas)
-        losses = np.arange(len(above)) * self.interval
-        below = np.minimum(-np.expm1(-losses) + np.exp(-losses) * above, 1.0)
-        return np.concatenate([below[:0:-1], above])
-
-    def in_steps_of(self, interval: float) -> PairLoss:
-        """Return an upper bound on the same profile at other grid points, so that unlike pairs can be composed.
-
-        The pair that connects the dots has a profile linear in e^epsilon between them; that is taken at the new grid.
-
-        Args:
-            interval: h of the new grid, nats, in (0, inf).
-        """
-        if interval == self.interval:
-            return self
-        top = max(1, math.ceil(self.largest / interval * (1 - 8 * _UNIT)))
-        losses = np.minimum(np.arange(top + 1) * interval, self.largest)
-        below = np.minimum((losses / self.interval).astype(np.int64), len(self.deltas) - 2)
-        share = np.expm1(np.maximum(losses - below * self.interval, 0.0)) / math.expm1(self.interval)
-        given = np.asarray(self.deltas)
-        # Terms are at most 1 and round a few times each; a bound stays one where a little is added.
-        found = given[below] + (given[below + 1] - given[below]) * np.minimum(share, 1.0)
-        found = np.minimum(found * (1 + 8 * _UNIT) + 8 * _UNIT * given[below], 1.0)
-        deltas = tuple(float(value) for value in np.minimum.accumulate(found))
-        return replace(self, deltas=deltas, interval=interval)
-
-
-def gaussian_pair(noise_multiplier: float) -> PairLoss:
-    """Return the pair of Gaussian noise: N(0, u^2) against N(1, u^2), which dominates all vectors in any dimension.
-
-    Args:
-        noise_multiplier: u, standard deviation over the largest distance between two inputs, in (0, inf).
-
-    Raises:
-        ParameterError: If it is outside its domain.
-    """
-    check_positive("noise_multiplier", noise_multiplier)
-    speaks_of = f"two Gaussians at 1/{noise_multiplier:.6g} of their standard deviation"
-    return _discretise(lambda e: math.exp(gaussian_log_delta(e, noise_multiplier)), slack=None, speaks_of=speaks_of)
-
-
-def laplace_pair(dimensions: int, loss: float) -> PairLoss:
-    """Return the pair of multivariate Laplace noise at its largest distance, by the exact profile.
-
-    Args:
-        dimensions: d, at least 1.
-        loss: Rate times the public diameter, nats, in (0, inf).
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
-    """
-    laplace_delta(0.0, dimensions=dimensions, loss=loss)  # checks both
-    speaks_of = f"multivariate Laplace noise in {dimensions} dimensions, inputs within a loss of {round_down(loss, 6)}"
-    return _discretise(lambda e: laplace_delta(e, dimensions=dimensions, loss=loss), slack=None, speaks_of=speaks_of)
-
-
-def channel_pair(
-    channel: Float64Array, x: int | None = None, x_prime: int | None = None, *, slack: float = 0.0
-) -> PairLoss:
-    """Return the pair of two rows of an exact channel, or of its worst rows: the largest delta at every epsilon.
-
-    The pointwise maximum of profiles is the profile of a pair, and dominates each of them, in either order.
-
-    Args:
-        channel: P(output | input), shape (n inputs, outputs), rows summing to 1; n * n * outputs at most 2^22.
-        x: First row, or None for all pairs of rows.
-        x_prime: Second row, given exactly when `x` is.
-        slack: Nats by which the sampler's loss may exceed the channel's, in [0, inf).
-
-    Raises:
-        ParameterError: If the channel is none, is too large, or the rows are not in it.
-    """
-    rows = np.asarray(channel, dtype=np.float64)
-    if rows.ndim != 2 or len(rows) < 2 or not (np.all(rows >= 0) and np.allclose(rows.sum(axis=1), 1, atol=1e-9)):
-        raise ParameterError("channel", f"of shape {rows.shape}", "must be two or more rows, each summing to 1.")
-    if (x is None) != (x_prime is None):
-        raise ParameterError("x_prime", x_prime, "must be given exactly when x is.")
-    between = "any two inputs of the channel"
-    if x is not None and x_prime is not None:
-        if not (0 <= x < len(rows) and 0 <= x_prime < len(rows) and x != x_prime):
-            raise ParameterError("(x, x_prime)", (x, x_prime), f"must be two rows in [0, {len(rows)}).")
-        rows, between = rows[[x, x_prime]], f"the inputs {x} and {x_prime} of the channel only, in either order"
-    if len(rows) ** 2 * rows.shape[1] > _LARGEST_CHANNEL:
-        raise ParameterError("channel", f"of shape {rows.shape}", f"must have n * n * m <= {_LARGEST_CHANNEL}.")
-    check_within("slack", slack)
-    rows = rows / rows.sum(axis=1, keepdims=True)
-    return _discretise(lambda e: _hockey_stick(rows, e), slack=slack, speaks_of=between)
-
-
-def _hockey_stick(rows: Float64Array, epsilon: float) -> float:
-    """Return the largest sum of (P - e^epsilon Q)_+ over ordered pairs of rows, rounded up."""
-    scaled = rows * math.exp(epsilon)
-    worst = max(float(np.maximum(row - scaled, 0.0).sum(axis=1).max()) for row in rows)
-    # Each row was divided by a rounded sum; terms and their sum round as well.
-    return float(worst * (1 + 2 * rows.shape[1] * _UNIT) + (8 + rows.shape[1]) * _UNIT)
-
-
-def generic_pair(epsilon: float, delta: float = 0.0, *, slack: float | None = 0.0) -> PairLoss:
-    """Return the pair that dominates every (epsilon, delta) local DP mechanism: randomized response that may fail.
-
-    Args:
-        epsilon: Nats, in (0, 700].
-        delta: In [0, 1).
-        slack: Nats of arithmetic per token, or None where no bound is known.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
-
-    Reference:
-        Kairouz, Oh, Viswanath (2015), The Composition Theorem for Differential Privacy.
-    """
-    checked = LocalDP(epsilon=epsilon, delta=delta, slack=slack, standing=Standing.PROVED)
-    if checked.epsilon > _LARGEST_LOSS:
-        raise ParameterError("epsilon", epsilon, f"must be at most {_LARGEST_LOSS:g} nats for this computation.")
-    at_zero = min(1.0, (delta + (1 - delta) * math.tanh(epsilon / 2)) * (1 + 8 * _UNIT))
-    speaks_of = f"any ({round_up(epsilon)}, {round_up(delta)}) mechanism"
-    return PairLoss(deltas=(at_zero, delta), interval=epsilon, slack=slack, speaks_of=speaks_of)
-
-
-def dominating_pair(fitted: object, *, diameter: float | None = None) -> PairLoss:
+def dominating_pair(fitted: VectorRandomizer | WordRandomizer, *, diameter: float | None = None) -> PairLoss:
     """Return the dominating pair of a fitted mechanism.
 
     Args:
@@ -189,44 +22,17 @@ def dominating_pair(fitted: object, *, diameter: float | None = None) -> PairLos
         GuaranteeError: If no dominating pair of this mechanism is known, or it has no guarantee.
         ParameterError: If the diameter is missing, superfluous or not positive.
     """
-    if isinstance(fitted, FittedMultivariateLaplace):
-        if diameter is None:
-            raise ParameterError("diameter", diameter, "must be in (0, inf) for multivariate Laplace noise.")
+    claim = fitted.guarantee()
+    if isinstance(claim, NoGuarantee):
+        raise GuaranteeError(f"There is no promise to compose: {claim.reason}")
+    if isinstance(claim, MetricDP) and claim.largest_distance is None:
         check_positive("diameter", diameter)
-        pair = laplace_pair(fitted.dimensions, math.nextafter(fitted.mechanism.epsilon * diameter, math.inf))
-        return replace(pair, assumptions=(f"all inputs lie within a public diameter of {round_down(diameter)}",))
-    if diameter is not None:
-        raise ParameterError("diameter", diameter, "belongs to multivariate Laplace noise; leave it out.")
-    if isinstance(fitted, FittedClippedGaussian):
-        if isinstance(fitted.claim, NoGuarantee):
-            raise GuaranteeError(f"There is no promise to compose: {fitted.claim.reason}")
-        return gaussian_pair(fitted.mechanism.unit_scale)
-    if isinstance(fitted, FittedExponential):
-        claim = fitted.claim
-        if not isinstance(claim, MetricDP) or claim.slack is None:
-            raise GuaranteeError("There is no promise to compose, or none that bounds its arithmetic.")
-        # The slack separates the sampler from ideal weights; the channel may lie as far on the other side.
-        return replace(channel_pair(fitted.channel(), slack=2 * claim.slack), assumptions=claim.assumptions)
-    why = "no dominating pair of it is known here"
-    if isinstance(fitted, FittedClippedLaplace):
-        why = (
-            "a shift within a Euclidean ball spreads over the coordinates, and no one-dimensional Laplace pair is "
-            "known to dominate it"
+    elif diameter is not None:
+        raise ParameterError("diameter", diameter, "belongs to noise whose loss grows without end; leave it out.")
+    pair = fitted.loss_profile(diameter)
+    if pair is None:
+        raise GuaranteeError(
+            f"{type(fitted).__name__} cannot be composed by its own loss: no dominating pair of it is known here. Use "
+            "generic_pair()."
         )
-    raise GuaranteeError(f"{type(fitted).__name__} cannot be composed by its own loss: {why}. Use generic_pair().")
-
-
-def _discretise(profile: Callable[[float], float], *, slack: float | None, speaks_of: str) -> PairLoss:
-    """Return a non-increasing profile on a grid that ends where delta is next to nothing."""
-    enough = profile(_LARGEST_LOSS) + _BEYOND  # the first is above 0 where some outputs have unbounded loss
-    low = high = _MINIMAL_EPSILON
-    while high < _LARGEST_LOSS and profile(high) > enough:
-        low, high = high, min(2 * high, _LARGEST_LOSS)
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if profile(middle) <= enough else (middle, high)
-    interval = high / _POINTS
-    found = np.minimum([profile(k * interval) for k in range(_POINTS + 1)], 1.0)
-    # Every value bounds a non-increasing function, so the smallest so far does.
-    deltas = tuple(float(value) for value in np.minimum.accumulate(found))
-    return PairLoss(deltas=deltas, interval=interval, slack=slack, speaks_of=speaks_of)
+    return pair

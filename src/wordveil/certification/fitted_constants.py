@@ -12,11 +12,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import wordveil
-from wordveil.certification.privacy_profile import laplace_epsilon
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
+from wordveil.mechanisms.laplace_profile import laplace_epsilon
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.projection import Projection

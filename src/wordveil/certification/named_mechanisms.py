@@ -1,56 +1,29 @@
-"""The selection mechanism that a certificate names, where the certificate says everything about it."""
+"""The mechanism that a certificate names."""
 
 from __future__ import annotations
 
-import re
+from importlib import import_module
+from typing import Any
 
 from wordveil.errors import CertificateError
-from wordveil.mechanisms.exponential import LARGEST_LOSS, Calibration, SelectionMechanism
-from wordveil.mechanisms.santext import SanText
-from wordveil.mechanisms.tem import TEM
-from wordveil.mechanisms.tight import TightConstraints
-from wordveil.metrics.distances import Angular, AnyMetric, Euclidean, Metric
-from wordveil.promises.certificates import Certificate, identity
-from wordveil.vocabulary.rank_metric import NeighbourRank
+from wordveil.mechanisms.base import Mechanism
+from wordveil.names import EXPORTS, MECHANISMS
+from wordveil.promises.certificates import Certificate
 
 __all__ = ["rebuild_mechanism"]
 
 
-def rebuild_mechanism(certificate: Certificate) -> SelectionMechanism:
+def rebuild_mechanism(certificate: Certificate) -> Mechanism:
     """Return the mechanism that a certificate names.
 
     Raises:
-        CertificateError: If it is of another kind, or its metric has parameters of its own.
+        CertificateError: If there is none of that name and method, or the certificate does not say all of it.
     """
-    parameters = certificate.parameters
-    metric = _rebuild_metric(str(parameters.get("metric")))
-    name, epsilon = parameters.get("mechanism"), parameters.get("epsilon")
-    calibration: Calibration = "certified-local" if certificate.method == LARGEST_LOSS else "certified"
-    if metric is not None and isinstance(epsilon, int | float):
-        if name == SanText.name:
-            return SanText(epsilon=epsilon, metric=metric, calibration=calibration)
-        if name == TEM.name:
-            beta, gamma = parameters.get("beta"), parameters.get("gamma")
-            if not isinstance(beta, int | float) or isinstance(gamma, str):
-                raise CertificateError(
-                    f"The certificate gives beta={beta!r} and gamma={gamma!r}, which are no numbers."
-                )
-            return TEM(epsilon=epsilon, beta=beta, gamma=gamma, metric=metric, calibration=calibration)
-        if name == TightConstraints.name and isinstance(metric, Metric):
-            return TightConstraints(epsilon=epsilon, metric=metric)
-    raise CertificateError(
-        f"The certificate is for mechanism={name!r} with metric={parameters.get('metric')!r}, which cannot be "
-        "rebuilt from it; pass the mechanism itself."
-    )
-
-
-def _rebuild_metric(name: str) -> AnyMetric | None:
-    """Return the metric of this identity, or None where its name does not say everything about it."""
-    metrics: dict[str, AnyMetric] = {identity(metric): metric for metric in (Euclidean(), Angular())}
-    rank = re.fullmatch(r"NeighbourRank\(k=(\d{1,9}), cap=(None|[\d.e+-]+)\)", name)
-    if rank is None:
-        return metrics.get(name)
-    try:
-        return NeighbourRank(k=int(rank[1]), cap=None if rank[2] == "None" else float(rank[2]))
-    except ValueError:
-        return None
+    name = certificate.parameters.get("mechanism")
+    public = MECHANISMS.get(str(name))
+    if public is not None:
+        kind: Any = getattr(import_module(EXPORTS[public]), public)
+        rebuilt: Mechanism = kind.rebuild(certificate)
+        if rebuilt.certificate_method == certificate.method:
+            return rebuilt
+    raise CertificateError(f"No mechanism {name!r} is certified by the method {certificate.method!r}.")

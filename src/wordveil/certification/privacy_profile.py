@@ -1,137 +1,19 @@
-"""The exact privacy profile of multivariate Laplace noise, and the local DP that follows from it at a public diameter.
-
-Metric DP says that two inputs at distance r are within a loss of epsilon * r with delta = 0. In many dimensions the
-loss is far smaller with all but a tiny probability; this module computes that curve. It is not approximated by a
-Gaussian's: near as they are, neither bounds the other.
-"""
+"""The local DP that follows from the exact profile of Laplace noise at a public diameter."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import numpy as np
-from scipy.special import betainc, gammainc, gammaincc, gammaincinv, gammaln
-
-from wordveil.arrays import Float64Array
-from wordveil.decoding.decoded import FittedDecoded
 from wordveil.errors import GuaranteeError
 from wordveil.mechanisms.base import VectorRandomizer, WordRandomizer
-from wordveil.mechanisms.mahalanobis import FittedMahalanobis
-from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace
-from wordveil.mechanisms.projection import FittedProjection
-from wordveil.parameters import check_delta, check_positive, check_whole, check_within
+from wordveil.mechanisms.laplace_profile import laplace_epsilon
+from wordveil.parameters import check_positive
 from wordveil.promises.guarantees import LocalDP, Standing, round_down, weakest
 
-__all__ = ["laplace_delta", "laplace_epsilon", "laplace_to_local"]
+__all__ = ["laplace_to_local"]
 
-_NODES = 32
-_UNIT = 2.0**-53
-_PANELS = 48
-_SPECIAL = 1e-11  # relative error granted to the special functions, far above what they show
-_BEYOND = 1e-30  # probability of radii left out; added to the result
 _MINIMAL_EPSILON = 1e-9
-
-
-def laplace_delta(epsilon: float, *, dimensions: int, loss: float) -> float:
-    """Return delta(epsilon') of multivariate Laplace noise between two inputs at distance r, from above.
-
-    With the noise's radius R ~ Gamma(d, 1/rate) and c the cosine between noise and r, the loss is
-    rate * (sqrt(R^2 + 2 R r c + r^2) - R), and delta(epsilon') = P[loss > epsilon'] - e^epsilon' P[loss < -epsilon'],
-    because the loss has the same law, negated, under the other input. Only d and rate * r matter.
-
-    Args:
-        epsilon: epsilon', nats, in [0, inf).
-        dimensions: d, at least 1.
-        loss: rate * r, the loss of pure metric DP, nats, in (0, inf).
-
-    Returns:
-        The quadrature's value and an allowance for its error: four times what a halving of the panels changes, and
-        1e-11 of P[loss > epsilon']. The allowance is an estimate, not a proof; it was never found too small, and is
-        seldom above 1e-8 of the value. In one dimension there is a closed form, rounded up. 0 from epsilon' = loss on.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
-    """
-    check_within("epsilon", epsilon)
-    _check(dimensions, loss)
-    if epsilon >= loss:
-        return 0.0
-    if dimensions == 1:
-        return min(1.0, -math.expm1((epsilon - loss) / 2) * (1 + 8 * _UNIT))
-    coarse, fine = (_delta(epsilon, dimensions, loss, panels) for panels in (_PANELS, 2 * _PANELS))
-    error = 4 * abs(fine[0] - coarse[0]) + _SPECIAL * fine[1] + _BEYOND
-    return min(1.0, max(0.0, fine[0]) + error)
-
-
-def _delta(epsilon: float, d: int, t: float, panels: int) -> tuple[float, float]:
-    """Return delta and P[loss > epsilon'] by Gauss-Legendre panels over the radius, in units of 1/rate."""
-    # Below this radius every direction loses more than epsilon'.
-    certain = (t - epsilon) / 2
-    radius, weight = _radii(certain, d, panels)
-    above = (2 * radius * epsilon + epsilon * epsilon - t * t) / (2 * radius * t)
-    gain = float(gammainc(d, certain)) + float(weight @ _cap_probability(above, d))
-    # Below this radius no direction gains more than epsilon'.
-    impossible = (t + epsilon) / 2
-    radius, weight = _radii(impossible, d, panels)
-    below = (epsilon * epsilon - t * t - 2 * radius * epsilon) / (2 * radius * t)
-    opposite = _cap_probability(-below, d)
-    positive = (opposite > 0) & (weight > 0)
-    # e^epsilon' alone may overflow; its product with the probability does not.
-    logs = np.log(opposite[positive]) + np.log(weight[positive]) + epsilon
-    return gain - float(np.exp(logs).sum()), gain
-
-
-def _radii(start: float, d: int, panels: int) -> tuple[Float64Array, Float64Array]:
-    """Return radii above `start` and their weights under the Gamma(d) density.
-
-    The substitution R = start + u^2 removes the square-root behaviour at `start` that low dimensions have.
-    """
-    end = max(float(gammaincinv(d, 0.5)), start) + 1.0
-    while gammaincc(d, end) > _BEYOND:
-        end *= 1.3
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    edges = np.linspace(0.0, math.sqrt(end - start), panels + 1)
-    half = np.diff(edges)[:, None] / 2
-    u = (edges[:-1, None] + half * (nodes + 1)).ravel()
-    radius = start + u * u
-    density = np.exp((d - 1) * np.log(radius) - radius - gammaln(d))
-    keep = density > 0
-    return radius[keep], ((half * weights).ravel() * 2 * u * density)[keep]
-
-
-def _cap_probability(cosine: Float64Array, d: int) -> Float64Array:
-    """Return P[c > cosine] for the cosine c between a uniform direction and a fixed one, in d >= 2 dimensions."""
-    share = np.clip((1 - cosine) / 2, 0.0, 1.0)
-    return np.asarray(betainc((d - 1) / 2, (d - 1) / 2, share))
-
-
-def laplace_epsilon(delta: float, *, dimensions: int, loss: float) -> float:
-    """Return the smallest epsilon' with delta(epsilon') <= delta, rounded up.
-
-    Args:
-        delta: In (0, 1).
-        dimensions: d, at least 1.
-        loss: rate * r, nats, in (0, inf).
-
-    Returns:
-        In [0, loss]; the upper end of a bracket of relative width 1e-10 whose delta was computed to be small enough.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
-    """
-    check_delta(delta)
-    _check(dimensions, loss)
-    if laplace_delta(0.0, dimensions=dimensions, loss=loss) <= delta:
-        return 0.0
-    low, high = 0.0, loss
-    while high - low > 1e-10 * high:
-        middle = (low + high) / 2
-        if laplace_delta(middle, dimensions=dimensions, loss=loss) <= delta:
-            high = middle
-        else:
-            low = middle
-    return high
 
 
 def laplace_to_local(fitted: VectorRandomizer | WordRandomizer, *, diameter: float, delta: float) -> LocalDP:
@@ -153,8 +35,8 @@ def laplace_to_local(fitted: VectorRandomizer | WordRandomizer, *, diameter: flo
         GuaranteeError: If it is nothing of that kind, or its promise has a delta of its own.
         ParameterError: If a parameter is outside its domain.
     """
-    noise = fitted.randomizer if isinstance(fitted, FittedDecoded) else fitted
-    if not isinstance(noise, FittedMultivariateLaplace | FittedMahalanobis | FittedProjection):
+    dimensions = fitted.laplace_dimensions
+    if dimensions is None:
         raise GuaranteeError(
             f"The profile is that of one draw of Laplace noise, and {type(fitted).__name__} does not say whether it is "
             "one: pass the fitted mechanism, or use to_local() for its promise."
@@ -165,15 +47,10 @@ def laplace_to_local(fitted: VectorRandomizer | WordRandomizer, *, diameter: flo
     check_positive("diameter", diameter)
     loss = math.nextafter(claim.epsilon * diameter, math.inf)
     return LocalDP(
-        epsilon=max(laplace_epsilon(delta, dimensions=noise.dimensions, loss=loss), _MINIMAL_EPSILON),
+        epsilon=max(laplace_epsilon(delta, dimensions=dimensions, loss=loss), _MINIMAL_EPSILON),
         delta=delta,
         slack=claim.slack,
         unit=claim.unit,
         standing=weakest([claim.standing, Standing.CERTIFIED]),
         assumptions=(*claim.assumptions, f"all inputs lie within a public diameter of {round_down(diameter)}"),
     )
-
-
-def _check(dimensions: int, loss: float) -> None:
-    check_whole("dimensions", dimensions)
-    check_positive("loss", loss)

@@ -77,13 +77,27 @@ EncodingOption = Annotated[
 WholeFileOption = Annotated[bool, typer.Option("--whole-file", help="A text file is one document, not one a line.")]
 
 # What happens around the mechanism.
-UnknownOption = Annotated[str, typer.Option("--unknown", help="Unknown words: random, drop or mask.")]
+UnknownOption = Annotated[str, typer.Option("--unknown", help="Unknown words: random, typed, drop or mask.")]
 PerOption = Annotated[str, typer.Option("--per", help="token: draw for each; document: once for each distinct word.")]
 CasingOption = Annotated[str, typer.Option("--casing", help="sentence, vocabulary or shape.")]
-NumbersOption = Annotated[str, typer.Option("--numbers", help="Tokens with digits: unknown or vocabulary.")]
+NumbersOption = Annotated[str, typer.Option("--numbers", help="Tokens with digits: unknown, vocabulary or metric.")]
+GridOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--grid",
+        metavar="KIND=LOW:HIGH:STEP@EPSILON",
+        help="With --numbers metric: keep the magnitude of number, year, money or date on this public grid; FACTOR:log "
+        "for STEP makes it logarithmic; repeat.",
+    ),
+]
 MarkupOption = Annotated[str, typer.Option("--markup", help="none, or html to keep plain tags.")]
 PublicWordsOption = Annotated[
-    Path | None, typer.Option("--public-words", help="File of words that stay, written as listed.")
+    list[str] | None,
+    typer.Option(
+        "--public-words",
+        metavar="FILE",
+        help="File of words that stay, written as listed; function: the English function words; repeat.",
+    ),
 ]
 ExcludeOutputsOption = Annotated[
     str | None,
@@ -96,7 +110,6 @@ ExcludeOutputsOption = Annotated[
 ]
 
 # How the run goes.
-WorkersOption = Annotated[int, typer.Option("--workers", help="Processes that read and write the text.")]
 BlockTokensOption = Annotated[int, typer.Option("--block-tokens", help="About how many tokens are held at once.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")]
 LineBufferedOption = Annotated[bool, typer.Option("--line-buffered", help="Write every line at once.")]
@@ -136,11 +149,11 @@ def sanitize(
     per: PerOption = "token",
     casing: CasingOption = "sentence",
     numbers: NumbersOption = "unknown",
+    grid: GridOption = None,
     markup: MarkupOption = "none",
     public_words: PublicWordsOption = None,
     exclude_outputs: ExcludeOutputsOption = None,
     threads: ThreadsOption = None,
-    workers: WorkersOption = 1,
     block_tokens: BlockTokensOption = 4_000_000,
     device: DeviceOption = "cpu",
     line_buffered: LineBufferedOption = False,
@@ -164,9 +177,9 @@ def sanitize(
 
     if block_tokens < 1:
         raise ParameterError("--block-tokens", block_tokens, "must be at least 1.")
-    if workers < 1:
-        raise ParameterError("--workers", workers, "must be at least 1.")
-    options = _text_options(public_words, unknown=unknown, per=per, casing=casing, numbers=numbers, markup=markup)
+    options = _text_options(
+        public_words or (), grid or (), unknown=unknown, per=per, casing=casing, numbers=numbers, markup=markup
+    )
     documents = DocumentSettings(
         format=format,
         columns=tuple(column or ()),
@@ -179,7 +192,7 @@ def sanitize(
         line_buffered=line_buffered,
     )
     if report is not None:
-        check_report_path(report, others=(source, output, public_words, certificate, exclude_outputs))
+        check_report_path(report, others=(source, output, *(public_words or ()), certificate, exclude_outputs))
     embeddings, notes = _vocabulary(vocabulary, exclude_outputs, verify=verify or report is not None)
     wanted = Wanted(
         mechanism=mechanism,
@@ -214,7 +227,6 @@ def sanitize(
             sanitizer,
             settings=documents,
             resume=resume,
-            workers=workers,
             progress=progress,
             notice=None if quiet else say,
             deliver=deliver,
@@ -223,11 +235,14 @@ def sanitize(
         _print_summary(result, (*prepared.notes, *notes), sanitizer.in_words, prepared.certificate)
 
 
-def _text_options(public_words: Path | None, **choices: Any) -> TextOptions:
+def _text_options(public_words: Sequence[str], grids: Sequence[str], **choices: Any) -> TextOptions:
     """Return the choices around the mechanism; `TextOptions` refuses a word that is none of them."""
+    from wordveil.promises.number_grids import NumberGrid
     from wordveil.promises.release import TextOptions
+    from wordveil.text.function_words import FUNCTION_WORDS
 
-    return TextOptions(public_words=read_word_list(public_words), **choices)
+    lists = (FUNCTION_WORDS if name == "function" else read_word_list(Path(name)) for name in public_words)
+    return TextOptions(public_words=frozenset().union(*lists), grids=tuple(map(NumberGrid.parse, grids)), **choices)
 
 
 def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tuple[Embeddings, tuple[str, ...]]:

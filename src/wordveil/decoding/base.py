@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from dataclasses import replace
+from typing import ClassVar, Self
 
 from wordveil.arrays import Float64Array, IdArray
+from wordveil.errors import ParameterError
+from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.base import Progress
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["DECODER_LANE", "Decoder", "FittedDecoder"]
+__all__ = ["DECODER_LANE", "Decoder", "FittedDecoder", "SearchingDecoder"]
 
 DECODER_LANE = 128
 """First lane a decoder may draw from; vector mechanisms stay below it."""
@@ -42,8 +45,41 @@ class FittedDecoder(ABC):
         """Draw for n vectors; deterministic decoders draw nothing."""
         return ()
 
+    def on(self, device: str, space: Embeddings) -> Self:
+        """Return the same decoder searching on a device.
+
+        Args:
+            device: "cpu", or a card such as "cuda:1".
+            space: The vocabulary it was fitted to.
+
+        Raises:
+            MissingExtraError: If PyTorch is not installed.
+            ParameterError: If there is no such card, or this decoder does not search on one.
+        """
+        if device == "cpu":
+            return self
+        raise ParameterError("device", device, "is not supported for this decoder, which searches on the processor.")
+
     @abstractmethod
     def decode(
         self, vectors: Float64Array, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
         """Return one candidate id per released vector, shape (n,), for vectors of shape (n, d)."""
+
+
+class SearchingDecoder(FittedDecoder):
+    """A decoder whose only heavy work is a search for nearest words.
+
+    Attributes:
+        words: The search, a field of its dataclass.
+    """
+
+    words: NearestWords
+
+    def on(self, device: str, space: Embeddings) -> Self:
+        if device == "cpu":
+            return self
+        from wordveil.kernels.gpu.nearest import GpuNearestWords  # heavy, and an extra
+
+        moved = GpuNearestWords(space.vectors, self.words.outputs, device=device)
+        return replace(self, words=moved)  # type: ignore[type-var]  # every fitted decoder is a dataclass

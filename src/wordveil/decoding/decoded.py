@@ -18,7 +18,11 @@ from wordveil.mechanisms.base import (
     WordRandomizer,
 )
 from wordveil.mechanisms.rows import checked_ids
+from wordveil.mechanisms.worst_pairs import word_relation
+from wordveil.metrics.distances import AnyMetric
 from wordveil.promises.guarantees import Guarantee, MetricDP, PrivacyUnit
+from wordveil.promises.pair_loss import PairLoss
+from wordveil.promises.relations import Relation
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
@@ -39,6 +43,14 @@ class Decoded(WordMechanism):
 
     mechanism: VectorMechanism
     decoder: Decoder = field(default_factory=Nearest)
+
+    @property
+    def epsilon(self) -> float:  # type: ignore[override]
+        """The vector mechanism's."""
+        return self.mechanism.epsilon
+
+    def with_epsilon(self, epsilon: float) -> Decoded:
+        return replace(self, mechanism=self.mechanism.with_epsilon(epsilon))
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -72,12 +84,36 @@ class FittedDecoded(WordRandomizer):
     decoder: FittedDecoder
     draw_width: int
 
+    @property
+    def metric(self) -> AnyMetric:
+        return self.randomizer.metric
+
+    @property
+    def laplace_dimensions(self) -> int | None:
+        return self.randomizer.laplace_dimensions
+
     def guarantee(self) -> Guarantee:
-        claim: Any = self.randomizer.guarantee()
+        return self._of_words(self.randomizer.guarantee())
+
+    def published(self) -> Guarantee:
+        return self._of_words(self.randomizer.published())
+
+    def _of_words(self, claim: Any) -> Guarantee:
         # Distances between words mean something only with the table that places them.
         which = {"vocabulary": self.embeddings.header.checksum} if isinstance(claim, MetricDP) else {}
         released: Guarantee = replace(claim, unit=PrivacyUnit.TOKEN, **which)
         return released
+
+    def related(self, claim: Guarantee | None = None) -> Relation:
+        stated = self.published() if claim is None else claim
+        return word_relation(stated, self.embeddings, self.metric, edges=self.randomizer.related().edges)
+
+    def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
+        return self.randomizer.loss_profile(diameter)
+
+    def on(self, device: str) -> FittedDecoded:
+        space = self.randomizer.decoding_space(self.embeddings) if device != "cpu" else self.embeddings
+        return replace(self, decoder=self.decoder.on(device, space))
 
     def disclosed(self) -> tuple[str, ...]:
         return self.randomizer.disclosed()

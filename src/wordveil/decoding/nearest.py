@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.decoding.base import Decoder, FittedDecoder
+from wordveil.decoding.base import Decoder, SearchingDecoder
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.base import Progress
 from wordveil.randomness import Draws
@@ -50,7 +50,7 @@ class Nearest(Decoder):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedNearest(FittedDecoder):
+class FittedNearest(SearchingDecoder):
     """Nearest decoding over one vocabulary's candidates."""
 
     words: NearestWords

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.decoding.base import DECODER_LANE, Decoder, FittedDecoder
+from wordveil.decoding.base import DECODER_LANE, Decoder, SearchingDecoder
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.base import Progress
 from wordveil.mechanisms.rows import check_draws
@@ -80,7 +80,7 @@ class RankSoftmax(Decoder):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedRankSoftmax(FittedDecoder):
+class FittedRankSoftmax(SearchingDecoder):
     """Rank-softmax decoding over one vocabulary's candidates.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.decoding.base import DECODER_LANE, Decoder, FittedDecoder
+from wordveil.decoding.base import DECODER_LANE, Decoder, SearchingDecoder
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.base import Progress
 from wordveil.mechanisms.rows import check_draws
@@ -70,7 +70,7 @@ class Vickrey(Decoder):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedVickrey(FittedDecoder):
+class FittedVickrey(SearchingDecoder):
     """Vickrey decoding over one vocabulary's candidates."""
 
     draw_width: ClassVar[int] = 1

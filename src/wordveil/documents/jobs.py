@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents.base import FormatDetails, Missing, Record
@@ -19,7 +19,6 @@ __all__ = [
     "DocumentSummary",
     "Job",
     "Notice",
-    "Pipeline",
     "Process",
     "Progress",
     "Tally",
@@ -34,14 +33,6 @@ Progress = Callable[[int, int | None, int], None]
 
 Notice = Callable[[str], None]
 """Called with a line for the owner of the input, which may name files; it is for no report that travels."""
-
-
-@runtime_checkable
-class Pipeline(Protocol):
-    """A process that takes the next blocks while earlier ones are still in work."""
-
-    def run(self, blocks: Iterator[list[Record]]) -> Iterator[Answers]:
-        """Yield the answers of each block, in order; empty blocks occur."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +163,7 @@ class Callbacks:
 class Job:
     """What is the same for all files of a run; see `run_documents` for the meaning of each."""
 
-    process: Process | Pipeline
+    process: Process
     settings: DocumentSettings
     fingerprint: Mapping[str, Any]
     resume: bool = False

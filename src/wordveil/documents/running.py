@@ -16,7 +16,7 @@ from typing import Any
 from wordveil.arrays import ReleasedText
 from wordveil.documents.base import Record
 from wordveil.documents.checkpoints import Journal, file_identity, is_regular_or_tree, journal_path
-from wordveil.documents.jobs import Answers, DocumentSettings, DocumentSummary, Job, Pipeline
+from wordveil.documents.jobs import Answers, DocumentSettings, DocumentSummary, Job
 from wordveil.documents.output import (
     OutputWriter,
     check_not_busy,
@@ -239,8 +239,6 @@ class _FileRun:
 
     def _answers(self, documents: Iterator[list[Record]]) -> Iterator[Answers]:
         process = self._job.process
-        if isinstance(process, Pipeline):
-            return process.run(documents)
         return (process(block) if block else [] for block in documents)
 
     def _block(self, block: list[Record], given: Answers) -> None:

@@ -24,7 +24,6 @@ from wordveil.documents.jobs import (
     DocumentSummary,
     Job,
     Notice,
-    Pipeline,
     Process,
     Progress,
     Tally,
@@ -52,7 +51,7 @@ _NAMED = 10  # files that a notice names
 def run_documents(
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
-    process: Process | Pipeline,
+    process: Process,
     *,
     settings: DocumentSettings | None = None,
     fingerprint: Mapping[str, Any] | None = None,
@@ -66,7 +65,7 @@ def run_documents(
         source: A file, a directory, or "-" for standard input.
         destination: A file (a directory for a directory), or "-" for standard output.
         process: Takes a block of records and returns, for each, one released text per text, None for None. The
-            answer for a record must not depend on the other records. Or a pipeline of the same.
+            answer for a record must not depend on the other records.
         settings: How the input is read.
         fingerprint: What the output depends on besides input and settings: parameters, vocabulary checksum,
             version. JSON values, nothing private.

@@ -7,42 +7,188 @@ A mechanism is a frozen keyword-only dataclass of public parameters; `fit(embedd
 to a public vocabulary, and nothing mutates. A randomizer carries its claim (`guarantee()`) beside its sampler, and
 separates drawing from applying: `sample` consumes a document's stream, `randomize` is deterministic given the draws.
 That separation is what makes a row's output independent of the batch it travels in.
+
+Whatever else somebody wants to know of a mechanism is asked here too, and has an answer that errs to the safe side:
+which pairs the claim speaks of and which to attack, the exact law, the loss to compose, the card it can run on. Nobody
+asks for the class. A mechanism of a third party needs no more than the abstract methods.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar, Literal, Self
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
-from wordveil.promises.guarantees import Guarantee
+from wordveil.errors import CertificateError, ParameterError
+from wordveil.metrics.distances import AnyMetric, Euclidean
+from wordveil.promises.certificates import Certificate
+from wordveil.promises.guarantees import Guarantee, LocalDP, PrivacyUnit, Standing
+from wordveil.promises.pair_loss import PairLoss
+from wordveil.promises.relations import Pair, Relation
 from wordveil.randomness import Draws, RandomSource, Stream
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Progress", "VectorMechanism", "VectorRandomizer", "WordMechanism", "WordRandomizer"]
+__all__ = [
+    "InputDomain",
+    "Mechanism",
+    "Progress",
+    "Randomizer",
+    "VectorMechanism",
+    "VectorRandomizer",
+    "WordMechanism",
+    "WordRandomizer",
+    "refuted_claim",
+]
 
 Progress = Callable[[int], None]
 """Called with the number of tokens or rows done since the last call."""
 
+InputDomain = Literal["any vectors", "vocabulary vectors"]
+"""Which vectors a claim covers."""
 
-class VectorMechanism(ABC):
-    """Parameters of a mechanism from vectors to vectors.
+
+class Mechanism(ABC):
+    """Parameters of a mechanism.
 
     Attributes:
         name: The mechanism's name on the command line and in reports.
         paper: Where it comes from.
+        epsilon: The loss promised, in the unit its guarantee says.
     """
 
     name: ClassVar[str]
     paper: ClassVar[str]
+    epsilon: float
+
+    @classmethod
+    def examples(cls) -> Sequence[Self]:
+        """Return one of itself at every calibration, for a small vocabulary: what the contract suite runs on."""
+        return (cls(epsilon=2.0),)  # type: ignore[call-arg]  # the abstract base is no dataclass
+
+    def with_epsilon(self, epsilon: float) -> Self:
+        """Return the same mechanism at another epsilon."""
+        return replace(self, epsilon=epsilon)  # type: ignore[type-var]  # every mechanism is a dataclass
+
+    @property
+    def needs_certificate(self) -> bool:
+        """Whether it can be fitted with a certificate only."""
+        return False
+
+    @property
+    def certificate_method(self) -> str:
+        """Name of the computation that certifies it; empty where there is nothing to certify."""
+        return ""
+
+    @classmethod
+    def rebuild(cls, certificate: Certificate) -> Self:
+        """Return the mechanism that a certificate names, which says all its parameters.
+
+        Raises:
+            CertificateError: If the certificate's parameters are not those of this mechanism.
+        """
+        parameters = {name: value for name, value in certificate.parameters.items() if name != "mechanism"}
+        try:
+            return cls(**parameters)
+        except TypeError:
+            raise CertificateError(f"The certificate's parameters are not those of {cls.__name__}.") from None
+
+
+class Randomizer(ABC):
+    """What word and vector randomizers have in common: a claim, and answers about it."""
+
+    @property
+    def metric(self) -> AnyMetric:
+        """What its metric DP measures distance by."""
+        return Euclidean()
+
+    @property
+    def laplace_dimensions(self) -> int | None:
+        """Dimensions of its noise, where that is multivariate Laplace of rate epsilon in its metric; else None."""
+        return None
+
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What one released word or vector promises."""
+
+    def published(self) -> Guarantee:
+        """What an audit tries to refute: the guarantee, or, where that is refuted, the claim that was published."""
+        return self.guarantee()
+
+    @abstractmethod
+    def related(self, claim: Guarantee | None = None) -> Relation:
+        """Return which pairs of inputs a claim speaks of.
+
+        Args:
+            claim: Another claim about this mechanism, such as what follows from its own; None for `published()`.
+        """
+
+    def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
+        """Return the loss of one draw for composition, tighter than its guarantee; None where none is known.
+
+        Args:
+            diameter: Largest distance between two inputs, public, in the metric of the guarantee; needed where its
+                loss grows with the distance without end, and of no use elsewhere.
+        """
+        return None
+
+    def on(self, device: str) -> Self:
+        """Return the same randomizer, law and guarantee, working on a device: "cpu", or a card such as "cuda:1".
+
+        Raises:
+            MissingExtraError: If PyTorch is not installed.
+            ParameterError: If there is no such card, or nothing of this mechanism runs on one.
+        """
+        if device == "cpu":
+            return self
+        raise ParameterError(
+            "device",
+            device,
+            "is not supported for this mechanism, which works on the processor: say 'cpu'.",
+        )
+
+    def disclosed(self) -> tuple[str, ...]:
+        """What every release shows whatever the noise, a sentence each, beyond what the pipeline shows by itself."""
+        return ()
+
+    def advice(self) -> str:
+        """What a user should know beyond the guarantee, with what to use instead; empty where there is nothing."""
+        return ""
+
+
+class VectorMechanism(Mechanism):
+    """Parameters of a mechanism from vectors to vectors.
+
+    Attributes:
+        certifies_vocabulary: Whether words and matrix enter what is certified, rather than their dimension alone.
+    """
+
+    certifies_vocabulary: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self, embeddings: Embeddings) -> VectorRandomizer:
         """Bind to a public vocabulary; mechanisms that need none return a randomizer all the same."""
 
+    @property
+    def needs_vocabulary(self) -> bool:
+        """Whether `for_dimensions` has nothing to return."""
+        return type(self).for_dimensions is VectorMechanism.for_dimensions
 
-class VectorRandomizer(ABC):
+    def for_dimensions(self, dimensions: int) -> VectorRandomizer:
+        """Return the randomizer for vectors of d >= 1 dimensions, where no vocabulary is needed.
+
+        Raises:
+            ParameterError: If one is.
+        """
+        raise ParameterError("vocabulary", None, f"must be given: {self.name} takes its noise from a public table.")
+
+    def constants(self, embeddings: Embeddings) -> Mapping[str, float]:
+        """Return the numbers that fitting computes, for a certificate; none where `certificate_method` is empty."""
+        return {}
+
+
+class VectorRandomizer(Randomizer):
     """A vector mechanism ready to draw.
 
     Attributes:
@@ -51,9 +197,20 @@ class VectorRandomizer(ABC):
 
     dimensions: int
 
-    @abstractmethod
-    def guarantee(self) -> Guarantee:
-        """What one released vector promises."""
+    @property
+    def inputs(self) -> InputDomain:
+        """What inputs its claim covers."""
+        return "any vectors"
+
+    @property
+    def clip_norm(self) -> float | None:
+        """Radius of the ball that inputs are clipped to; None where they are not."""
+        return None
+
+    @property
+    def input_dimensions(self) -> int:
+        """Number of columns of what it is given."""
+        return self.dimensions
 
     @abstractmethod
     def sample(self, stream: Stream, n: int) -> Draws:
@@ -63,17 +220,45 @@ class VectorRandomizer(ABC):
     def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
         """Return the noisy vectors, shape (n, d) (or (n, m) for a projection), in row order."""
 
+    def related(self, claim: Guarantee | None = None) -> Relation:
+        from wordveil.mechanisms.worst_pairs import vector_relation  # loads kernels, which drawing does not need
+
+        return vector_relation(self.published() if claim is None else claim, self.metric)
+
+    def worst_pairs(
+        self, n: int = 8, seed: int = 0, *, claim: Guarantee | None = None, embeddings: Embeddings | None = None
+    ) -> list[Pair]:
+        """Return pairs of input vectors at which a false claim is most likely to show.
+
+        Args:
+            n: Pairs wanted, at least 3; there may be fewer.
+            seed: For random ones.
+            claim: Another claim about this mechanism; None for `published()`.
+            embeddings: Public vectors to take them from; None where any vectors may be inputs.
+        """
+        from wordveil.mechanisms.worst_pairs import worst_vectors
+
+        return worst_vectors(
+            self.related(claim),
+            self.input_dimensions,
+            embeddings,
+            clip_norm=self.clip_norm,
+            metric=self.metric,
+            count=n,
+            seed=seed,
+        )
+
+    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array | None:
+        """Return the log density of outputs, shape (n, dimensions), for one input vector, up to a constant.
+
+        The constant must be the same for all inputs; -inf where an output is impossible; None where no density is
+        known. Audits choose events by it, and count them on real samples.
+        """
+        return None
+
     def decoding_space(self, embeddings: Embeddings) -> Embeddings:
         """Return the vocabulary as a decoder must see it: with its vectors where the noisy vectors live."""
         return embeddings
-
-    def disclosed(self) -> tuple[str, ...]:
-        """What every release shows whatever the noise, a sentence each, beyond what the pipeline shows by itself."""
-        return ()
-
-    def advice(self) -> str:
-        """What a user should know beyond the guarantee, with what to use instead; empty where there is nothing."""
-        return ""
 
     def release(self, vectors: FloatArray, source: RandomSource) -> Float64Array:
         """Randomize rows with a fresh stream of the source: the one-call form for small arrays.
@@ -88,36 +273,44 @@ class VectorRandomizer(ABC):
         return self.randomize(vectors, self.sample(source.fresh_stream(), len(vectors)))
 
 
-class WordMechanism(ABC):
-    """Parameters of a mechanism from words to words.
-
-    Attributes:
-        name: The mechanism's name on the command line and in reports.
-        paper: Where it comes from.
-    """
-
-    name: ClassVar[str]
-    paper: ClassVar[str]
+class WordMechanism(Mechanism):
+    """Parameters of a mechanism from words to words."""
 
     @abstractmethod
     def fit(self, embeddings: Embeddings) -> WordRandomizer:
         """Bind to a public vocabulary."""
 
+    def fit_certified(self, embeddings: Embeddings, certificate: Certificate | None) -> WordRandomizer:
+        """Bind to a public vocabulary with the certificate that a calibration needs; None where it needs none.
 
-class WordRandomizer(ABC):
+        Raises:
+            CertificateError: If there is one and the mechanism takes none, or there is none and it needs one.
+        """
+        if certificate is not None:
+            raise CertificateError(f"{self.name} takes no certificate when it is fitted.")
+        return self.fit(embeddings)
+
+
+class WordRandomizer(Randomizer):
     """A word mechanism bound to a vocabulary.
 
     Attributes:
         embeddings: The public vocabulary.
         draw_width: Eight-byte values drawn per token: callers bound memory with it.
+        answers_unknown: Whether `randomize` and `law` take -1, a token outside the vocabulary, and its guarantee
+            covers such tokens; otherwise the caller puts a uniform public word in its place first.
+        draws_by_engine: Whether the words drawn can differ with the engine that computes its weights.
     """
 
     embeddings: Embeddings
     draw_width: int
+    answers_unknown: ClassVar[bool] = False
+    draws_by_engine: ClassVar[bool] = False
 
-    @abstractmethod
-    def guarantee(self) -> Guarantee:
-        """What one released word promises."""
+    @property
+    def outputs(self) -> IdArray:
+        """The ids it can return, sorted: the columns of `law`."""
+        return self.embeddings.candidates
 
     @abstractmethod
     def sample(self, stream: Stream, n: int) -> Draws:
@@ -129,13 +322,34 @@ class WordRandomizer(ABC):
     ) -> IdArray:
         """Return the released ids, shape (n,), given input ids in [0, v) and their draws."""
 
-    def disclosed(self) -> tuple[str, ...]:
-        """What every release shows whatever the noise, a sentence each, beyond what the pipeline shows by itself."""
-        return ()
+    def law(self, ids: IdArray) -> Float64Array | None:
+        """Return the exact rows P(output | input) of some inputs, shape (n, outputs), by the definition.
 
-    def advice(self) -> str:
-        """What a user should know beyond the guarantee, with what to use instead; empty where there is nothing."""
-        return ""
+        For small vocabularies: the oracle that faster ways to draw are tested against. None where there is no closed
+        form, as for decoded noise.
+        """
+        return None
+
+    def keep_probabilities(self, ids: IdArray) -> Float64Array | None:
+        """Return the exact probability that each word, one that may be output, stays unchanged; None as for `law`."""
+        return None
+
+    def related(self, claim: Guarantee | None = None) -> Relation:
+        from wordveil.mechanisms.worst_pairs import word_relation  # loads kernels, which drawing may not need
+
+        return word_relation(self.published() if claim is None else claim, self.embeddings, self.metric)
+
+    def worst_pairs(self, n: int = 8, seed: int = 0, *, claim: Guarantee | None = None) -> list[Pair]:
+        """Return pairs of word ids at which a false claim is most likely to show.
+
+        Args:
+            n: Pairs wanted, at least 3; there may be fewer.
+            seed: For random ones.
+            claim: Another claim about this mechanism; None for `published()`.
+        """
+        from wordveil.mechanisms.worst_pairs import worst_words
+
+        return worst_words(self.embeddings, self.related(claim), metric=self.metric, count=n, seed=seed)
 
     def for_batch_job(self) -> WordRandomizer:
         """Return a randomizer that may keep work keyed by input words for one job on the owner's machine.
@@ -147,3 +361,8 @@ class WordRandomizer(ABC):
     def release(self, ids: IdArray, source: RandomSource, *, threads: int | None = None) -> IdArray:
         """Randomize ids with a fresh stream of the source: the one-call form for small batches."""
         return self.randomize(ids, self.sample(source.fresh_stream(), len(ids)), threads=threads)
+
+
+def refuted_claim(epsilon: float, delta: float = 0.0) -> LocalDP:
+    """Return the local DP that a refuted vector mechanism was published with."""
+    return LocalDP(epsilon=epsilon, delta=delta, slack=None, unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED)

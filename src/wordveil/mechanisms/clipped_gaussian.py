@@ -10,11 +10,12 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
-from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_log_delta
-from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball
+from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, refuted_claim
+from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_log_delta, gaussian_pair
+from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, clipped_row
 from wordveil.parameters import check_delta, check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
+from wordveil.promises.pair_loss import PairLoss
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
@@ -95,6 +96,18 @@ class ClippedGaussian(VectorMechanism):
             f"{round_up(self.epsilon)}, but two vectors at distance 2C have delta {round_up(exact)} exactly."
         )
 
+    @classmethod
+    def examples(cls) -> tuple[ClippedGaussian, ...]:
+        return cls(epsilon=2.0), cls(epsilon=2.0, calibration="classical", allow_refuted=True)
+
+    @property
+    def certificate_method(self) -> str:
+        return "gaussian-scale"
+
+    def constants(self, embeddings: Embeddings) -> dict[str, float]:
+        delta = math.exp(gaussian_log_delta(self.epsilon, self.unit_scale))
+        return {"scale": self.unit_scale, "sigma": self.fit(embeddings).sigma, "delta": delta}
+
     def fit(self, embeddings: Embeddings) -> FittedClippedGaussian:
         return self.for_dimensions(embeddings.dimensions)
 
@@ -126,8 +139,23 @@ class FittedClippedGaussian(VectorRandomizer):
     sigma: float
     claim: LocalDP | NoGuarantee
 
+    @property
+    def clip_norm(self) -> float:
+        return self.mechanism.clip_norm
+
     def guarantee(self) -> LocalDP | NoGuarantee:
         return self.claim
+
+    def published(self) -> LocalDP:
+        claim, mechanism = self.claim, self.mechanism
+        return refuted_claim(mechanism.epsilon, mechanism.delta) if isinstance(claim, NoGuarantee) else claim
+
+    def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
+        return None if isinstance(self.claim, NoGuarantee) else gaussian_pair(self.mechanism.unit_scale)
+
+    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array:
+        squared = np.square(outputs - clipped_row(vector, self.clip_norm)).sum(axis=1)
+        return np.asarray(-squared / (2 * self.sigma**2))
 
     def advice(self) -> str:
         if isinstance(self.claim, NoGuarantee):

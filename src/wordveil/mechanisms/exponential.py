@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import CertificateError, ParameterError
+from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
 from wordveil.mechanisms.certificate_check import check_certificate
-from wordveil.mechanisms.metric_rows import ChannelRows, bound_metric, metric_assumptions, rows_for
+from wordveil.mechanisms.metric_rows import ChannelRows, bound_metric, metric_assumptions, named_metric, rows_for
 from wordveil.mechanisms.rows import check_draws, checked_ids
 from wordveil.metrics.distances import AnyMetric, VocabularyMetric
 from wordveil.parameters import check_positive
 from wordveil.promises.certificates import Certificate, Scalar, identity
 from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, Standing, weakest
+from wordveil.promises.pair_loss import PairLoss, channel_pair
 from wordveil.randomness import Draws, Stream, words
 from wordveil.vocabulary.table import Embeddings
 
@@ -73,14 +75,37 @@ class SelectionMechanism(WordMechanism):
         if not isinstance(self.metric, AnyMetric):
             raise ParameterError("metric", self.metric, "must be a metric, such as Euclidean().")
 
+    @classmethod
+    def examples(cls) -> Sequence[Self]:
+        choices = get_args(get_type_hints(cls)["calibration"])
+        return [cls(epsilon=4.0, calibration=each) for each in choices]  # type: ignore[call-arg]  # no dataclass
+
+    @classmethod
+    def rebuild(cls, certificate: Certificate) -> Self:
+        parameters = dict(certificate.parameters)
+        metric = named_metric(str(parameters.pop("metric", None)))
+        if metric is None:
+            raise CertificateError(
+                f"The certificate is for mechanism={cls.name!r} with metric={certificate.parameters.get('metric')!r}, "
+                "which cannot be rebuilt from it; pass the mechanism itself."
+            )
+        calibration: Calibration = "certified-local" if certificate.method == LARGEST_LOSS else "certified"
+        parameters.pop("mechanism", None)
+        for solved in ("base", "matrix"):
+            parameters.pop(solved, None)
+        rebuild: Any = cls
+        try:
+            found: Self = rebuild(metric=metric, calibration=calibration, **parameters)
+        except TypeError:
+            raise CertificateError(f"The certificate's parameters are not those of {cls.__name__}.") from None
+        return found
+
     @property
     def needs_certificate(self) -> bool:
-        """Whether `fit` needs a certificate."""
         return self.calibration != "textbook"
 
     @property
     def certificate_method(self) -> str:
-        """Name of the computation that certifies this mechanism's promise."""
         return LARGEST_LOSS if self.calibration == "certified-local" else LIPSCHITZ
 
     @property
@@ -98,6 +123,9 @@ class SelectionMechanism(WordMechanism):
     @abstractmethod
     def fit(self, embeddings: Embeddings, certificate: Certificate | None = None) -> FittedExponential:
         """Bind to a public vocabulary; a certified calibration needs the certificate of `certify`."""
+
+    def fit_certified(self, embeddings: Embeddings, certificate: Certificate | None) -> FittedExponential:
+        return self.fit(embeddings, certificate)
 
     def certified_parameters(self) -> dict[str, Scalar]:
         """Return what a certificate must say that it was made for; a user's metric is not one of ours by its name."""
@@ -146,12 +174,39 @@ class FittedExponential(WordRandomizer):
     claim: Guarantee
     base: Float64Array | None = None
     draw_width: int = field(init=False)
+    draws_by_engine: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "draw_width", self.rows.draw_width)
 
+    @property
+    def metric(self) -> AnyMetric:
+        return self.rows.metric
+
+    @property
+    def outputs(self) -> IdArray:
+        return self.rows.outputs
+
     def guarantee(self) -> Guarantee:
         return self.claim
+
+    def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
+        claim = self.claim
+        if not isinstance(claim, MetricDP) or claim.slack is None:
+            return None
+        # The slack separates the sampler from ideal weights; the channel may lie as far on the other side.
+        return replace(channel_pair(self.channel(), slack=2 * claim.slack), assumptions=claim.assumptions)
+
+    def on(self, device: str) -> FittedExponential:
+        if device == "cpu" or not isinstance(self.rows, SelectionRows):
+            return super().on(device)
+        from wordveil.kernels.gpu.selection import GpuSelection  # heavy, and an extra
+
+        return replace(self, rows=GpuSelection(self.rows, device=device))
+
+    def law(self, ids: IdArray) -> Float64Array:
+        weights = self.rows.weights(checked_ids(ids, len(self.embeddings)))
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def sample(self, stream: Stream, n: int) -> Draws:
         return (words(stream.lane(0), (n, self.draw_width)),)
@@ -167,7 +222,6 @@ class FittedExponential(WordRandomizer):
         return replace(self, rows=self.rows.with_cache(JOB_CACHE_BYTES))
 
     def keep_probabilities(self, ids: IdArray) -> Float64Array:
-        """Return the exact probability that each word, one that may be output, stays unchanged, shape (n,)."""
         kept = np.exp(-self.rows.log_normalisers(ids))  # a word's own weight is its base measure, 1 unless there is one
         return kept if self.base is None else kept * self.base[np.searchsorted(self.rows.outputs, ids)]
 
@@ -180,8 +234,7 @@ class FittedExponential(WordRandomizer):
         v, outputs = len(self.embeddings), len(self.rows.outputs)
         if 8 * v * outputs > 2**31:
             raise ParameterError("embeddings", f"{v} x {outputs}", "is too large for a whole channel (2 GiB at most).")
-        weights = self.rows.weights(np.arange(v, dtype=np.int32))
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+        return self.law(np.arange(v, dtype=np.int32))
 
 
 def fit_selection(

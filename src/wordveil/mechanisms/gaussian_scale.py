@@ -12,8 +12,9 @@ from scipy.special import log_ndtr
 
 from wordveil.errors import ParameterError
 from wordveil.parameters import check_delta, check_positive
+from wordveil.promises.pair_loss import PairLoss, discretized
 
-__all__ = ["analytic_scale", "classical_scale", "gaussian_log_delta"]
+__all__ = ["analytic_scale", "classical_scale", "gaussian_log_delta", "gaussian_pair"]
 
 UNIT = 2.0**-53
 LARGEST_EPSILON = 1e12
@@ -92,3 +93,17 @@ def classical_scale(epsilon: float, delta: float) -> float:
     check_positive("epsilon", epsilon)
     check_delta(delta)
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+
+
+def gaussian_pair(noise_multiplier: float) -> PairLoss:
+    """Return the pair of Gaussian noise: N(0, u^2) against N(1, u^2), which dominates all vectors in any dimension.
+
+    Args:
+        noise_multiplier: u, standard deviation over the largest distance between two inputs, in (0, inf).
+
+    Raises:
+        ParameterError: If it is outside its domain.
+    """
+    check_positive("noise_multiplier", noise_multiplier)
+    speaks_of = f"two Gaussians at 1/{noise_multiplier:.6g} of their standard deviation"
+    return discretized(lambda e: math.exp(gaussian_log_delta(e, noise_multiplier)), slack=None, speaks_of=speaks_of)

@@ -11,12 +11,14 @@ from scipy.stats import chi2
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
+from wordveil.mechanisms.base import InputDomain, VectorMechanism, VectorRandomizer, refuted_claim
 from wordveil.mechanisms.gaussian_scale import classical_scale
 from wordveil.mechanisms.rows import check_draws
-from wordveil.mechanisms.word_rows import WordRows
+from wordveil.mechanisms.word_rows import WordRows, word_noise_log_density
+from wordveil.mechanisms.worst_pairs import noise_classes_first, worst_words
 from wordveil.parameters import check_delta, check_positive, check_whole
-from wordveil.promises.guarantees import NoGuarantee, PrivacyUnit, Standing, round_up
+from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
+from wordveil.promises.relations import Pair
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.nearest_lists import nearest_lists
 from wordveil.vocabulary.table import Embeddings
@@ -95,6 +97,10 @@ class Jaccard(VectorMechanism):
                 "ClippedGaussian or NADP, or pass allow_refuted=True for an experiment."
             )
 
+    @classmethod
+    def examples(cls) -> tuple[Jaccard, ...]:
+        return (cls(epsilon=2.0, neighbours=2, allow_refuted=True),)
+
     def fit(self, embeddings: Embeddings) -> FittedJaccard:
         lists = nearest_lists(embeddings.vectors, min(self.neighbours, len(embeddings)))
         own = embeddings.vectors.astype(np.float64)
@@ -108,6 +114,7 @@ class Jaccard(VectorMechanism):
         return FittedJaccard(
             mechanism=self,
             dimensions=embeddings.dimensions,
+            embeddings=embeddings,
             sigmas=factors * reach * classical_scale(self.epsilon, self.delta),
             rows=WordRows(embeddings),
         )
@@ -120,14 +127,33 @@ class FittedJaccard(VectorRandomizer):
     Attributes:
         mechanism: The parameters.
         dimensions: The d of the vectors.
+        embeddings: The public vocabulary.
         sigmas: Standard deviation of each word's noise, shape (v,), in the units of the embedding.
         rows: Finds a vector's word.
     """
 
     mechanism: Jaccard
     dimensions: int
+    embeddings: Embeddings = field(repr=False)
     sigmas: Float64Array = field(repr=False, compare=False)
     rows: WordRows = field(repr=False, compare=False)
+
+    @property
+    def inputs(self) -> InputDomain:
+        return "vocabulary vectors"
+
+    def published(self) -> LocalDP:
+        return refuted_claim(self.mechanism.epsilon, self.mechanism.delta)
+
+    def worst_pairs(
+        self, n: int = 8, seed: int = 0, *, claim: Guarantee | None = None, embeddings: Embeddings | None = None
+    ) -> list[Pair]:
+        relation = self.related(claim)
+        pairs = worst_words(self.embeddings, relation, count=n, vectors=True, seed=seed)
+        return noise_classes_first(self.embeddings, relation, self.sigmas, pairs)
+
+    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array | None:
+        return word_noise_log_density(self.sigmas, self.rows, outputs, vector)
 
     def guarantee(self) -> NoGuarantee:
         ratio = self.mechanism.dense_factor / self.mechanism.sparse_factor

@@ -85,7 +85,7 @@ class Mahalanobis(VectorMechanism):
             mechanism=self,
             dimensions=d,
             root=np.ascontiguousarray((axes * np.sqrt(values)) @ axes.T),
-            metric=MahalanobisMetric(whitening=whitening, label=label),
+            distance=MahalanobisMetric(whitening=whitening, label=label),
             smallest_eigenvalue=smallest,
         )
 
@@ -98,15 +98,26 @@ class FittedMahalanobis(VectorRandomizer):
         mechanism: The parameters.
         dimensions: The d of the vectors.
         root: S^(1/2), symmetric, shape (d, d).
-        metric: The metric of the guarantee, which measures ||S^(-1/2)(x - x')||.
+        distance: The metric of the guarantee, which measures ||S^(-1/2)(x - x')||.
         smallest_eigenvalue: lambda_min(S), rounded down.
     """
 
     mechanism: Mahalanobis
     dimensions: int
     root: Float64Array = field(repr=False, compare=False)
-    metric: MahalanobisMetric = field(repr=False, compare=False)
+    distance: MahalanobisMetric = field(repr=False, compare=False)
     smallest_eigenvalue: float
+
+    @property
+    def metric(self) -> MahalanobisMetric:
+        return self.distance
+
+    @property
+    def laplace_dimensions(self) -> int:
+        return self.dimensions
+
+    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array:
+        return np.asarray(-self.mechanism.epsilon * np.linalg.norm(self.metric.coordinates(outputs - vector), axis=1))
 
     @property
     def euclidean_epsilon(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Protocol
 
@@ -15,7 +16,9 @@ from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import (
     SAMPLE,
+    Angular,
     AnyMetric,
+    Euclidean,
     Metric,
     PairwiseMetric,
     VocabularyMetric,
@@ -23,9 +26,10 @@ from wordveil.metrics.distances import (
     is_known,
 )
 from wordveil.parameters import check_within
+from wordveil.promises.certificates import identity
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["ChannelRows", "bound_metric", "distance_source", "metric_assumptions", "rows_for"]
+__all__ = ["ChannelRows", "bound_metric", "distance_source", "metric_assumptions", "named_metric", "rows_for"]
 
 
 _TOGETHER = ("from_squared", "distance_error")
@@ -136,3 +140,17 @@ def metric_assumptions(metric: AnyMetric) -> tuple[str, ...]:
     if is_known(metric):
         return ()
     return (f"{metric.name} satisfies the triangle inequality, which was checked on a sample of the vocabulary",)
+
+
+def named_metric(name: str) -> AnyMetric | None:
+    """Return the metric of this identity, or None where its name does not say everything about it."""
+    known: dict[str, AnyMetric] = {identity(metric): metric for metric in (Euclidean(), Angular())}
+    from wordveil.vocabulary.rank_metric import NeighbourRank  # loads SciPy
+
+    rank = re.fullmatch(r"NeighbourRank\(k=(\d{1,9}), cap=(None|[\d.e+-]+)\)", name)
+    if rank is None:
+        return known.get(name)
+    try:
+        return NeighbourRank(k=int(rank[1]), cap=None if rank[2] == "None" else float(rank[2]))
+    except ValueError:
+        return None

@@ -9,12 +9,14 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
+from wordveil.mechanisms.base import InputDomain, VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.rows import check_draws
-from wordveil.mechanisms.word_rows import WordRows
+from wordveil.mechanisms.word_rows import WordRows, word_noise_log_density
+from wordveil.mechanisms.worst_pairs import noise_classes_first, vector_relation, worst_words
 from wordveil.parameters import check_delta, check_positive, check_whole, check_within
-from wordveil.promises.guarantees import NeighbourDP, PrivacyUnit, Standing, round_up
+from wordveil.promises.guarantees import Guarantee, NeighbourDP, PrivacyUnit, Standing, round_up
+from wordveil.promises.relations import Pair, Relation
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.overlap_graph import OverlapGraph, overlap_graph
 from wordveil.vocabulary.table import Embeddings
@@ -69,6 +71,7 @@ class NADP(VectorMechanism):
         0.0
     """
 
+    certifies_vocabulary: ClassVar[bool] = True
     name: ClassVar[str] = "nadp"
     paper: ClassVar[str] = "Bollegala et al. 2023, Algorithm 3"
     epsilon: float
@@ -86,6 +89,22 @@ class NADP(VectorMechanism):
         check_within("tau", self.tau, 1)
         if self.isolated not in ("global", "verbatim"):
             raise ParameterError("isolated", self.isolated, "must be 'global' or 'verbatim'.")
+
+    @classmethod
+    def examples(cls) -> tuple[NADP, ...]:
+        return cls(epsilon=2.0, overlap=2), cls(epsilon=2.0, overlap=2, isolated="verbatim")
+
+    @property
+    def certificate_method(self) -> str:
+        return "overlap-graph"
+
+    def constants(self, embeddings: Embeddings) -> dict[str, float]:
+        fitted = self.fit(embeddings)
+        return {
+            "isolated_share": fitted.isolated_share,
+            "noiseless_share": fitted.noiseless_share,
+            "sigma": float(fitted.sigmas.max()),
+        }
 
     def fit(self, embeddings: Embeddings) -> FittedNADP:
         graph = overlap_graph(embeddings, adjacent=self.adjacent, overlap=self.overlap, tau=self.tau)
@@ -123,6 +142,26 @@ class FittedNADP(VectorRandomizer):
     graph: OverlapGraph = field(repr=False, compare=False)
     sigmas: Float64Array = field(repr=False, compare=False)
     rows: WordRows = field(repr=False, compare=False)
+
+    @property
+    def inputs(self) -> InputDomain:
+        return "vocabulary vectors"
+
+    def related(self, claim: Guarantee | None = None) -> Relation:
+        stated = self.guarantee() if claim is None else claim
+        return vector_relation(stated, self.metric, edges=self.graph.edges, find=self.rows.find)
+
+    def worst_pairs(
+        self, n: int = 8, seed: int = 0, *, claim: Guarantee | None = None, embeddings: Embeddings | None = None
+    ) -> list[Pair]:
+        relation = self.related(claim)
+        pairs = worst_words(self.embeddings, relation, count=n, vectors=True, seed=seed)
+        if relation.edges is not None:
+            return pairs
+        return noise_classes_first(self.embeddings, relation, self.sigmas, pairs)
+
+    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array | None:
+        return word_noise_log_density(self.sigmas, self.rows, outputs, vector)
 
     @property
     def isolated_share(self) -> float:

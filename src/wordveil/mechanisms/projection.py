@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -10,7 +11,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
+from wordveil.mechanisms.base import InputDomain, VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.multivariate_laplace import laplace_noise
 from wordveil.mechanisms.projection_matrices import draw_matrix, given_matrix, principal_directions, random_rows
 from wordveil.mechanisms.projection_planning import log_union_bound, plan_dimensions, published_dimensions
@@ -24,6 +25,7 @@ from wordveil.vocabulary.table import Embeddings
 __all__ = ["FittedProjection", "Projection"]
 
 DIRECTIONS = ("gaussian", "orthonormal", "principal")
+_OF_WORDS = ("exact", "union-bound")  # sensitivities that hold between the words of one vocabulary
 SENSITIVITIES = ("exact", "spectral", "union-bound", "published")
 _DRAWN_ONCE = "the public matrix was fixed once, before any result was looked at"
 
@@ -82,6 +84,7 @@ class Projection(VectorMechanism):
         1.0
     """
 
+    certifies_vocabulary: ClassVar[bool] = True
     name: ClassVar[str] = "projection"
     paper: ClassVar[str] = "Feyisetan & Kasiviswanathan 2021, Algorithm 1"
     epsilon: float
@@ -117,6 +120,30 @@ class Projection(VectorMechanism):
         if self.matrix is not None and self.dimensions not in (None, len(self.matrix)):
             raise ParameterError("dimensions", self.dimensions, f"must be {len(self.matrix)}, the rows of matrix.")
 
+    @classmethod
+    def examples(cls) -> tuple[Projection, ...]:
+        return (
+            cls(epsilon=2.0, dimensions=2),
+            *(cls(epsilon=2.0, directions=name, sensitivity="spectral", dimensions=2) for name in DIRECTIONS),
+            cls(epsilon=2.0, sensitivity="union-bound"),
+            cls(epsilon=2.0, sensitivity="published"),
+        )
+
+    @property
+    def needs_vocabulary(self) -> bool:
+        return self.sensitivity in _OF_WORDS or (self.directions == "principal" and self.matrix is None)
+
+    @property
+    def certificate_method(self) -> str:
+        return "stretch"
+
+    def constants(self, embeddings: Embeddings) -> dict[str, float]:
+        fitted = self.fit(embeddings)
+        numbers = {"dimensions": float(fitted.dimensions), "stretch": fitted.stretch}
+        if self.sensitivity == "union-bound":
+            numbers["delta"] = math.exp(log_union_bound(len(embeddings), fitted.dimensions, self.beta))
+        return numbers
+
     def fit(self, embeddings: Embeddings) -> FittedProjection:
         """Draw or derive Phi for a vocabulary and compute Delta.
 
@@ -146,7 +173,7 @@ class Projection(VectorMechanism):
         Raises:
             ParameterError: For "exact", "union-bound" and principal directions, which speak of one vocabulary.
         """
-        if self.sensitivity in ("exact", "union-bound") or (self.directions == "principal" and self.matrix is None):
+        if self.sensitivity in _OF_WORDS or (self.directions == "principal" and self.matrix is None):
             raise ParameterError("sensitivity", self.sensitivity, "needs a vocabulary here; use 'spectral'.")
         if self.sensitivity == "published":
             least = published_dimensions(dimensions, self.beta, self.delta)
@@ -197,6 +224,22 @@ class FittedProjection(VectorRandomizer):
     dimensions: int
     matrix: Float64Array = field(repr=False, compare=False)
     stretch: float
+
+    @property
+    def inputs(self) -> InputDomain:
+        return "vocabulary vectors" if self.mechanism.sensitivity in _OF_WORDS else "any vectors"
+
+    @property
+    def input_dimensions(self) -> int:
+        return int(self.matrix.shape[1])
+
+    @property
+    def laplace_dimensions(self) -> int:
+        return self.dimensions
+
+    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array:
+        image = self.matrix @ np.asarray(vector, dtype=np.float64)
+        return np.asarray(-self.mechanism.epsilon / self.stretch * np.linalg.norm(outputs - image, axis=1))
 
     def guarantee(self) -> MetricDP:
         kind = self.mechanism.sensitivity

@@ -18,6 +18,7 @@ __all__ = [
     "checked_ids",
     "checked_rows",
     "clip_to_ball",
+    "clipped_row",
     "multiply_rows",
 ]
 
@@ -84,6 +85,12 @@ def clip_to_ball(rows: Float64Array, radius: float) -> Float64Array:
     """
     norms = np.linalg.norm(rows, axis=1)
     return np.asarray(rows * (radius / np.maximum(norms, radius))[:, None])
+
+
+def clipped_row(vector: FloatArray, radius: float) -> Float64Array:
+    """Return one vector clipped to the ball, shape (d,)."""
+    row: Float64Array = clip_to_ball(np.asarray(vector, dtype=np.float64)[None, :], radius)[0]
+    return row
 
 
 def multiply_rows(rows: Float64Array, matrix: Float64Array) -> Float64Array:

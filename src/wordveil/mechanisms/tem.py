@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from wordveil.errors import ParameterError
+from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.exponential import (
     Calibration,
     FittedExponential,
@@ -98,6 +98,13 @@ class TEM(SelectionMechanism):
         check_delta(self.beta, name="beta")
         if self.gamma is not None:
             check_positive("gamma", self.gamma)
+
+    @classmethod
+    def rebuild(cls, certificate: Certificate) -> TEM:
+        beta, gamma = certificate.parameters.get("beta"), certificate.parameters.get("gamma")
+        if not isinstance(beta, int | float) or isinstance(gamma, str):
+            raise CertificateError(f"The certificate gives beta={beta!r} and gamma={gamma!r}, which are no numbers.")
+        return super().rebuild(certificate)
 
     def cap(self, rate: float, outputs: int) -> float:
         return truncation_distance(2 * rate, self.beta, outputs) if self.gamma is None else self.gamma

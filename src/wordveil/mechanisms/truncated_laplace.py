@@ -16,9 +16,9 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
+from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, refuted_claim
 from wordveil.mechanisms.gaussian_scale import analytic_scale
-from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball
+from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, clipped_row
 from wordveil.mechanisms.truncated_law import (
     certified_half_width,
     exact_half_width,
@@ -112,6 +112,19 @@ class TruncatedLaplace(VectorMechanism):
                 )
             check_whole("padded_dimensions", self.padded_dimensions)
 
+    @classmethod
+    def examples(cls) -> tuple[TruncatedLaplace, ...]:
+        published = cls(epsilon=0.5, delta=0.3, calibration="published", padded_dimensions=8, allow_refuted=True)
+        return cls(epsilon=2.0), cls(epsilon=2.0, calibration="exact"), published
+
+    @property
+    def certificate_method(self) -> str:
+        return "truncated-laplace"
+
+    def constants(self, embeddings: Embeddings) -> dict[str, float]:
+        fitted = self.fit(embeddings)
+        return {"dimensions": float(fitted.dimensions), "alpha": fitted.alpha, "half_width": fitted.half_width}
+
     def fit(self, embeddings: Embeddings) -> FittedTruncatedLaplace:
         return self.for_dimensions(embeddings.dimensions)
 
@@ -170,8 +183,22 @@ class FittedTruncatedLaplace(VectorRandomizer):
     half_width: float
     claim: LocalDP | NoGuarantee
 
+    @property
+    def clip_norm(self) -> float:
+        return self.mechanism.clip_norm
+
     def guarantee(self) -> LocalDP | NoGuarantee:
         return self.claim
+
+    def published(self) -> LocalDP:
+        claim, mechanism = self.claim, self.mechanism
+        return refuted_claim(mechanism.epsilon, mechanism.delta) if isinstance(claim, NoGuarantee) else claim
+
+    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array:
+        noise = np.abs(outputs - clipped_row(vector, self.clip_norm))
+        # The edge itself is within rounding of the support; a hair beyond it is not.
+        edge = self.half_width * (1 + 1e-9) + 1e-9 * self.clip_norm
+        return np.where(noise.max(axis=1) > edge, -np.inf, -self.alpha * noise.sum(axis=1))
 
     def advice(self) -> str:
         mechanism, d = self.mechanism, self.dimensions

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, FloatArray, IdArray
+from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
 from wordveil.parameters import as_floats
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["WordRows"]
+__all__ = ["WordRows", "word_noise_log_density"]
 
 
 class WordRows:
@@ -61,3 +61,15 @@ class WordRows:
                 "vectors", "<hidden>", "must be rows of the vocabulary: this mechanism's noise depends on the word."
             )
         return np.asarray(ids, dtype=np.int32)
+
+
+def word_noise_log_density(
+    sigmas: Float64Array, rows: WordRows, outputs: Float64Array, vector: FloatArray
+) -> Float64Array | None:
+    """Return the log density of Gaussian noise whose size depends on the word; None where a word has no noise."""
+    sigma = float(sigmas[rows.find(np.asarray(vector)[None, :])[0]])
+    if sigma == 0:
+        return None
+    return np.asarray(
+        -np.square(outputs - vector).sum(axis=1) / (2 * sigma**2) - outputs.shape[1] * np.log(sigma), dtype=np.float64
+    )

@@ -7,16 +7,12 @@ where it names exactly these inputs. This module computes no certificate, so tha
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from wordveil.decoding.decoded import Decoded, FittedDecoded
+from wordveil.decoding.decoded import Decoded
 from wordveil.errors import CertificateError, ParameterError
-from wordveil.kernels.nearest import NearestWords
-from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
-from wordveil.mechanisms.exponential import LARGEST_LOSS, FittedExponential, SelectionMechanism
+from wordveil.mechanisms.exponential import LARGEST_LOSS, SelectionMechanism
 from wordveil.promises.certificates import Certificate
 from wordveil.vocabulary.table import Embeddings
 
@@ -76,11 +72,7 @@ def fit_words(
         )
     word_mechanism = Decoded(mechanism=mechanism) if isinstance(mechanism, VectorMechanism) else mechanism
     certificate = certificate_in_use(word_mechanism, embeddings, certificate)
-    if isinstance(word_mechanism, SelectionMechanism):
-        return word_mechanism.fit(embeddings, certificate)
-    if certificate is not None:
-        raise CertificateError(f"{word_mechanism.name} takes no certificate when it is fitted.")
-    return word_mechanism.fit(embeddings)
+    return word_mechanism.fit_certified(embeddings, certificate)
 
 
 def on_device(randomizer: WordRandomizer, device: str) -> WordRandomizer:
@@ -94,21 +86,4 @@ def on_device(randomizer: WordRandomizer, device: str) -> WordRandomizer:
         MissingExtraError: If PyTorch is not installed.
         ParameterError: If there is no such card, or the mechanism has no part that runs on one.
     """
-    if device == "cpu":
-        return randomizer
-    # Heavy, and an extra: loaded only where a card is asked for.
-    from wordveil.kernels.gpu.nearest import GpuNearestWords
-    from wordveil.kernels.gpu.selection import GpuSelection
-
-    if isinstance(randomizer, FittedDecoded):
-        decoder: Any = randomizer.decoder
-        words = getattr(decoder, "words", None)
-        if isinstance(words, NearestWords):
-            space = randomizer.randomizer.decoding_space(randomizer.embeddings)
-            moved = GpuNearestWords(space.vectors, words.outputs, device=device)
-            return replace(randomizer, decoder=replace(decoder, words=moved))
-    if isinstance(randomizer, FittedExponential) and isinstance(randomizer.rows, SelectionRows):
-        return replace(randomizer, rows=GpuSelection(randomizer.rows, device=device))
-    raise ParameterError(
-        "device", device, "is not supported for this mechanism, which searches or draws on the processor: say 'cpu'."
-    )
+    return randomizer.on(device)

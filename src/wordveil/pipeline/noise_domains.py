@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from wordveil.errors import CertificateError
@@ -29,7 +29,7 @@ def noise_domain(mechanism: Any, randomizer: WordRandomizer, options: TextOption
         "code": _code(mechanism),
         "unnamed": _fresh(mechanism),
         "certificate": origin.certificate,
-        "options": asdict(options) | {"public_words": sorted(options.public_words)},
+        "options": options.choices(),
         "vocabulary": origin.checksum,
         "candidates": origin.candidates_checksum,
         # Decoded words are the same on every engine; selection's weights differ in the last bits.

@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from wordveil.errors import ParameterError
 from wordveil.pipeline.evidence import Evidence
 from wordveil.pipeline.runs import RunReport
+from wordveil.promises.html import items, page, row, table
 
 __all__ = ["check_report_path", "left_out", "write_report"]
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
-<title>wordveil release report</title>
-<style>
-:root {{ --ink: #222; --paper: #fff; --faint: #666; --rule: #357; --line: #ddd; }}
-@media (prefers-color-scheme: dark) {{
-:root {{ --ink: #ddd; --paper: #161616; --faint: #999; --rule: #8ac; --line: #383838; }}
-}}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem;
-  color: var(--ink); background: var(--paper); }}
-h1 {{ font-size: 1.4rem; }} h2 {{ font-size: 1.1rem; margin-top: 2rem; }}
-table {{ border-collapse: collapse; width: 100%; }}
-td {{ padding: .25rem .8rem .25rem 0; vertical-align: top; border-bottom: 1px solid var(--line); }}
-td:first-child {{ color: var(--faint); width: 30%; }}
-.promise {{ border-left: 4px solid var(--rule); padding-left: 1rem; }}
-code {{ font-size: .9em; overflow-wrap: anywhere; }} dt {{ font-weight: 600; }} dd {{ margin: 0 0 .5rem; }}
-</style></head><body>
-<h1>What was released</h1>
-<p class="promise">{sentence}.</p>
-{sections}
-<h2>What the words mean</h2><dl>{glossary}</dl>
-</body></html>
-"""
 
 GLOSSARY = {
     "unit": "what two texts differ in that the promise cannot tell apart: one token unless said otherwise",
@@ -105,17 +81,18 @@ def _as_json(facts: Mapping[str, Any]) -> str:
 def _as_html(facts: Mapping[str, Any]) -> str:
     guarantee = facts["guarantee"]
     sections = [
-        ("In plain words", _items(facts["in_words"])),
-        ("Assumptions", _items([*(guarantee.get("assumptions") or ()), *facts["assumptions"]])),
-        ("Disclosed whatever the noise", _items(facts["disclosed"])),
-        ("Measured, not promised", _items(facts.get("mitigations") or ())),
+        ("In plain words", items(facts["in_words"])),
+        ("Assumptions", items([*(guarantee.get("assumptions") or ()), *facts["assumptions"]])),
+        ("Disclosed whatever the noise", items(facts["disclosed"])),
+        ("Measured, not promised", items(facts.get("mitigations") or ())),
         ("The files", _table(_files(facts))),
-        ("The choices", _items(facts["notes"]) + _table(_choices(facts))),
+        ("The choices", items(facts["notes"]) + _table(_choices(facts))),
         ("The run", _table(_run(facts))),
     ]
-    shown = "\n".join(f"<h2>{title}</h2>{body}" for title, body in sections if body)
-    glossary = "".join(f"<dt>{term}</dt><dd>{html.escape(meaning)}.</dd>" for term, meaning in GLOSSARY.items())
-    return _PAGE.format(sentence=html.escape(guarantee["sentence"]), sections=shown, glossary=glossary)
+    parts = ["<h1>What was released</h1>", f'<p class="promise">{escape(guarantee["sentence"])}.</p>']
+    parts += [f"<h2>{title}</h2>{body}" for title, body in sections if body]
+    glossary = items({term: f"{meaning}." for term, meaning in GLOSSARY.items()})
+    return page("wordveil release report", [*parts, f"<h2>What the words mean</h2>{glossary}"])
 
 
 def _files(facts: Mapping[str, Any]) -> dict[str, str]:
@@ -165,10 +142,7 @@ def left_out(facts: Mapping[str, Any]) -> str:
 
 
 def _table(rows: Mapping[str, Any]) -> str:
-    cells = (
-        f"<tr><td>{html.escape(k)}</td><td><code>{html.escape(_said(v))}</code></td></tr>" for k, v in rows.items()
-    )
-    return f"<table>{''.join(cells)}</table>"
+    return table(row(name, [f"<code>{escape(_said(value))}</code>"]) for name, value in rows.items())
 
 
 def _said(value: Any) -> str:
@@ -177,8 +151,3 @@ def _said(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "default" if value is None else str(value)
-
-
-def _items(lines: Sequence[str]) -> str:
-    listed = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
-    return f"<ul>{listed}</ul>" if listed else ""

@@ -10,20 +10,20 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from wordveil.documents import (
     RUN_KEY,
+    Answers,
     Callbacks,
     DocumentSettings,
     DocumentSummary,
     Notice,
-    Pipeline,
-    Process,
+    Record,
     is_complete,
     is_resumable,
     load_run_key,
@@ -35,17 +35,13 @@ from wordveil.documents import (
 )
 from wordveil.documents.checkpoints import file_identity, is_regular_or_tree
 from wordveil.documents.output import check_not_busy, partial_path
-from wordveil.errors import ParameterError, printable
-from wordveil.pipeline.overlapping import BLOCKS_IN_WORK, BlockCounts, BlockSanitizer, OverlappedSanitizer
+from wordveil.errors import printable
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.workers import TextWorkers
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import KEYED, Provenance
 from wordveil.randomness import RandomSource
 
 __all__ = ["FileDigest", "RunReport", "file_digests", "keep_run_key", "run_source", "sanitize_documents"]
-
-_LEAST_SHARE = 8 << 20  # characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +128,19 @@ class RunReport:
         return {**facts, **files, "guarantee": self.guarantee.as_dict(), "provenance": asdict(self.provenance)}
 
 
-class _Counts(BlockCounts):
-    """Counts that survive a resume."""
+@dataclass
+class _Counts:
+    """Tokens and public words of the run, and the tokens of this process's part."""
+
+    tokens: int = 0
+    exempt: int = 0
+    tokens_here: int = 0
+
+    def add(self, tokens: int, exempt: int) -> None:
+        """Count one block."""
+        self.tokens += tokens
+        self.tokens_here += tokens
+        self.exempt += exempt
 
     def save(self) -> Mapping[str, Any]:
         return {"tokens": self.tokens, "exempt": self.exempt}
@@ -156,14 +163,13 @@ def run_source(destination: str | os.PathLike[str], *, resume: bool = False) -> 
     return RandomSource(load_run_key(path))
 
 
-def sanitize_documents(  # noqa: PLR0913 (three of them are told of the run)
+def sanitize_documents(
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     sanitizer: Sanitizer,
     *,
     settings: DocumentSettings | None = None,
     resume: bool = False,
-    workers: int = 1,
     progress: Callable[[int, int | None, int, int], None] | None = None,
     notice: Notice | None = None,
     deliver: Callable[[RunReport], None] | None = None,
@@ -176,8 +182,6 @@ def sanitize_documents(  # noqa: PLR0913 (three of them are told of the run)
         sanitizer: The pipeline; give it `run_source(destination, resume=resume)` as its source to be able to resume.
         settings: How documents are read.
         resume: Continue an interrupted run with the same input and settings; starts anew where there is none.
-        workers: Processes for the text work; 1 does it in this one. The output does not depend on it. See `TextWorkers`
-            for what a program must look like to use more.
         progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
         notice: Told, line by line, what the owner should know and a report that travels should not hold: a run that is
             continued or discarded, names of files that were not read or are malformed.
@@ -192,7 +196,6 @@ def sanitize_documents(  # noqa: PLR0913 (three of them are told of the run)
         OSError: If the disk is full; names the output, and says whether the run can be resumed.
         ResumeError: If the interrupted run had another input, other settings, vocabulary or version.
         ParameterError: If settings or destination do not fit, or another run is writing there.
-        ChildProcessError: If a worker was killed; the run can be resumed.
     """
     settings = settings or DocumentSettings()
     counts = _Counts()
@@ -213,17 +216,16 @@ def sanitize_documents(  # noqa: PLR0913 (three of them are told of the run)
         published=published,
     )
     try:
-        with _process(sanitizer.for_batch_job(), counts, settings, workers) as (process, chosen):
-            run_documents(
-                source,
-                destination,
-                process,
-                settings=chosen,
-                fingerprint=_fingerprint(sanitizer),
-                resume=resume,
-                tally=counts,
-                callbacks=calls,
-            )
+        run_documents(
+            source,
+            destination,
+            partial(_answers, sanitizer.for_batch_job(), counts),
+            settings=settings,
+            fingerprint=_fingerprint(sanitizer),
+            resume=resume,
+            tally=counts,
+            callbacks=calls,
+        )
     finally:
         if key_path is not None and not is_resumable(Path(destination)):
             remove_run_key(key_path)
@@ -245,7 +247,7 @@ def _report(
         disclosed=_run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir()),
         provenance=sanitizer.provenance,
         settings=_reading(settings),
-        options=_options(sanitizer),
+        options=sanitizer.options.choices(),
         tokens=counts.tokens,
         exempt=counts.exempt,
         finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -299,26 +301,14 @@ def _reading(settings: DocumentSettings) -> dict[str, Any]:
     return {name.removeprefix("documents."): value for name, value in settings.fingerprint().items()}
 
 
-def _options(sanitizer: Sanitizer) -> dict[str, Any]:
-    return asdict(sanitizer.options) | {"public_words": sorted(sanitizer.options.public_words)}
-
-
-@contextmanager
-def _process(
-    sanitizer: Sanitizer, counts: BlockCounts, settings: DocumentSettings, workers: int
-) -> Iterator[tuple[Process | Pipeline, DocumentSettings]]:
-    """Yield what sanitizes blocks, and the settings with blocks of the right size for it."""
-    if workers < 1:
-        raise ParameterError("workers", workers, "must be at least 1.")
-    if workers == 1 or settings.line_buffered:  # a line that is waited for cannot wait for others
-        yield BlockSanitizer(sanitizer, counts), settings
-        return
-    # As much in work as without workers, but no small blocks: cutting one up leaves pieces over.
-    whole = settings.block_characters
-    share = max(1, whole // BLOCKS_IN_WORK, min(whole, _LEAST_SHARE))
-    smaller = replace(settings, block_characters=share)
-    with TextWorkers(sanitizer.embeddings, *sanitizer.text_side, workers) as processes:
-        yield OverlappedSanitizer(sanitizer, counts, processes), smaller
+def _answers(sanitizer: Sanitizer, counts: _Counts, records: list[Record]) -> Answers:
+    """Return the released texts of each record of a block; a record is one document."""
+    texts = [[text for text in record.texts if text is not None] for record in records]
+    ids = [record.key for record, held in zip(records, texts, strict=True) if held]
+    batch = sanitizer.release_documents([held for held in texts if held], ids=ids)
+    counts.add(batch.tokens, batch.exempt)
+    released = iter(batch.texts)
+    return [[None if text is None else next(released) for text in record.texts] for record in records]
 
 
 def keep_run_key(
@@ -343,7 +333,7 @@ def keep_run_key(
 def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
     # A digest of 128 random bits says nothing of them; it keeps a run from going on under another key.
     key = hashlib.blake2b(sanitizer.source.export_key(), digest_size=16).hexdigest()
-    return {"options": _options(sanitizer), RUN_KEY: key, **asdict(sanitizer.provenance)}
+    return {"options": sanitizer.options.choices(), RUN_KEY: key, **asdict(sanitizer.provenance)}
 
 
 def _run_disclosures(

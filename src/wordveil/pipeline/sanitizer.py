@@ -43,6 +43,8 @@ from wordveil.promises.release import (
 from wordveil.randomness import Draws, RandomSource, Stream, words
 from wordveil.text import EncodedBatch, Encoder, Writer, tokenizer_for
 from wordveil.text.encoded import tokens_per_document, tokens_per_text
+from wordveil.text.readings import UNKNOWN
+from wordveil.text.surrogates import Surrogates
 from wordveil.vocabulary.table import Embeddings
 
 if TYPE_CHECKING:
@@ -50,11 +52,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Sanitizer"]
 
-UNKNOWN_LANE = 255  # the last lane: mechanisms and decoders stay below it
+UNKNOWN_LANE, TYPED_LANE = 255, 254  # the last lanes: mechanisms and decoders stay below them
 STAND_INS = 4096
 """Public words an unknown token is replaced by: any public list keeps the promise, a long one only costs time."""
 DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
-PLACED = 1 << 16  # stand-ins drawn at a time: arrays that stay in the second cache
+PLACED = 1 << 16  # stand-ins and surrogates drawn at a time: arrays that stay in the second cache
 
 
 @dataclass(frozen=True)
@@ -105,14 +107,18 @@ class Sanitizer:
         check_kind("source", self.source, RandomSource)
         header = self.embeddings.header
         packed = self.embeddings.packed_words
+        typed = None
+        if self.options.unknown == "typed":
+            typed = Surrogates(first=len(self.embeddings), grids=self.options.grids)
         encoder = Encoder(
             lookup=self.embeddings.ids,
             index=packed,
             casing="cased" if header.casing == "cased" else "lower",
             tokenizer=tokenizer_for(header.tokenizer, markup=self.options.markup),
-            numbers=self.options.numbers,
+            numbers="vocabulary" if self.options.numbers == "vocabulary" else "unknown",
             public_words=self.options.public_words,
             keep_shapes=self.options.casing == "shape",
+            typed=typed,
         )
         writer = Writer(
             words=self.embeddings.words,
@@ -120,6 +126,7 @@ class Sanitizer:
             casing=self.options.casing,
             cased=header.casing == "cased",
             mask=MASK if self.options.unknown == "mask" else "",
+            typed=typed,
         )
         certificate = certificate_in_use(self.mechanism, self.embeddings, self.certificate)
         fitted = on_device(fit_words(self.mechanism, self.embeddings, certificate), self.device)
@@ -310,17 +317,19 @@ class Sanitizer:
         *,
         progress: Progress | None = None,
     ) -> IdArray:
-        """Return the released id of every token, -1 where it was unknown and stays so.
+        """Return the released id of every token, -1 where it was unknown and stays so, above v for surrogates.
 
         Args:
-            tokens: Ids of all documents end to end, shape (t,), -1 where unknown.
+            tokens: Ids of all documents end to end, shape (t,), -1 where unknown, below where typed.
             counts: Tokens of each document, shape (n,).
             nonces: One per document; see `nonces`.
             progress: Called with the number of tokens done since the last call.
         """
-        if self.options.unknown == "random":
+        if self.options.unknown in ("random", "typed"):
             placed = self._place_unknown(tokens, nonces, counts.tolist())
-            return self._randomize(placed, tokens < 0, counts, nonces, progress)
+            released = self._randomize(placed, tokens < 0, counts, nonces, progress)
+            self._place_surrogates(released, tokens, nonces, counts.tolist())
+            return released
         known = tokens >= 0
         running = np.zeros(len(tokens) + 1, dtype=np.int32)
         np.cumsum(known, out=running[1:])
@@ -329,6 +338,27 @@ class Sanitizer:
         tokens = tokens[known]
         released[known] = self._randomize(tokens, np.zeros(len(tokens), np.bool_), counts, nonces, progress)
         return released
+
+    def _place_surrogates(
+        self, released: IdArray, tokens: IdArray, nonces: Sequence[int], counts: Sequence[int]
+    ) -> None:
+        """Write a surrogate over what was drawn for each typed token, which went through the mechanism as unknown.
+
+        One word is drawn per token, typed or not: what becomes of one place never depends on what stands at others.
+        """
+        typed = self._encoder.typed
+        if typed is None:
+            return
+
+        def sample(stream: Stream, n: int) -> Draws:
+            return (words(stream.lane(TYPED_LANE), (n,)),)
+
+        start = 0
+        for (drawn,) in self.source.documents(nonces, counts).chunks(sample, PLACED):
+            part = tokens[start : start + len(drawn)]
+            some = part < UNKNOWN
+            released[start : start + len(drawn)][some] = typed.draw(part[some], drawn[some])
+            start += len(drawn)
 
     def _place_unknown(self, tokens: IdArray, nonces: Sequence[int], counts: Sequence[int]) -> IdArray:
         """Replace every unknown token by a uniformly drawn public word.

@@ -13,7 +13,8 @@ from typing import Any, Literal, get_args
 
 from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
-from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, round_up
+from wordveil.promises.number_grids import NumberGrid
 
 __all__ = [
     "KEYED",
@@ -33,10 +34,10 @@ KEYED = (
 )
 """What a release with an id of the caller's discloses; losses of such releases do not simply add."""
 
-Unknown = Literal["random", "drop", "mask"]
+Unknown = Literal["random", "typed", "drop", "mask"]
 Per = Literal["token", "document"]
 Casing = Literal["sentence", "vocabulary", "shape"]
-Numbers = Literal["unknown", "vocabulary"]
+Numbers = Literal["unknown", "vocabulary", "metric"]
 Markup = Literal["none", "html"]
 
 
@@ -46,23 +47,28 @@ class TextOptions:
 
     Attributes:
         unknown: What stands for a token outside the vocabulary: "random" replaces it by a uniform public word before
-            the mechanism; "drop" and "mask" disclose which tokens were unknown.
+            the mechanism; "typed" does the same with words, but writes a public surrogate of the same kind for a
+            number, date, e-mail and so on, whether the vocabulary lists it or not, and discloses the kinds; "drop" and
+            "mask" disclose which tokens were unknown.
         per: "token" draws afresh for each occurrence; "document" draws once per distinct known word of a document,
             which is a whole record with all its texts.
         casing: "sentence" is computed from the released text; "vocabulary" writes entries as they are; "shape" copies
             the casing of each token, which is disclosed.
-        numbers: "unknown" treats every token with a digit as unknown; "vocabulary" looks it up.
+        numbers: "unknown" treats every token with a digit as unknown; "vocabulary" looks it up; "metric", with
+            unknown="typed", keeps the magnitude of the kinds that have a grid.
+        grids: For numbers="metric": the public grids, one a kind, each with an epsilon of its own.
         markup: "html" keeps a fixed list of tags in place, in lower case.
         public_words: Words that are exempt: found without regard to case, written in the form listed here.
 
     Raises:
-        ParameterError: If a choice does not exist, or the public words are no collection of strings.
+        ParameterError: If a choice does not exist or needs another, or the public words are no collection of strings.
     """
 
     unknown: Unknown = "random"
     per: Per = "token"
     casing: Casing = "sentence"
     numbers: Numbers = "unknown"
+    grids: tuple[NumberGrid, ...] = ()
     markup: Markup = "none"
     public_words: frozenset[str] = frozenset()
 
@@ -77,6 +83,15 @@ class TextOptions:
             if getattr(self, name) not in get_args(choices):
                 raise ParameterError(name, getattr(self, name), f"must be one of {', '.join(get_args(choices))}.")
         object.__setattr__(self, "public_words", _word_set(self.public_words))
+        object.__setattr__(self, "grids", tuple(self.grids))
+        if (self.numbers == "metric") != bool(self.grids) or (self.grids and self.unknown != "typed"):
+            raise ParameterError("numbers", self.numbers, "and grids belong together, with unknown='typed'.")
+        if len({grid.kind for grid in self.grids}) < len(self.grids):
+            raise ParameterError("grids", f"<{len(self.grids)} grids>", "must be of different kinds.")
+
+    def choices(self) -> dict[str, Any]:
+        """Return the choices as plain values that JSON can hold; equal choices give equal values."""
+        return asdict(self) | {"public_words": sorted(self.public_words)}
 
 
 def _word_set(given: Any) -> frozenset[str]:
@@ -194,8 +209,11 @@ def _agreement(options: TextOptions) -> str:
     shared = ["the number and positions of tokens, punctuation and layout"]
     if options.markup == "html":
         shared.append("tags and entities")
-    if options.unknown != "random":
+    if options.unknown in _MISSING:
         shared.append("which tokens are unknown")
+    if options.unknown == "typed":
+        shared.append("which tokens are typed and of which kind")
+    shared += [f"the magnitude of tokens of the kind {grid.kind}, else its own loss is added" for grid in options.grids]
     if options.casing == "shape":
         shared.append("the casing of every token")
     if options.public_words:
@@ -209,10 +227,26 @@ _UNKNOWN_AND_KNOWN = {
     "metric DP": "the loss is at most that of the two most distant words",
     "local DP": "the loss is at most that of two known words",
 }
+_TYPED = (
+    "which tokens are a number, date, e-mail and so on, by a public table, and of which kind: each is replaced by a "
+    "value drawn uniformly from a public list for its kind, so that no output distinguishes two of a kind"
+)
 _MISSING = {
     "drop": "which tokens were unknown: they are missing",
     "mask": f"which tokens were unknown: they read {MASK}",
 }
+
+
+def _magnitude(grid: NumberGrid) -> str:
+    """Return what a grid keeps of its numbers, with the loss for a step and for the whole range."""
+    claim, steps = grid.guarantee(), grid.points - 1
+    by = f"by factors of {grid.step:g}" if grid.scale == "log" else f"in steps of {grid.step:g}"
+    unit = " days" if grid.kind == "date" else ""
+    return (
+        f"the magnitude of tokens of the kind {grid.kind}, on a public grid from {grid.text(0)} to {grid.text(steps)} "
+        f"{by}{unit}: between two of them the loss is at most {round_up(claim.epsilon)} nats for each step of the "
+        f"grid, {round_up(claim.loss(steps))} nats over the whole range ({steps} steps)"
+    )
 
 
 def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tuple[str, ...]:
@@ -227,7 +261,9 @@ def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tup
         "words are cut at hyphens and apostrophes by a public rule, but stay whole where the vocabulary lists the "
         "longer form: which it lists shows in the layout",
     ]
-    if options.unknown == "random":
+    if options.unknown in _MISSING:
+        said.append(_MISSING[options.unknown])
+    else:
         said.append(
             "a token outside the vocabulary is first replaced by a public word chosen uniformly at random, then "
             "randomized like any other: no output distinguishes two unknown words"
@@ -235,8 +271,9 @@ def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tup
         if guarantee is not None:
             said[-1] += "; between an unknown and a known word "
             said[-1] += _UNKNOWN_AND_KNOWN.get(guarantee.promise, "nothing is promised")
-    else:
-        said.append(_MISSING[options.unknown])
+    if options.unknown == "typed":
+        said.append(_TYPED + (", but where its magnitude is kept" if options.grids else ""))
+    said += [_magnitude(grid) for grid in options.grids]
     if options.casing == "shape":
         said.append("the casing of every token (lower, Capitalized, UPPER)")
     if options.numbers == "vocabulary":

@@ -25,7 +25,7 @@ class EncodedText:
 
     Attributes:
         gaps: m + 1 strings of public gap characters (and public words); `gaps[i]` precedes token i.
-        ids: Token ids, shape (m,), int32; -1 stands for an unknown token.
+        ids: Token ids, shape (m,), int32; -1 stands for an unknown token, a number below for one of a kind.
         shapes: Casing shapes, shape (m,), uint8: 0 lower or mixed, 1 Capitalized, 2 UPPER; None unless asked for.
         exempt: How many public words passed verbatim into the gaps.
     """
@@ -50,7 +50,7 @@ class EncodedBatch:
 
     Attributes:
         gaps: The distinct gaps; the first is empty, the second one space.
-        ids: Token ids, shape (t,), int32; -1 stands for an unknown token.
+        ids: Token ids, shape (t,), int32; -1 stands for an unknown token, a number below for one of a kind.
         before: Position in `gaps` of the gap before each token, shape (t,), int32.
         closing: Position in `gaps` of the gap that ends each text, shape (n,), int32.
         counts: Tokens of each text, shape (n,), int64.

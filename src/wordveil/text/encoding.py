@@ -3,7 +3,8 @@
 `reference` says what one text is encoded to. Here every distinct token of a batch is read once; where kernels are
 compiled, they read all that is plain, and the reference the rest. The tables die with the call: a cache keyed by
 private words must not outlive the batch. The result holds no private character but those of the public gap list and
-of the words the user listed as public. This module does not draw words for unknown tokens; it marks them with -1.
+of the words the user listed as public. This module does not draw words for unknown tokens; it marks them with -1, or
+with a number below for their kind.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from wordveil.text.encoded import EncodedBatch, EncodedText
 from wordveil.text.readings import FULL_WORDS, UNKNOWN, Reading, spellings
 from wordveil.text.reference import Rules, TextReading, caseless, encode_text, read_token
 from wordveil.text.schemes import DEFAULT_SCHEME, SCHEMES
+from wordveil.text.surrogates import Surrogates
 from wordveil.text.tokenizer import Tokenizer
 
 __all__ = ["Encoder"]
@@ -42,9 +44,11 @@ class Encoder:
         tokenizer: Cuts the texts.
         numbers: "unknown" makes every token with a digit (Unicode Nd, Nl, No) unknown; "vocabulary" looks it up,
             which discloses more and is to be declared on the release.
-        public_words: Exempt words: whole tokens that equal one of them but for case stand as it is spelled here. Each
-            must be one token for `tokenizer`.
+        public_words: Exempt words: whole tokens that equal one of them but for case and the form of apostrophes and
+            hyphens stand as it is spelled here. Each must be one token for `tokenizer`.
         keep_shapes: Whether to record casing shapes, which discloses them.
+        typed: What stands for tokens of a kind, which are then no words, whatever the vocabulary lists (with `numbers`
+            "vocabulary" those with a digit are, where it lists them); None knows no kinds.
     """
 
     lookup: Callable[[Sequence[str]], IdArray]
@@ -54,6 +58,7 @@ class Encoder:
     numbers: Literal["unknown", "vocabulary"] = "unknown"
     public_words: frozenset[str] = frozenset()
     keep_shapes: bool = False
+    typed: Surrogates | None = None
     rules: Rules = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -65,7 +70,7 @@ class Encoder:
             if self.tokenizer.split(PrivateText(word)) != ["", word, ""]:
                 raise ParameterError("public_words", word, "is not one token, so it can never match; list its parts.")
         listed = {caseless(word): word for word in sorted(self.public_words, reverse=True)}
-        rules = Rules(tokenizer=self.tokenizer, casing=self.casing, numbers=self.numbers, public=listed)
+        rules = Rules(casing=self.casing, numbers=self.numbers, public=listed, typed=self.typed)
         object.__setattr__(self, "rules", rules)
 
     def encode(self, texts: Sequence[PrivateText]) -> list[EncodedText]:
@@ -151,12 +156,12 @@ class _Compiled:
             parts={part: full[word] for part, word in FULL_WORDS.items() if word in full},
             cased=encoder.casing == "cased",
             html=encoder.tokenizer.markup == "html",
-            numbers=encoder.numbers == "unknown",
+            numbers=encoder.numbers == "unknown" and encoder.typed is None,
         )
         self._reader = TextReader(settings, self._left)
 
     def __call__(self, texts: Sequence[str], last: Sequence[bool]) -> EncodedBatch:
-        fields = self._reader.read([text.encode("utf-8", "surrogatepass") for text in texts])
+        fields = self._reader.read(texts)
         if not self._encoder.keep_shapes:
             fields["shapes"] = None
         return EncodedBatch(**fields, last=np.array(last, np.bool_))

@@ -28,7 +28,7 @@ from wordveil.text.characters import (
     number_class,
 )
 
-__all__ = ["digit_pattern", "markup_pattern", "token_pattern"]
+__all__ = ["EXTENSION", "TOP_LEVEL", "digit_pattern", "markup_pattern", "token_pattern"]
 
 _GAP = character_class("".join(GAP_CHARACTERS))
 _SPACE = character_class(LAYOUT)
@@ -53,16 +53,16 @@ _LOCAL_PART = "[^" + character_class("".join(GAP_CHARACTERS - set(".!#$%&'*+/=?^
 _EMAIL = rf"{_T}{_LOCAL_PART}{{0,63}}+@{_T}{{1,255}}+(?:[.\-_:]{_LABEL}){{0,30}}"
 _HANDLE = rf"[@#]{_T}++(?:[_.@\-]{_T}++)*"
 
-_TOP_LEVEL = (
+TOP_LEVEL = (
     "com|org|net|edu|gov|mil|int|info|biz|name|app|dev|xyz|site|online|shop|club|blog|onion|local|"
     "[a-z]{2}|COM|ORG|NET|EDU|GOV|MIL|INFO|BIZ"
 )
-_EXTENSION = (
+EXTENSION = (
     "pdf|txt|rtf|docx?|xlsx?|pptx?|odt|ods|csv|tsv|jsonl?|xml|html?|zip|gz|tar|7z|rar|jpe?g|png|gif|bmp|tiff?|svg|"
     "mp[34]|avi|mov|wav|exe|dll|py|js|ts|java|cpp|log|md|bak|dat|db|sql|php|aspx?|jsp|cfg|ini|ya?ml|sh|bat"
 )
 _DOTTED_NAME = (
-    rf"(?:{_LABEL}[._\-]){{0,19}}{_LABEL}\.(?:{_TOP_LEVEL}|(?i:{_EXTENSION}))(?!{_T}|[._\-@]{_T})"
+    rf"(?:{_LABEL}[._\-]){{0,19}}{_LABEL}\.(?:{TOP_LEVEL}|(?i:{EXTENSION}))(?!{_T}|[._\-@]{_T})"
     rf"(?::[0-9]{{1,5}}(?!{_T}))?(?:[/?#]{_ADDRESS_REST})?"
 )
 

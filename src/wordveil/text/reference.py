@@ -15,26 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import ReleasedText
+from wordveil.text.characters import plain_spelling
 from wordveil.text.detokenization import apply_casing, apply_shapes, detokenize
 from wordveil.text.patterns import digit_pattern
-from wordveil.text.readings import UNKNOWN, Reading, read, shape
-from wordveil.text.tokenizer import Tokenizer
+from wordveil.text.readings import UNKNOWN, Reading, forms, read, shape
+from wordveil.text.surrogates import Surrogates
 
 __all__ = ["Rules", "TextReading", "cased_mask", "caseless", "encode_text", "read_token", "write_text"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """How texts are read; see `Encoder` for `casing` and `numbers`.
+    """How tokens are read; see `Encoder` for `casing`, `numbers` and `typed`.
 
     Attributes:
         public: Exempt words as they are listed, by their caseless form.
     """
 
-    tokenizer: Tokenizer
     casing: Literal["lower", "cased"] = "lower"
     numbers: Literal["unknown", "vocabulary"] = "unknown"
     public: Mapping[str, str]
+    typed: Surrogates | None = None
 
 
 class TextReading(NamedTuple):
@@ -47,12 +48,14 @@ class TextReading(NamedTuple):
 
 
 def caseless(word: str) -> str:
-    """Return what two spellings of a word without regard to case have in common."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", word).casefold())
+    """Return what two spellings of a word have in common without regard to case, apostrophes and hyphens."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", plain_spelling(word)).casefold())
 
 
 def read_token(token: str, rules: Rules, ids: Mapping[str, int]) -> Reading:
-    """Read one token: a public word is all gap, a number is unknown unless it is looked up, the rest is `read`.
+    """Read one token: a public word is all gap, one of a kind its code, a number unknown, the rest as `read` says.
+
+    Where numbers are looked up, those that the vocabulary lists are words like others, whatever their kind.
 
     Args:
         token: One token.
@@ -61,7 +64,11 @@ def read_token(token: str, rules: Rules, ids: Mapping[str, int]) -> Reading:
     """
     if rules.public and (word := rules.public.get(caseless(token))) is not None:
         return Reading((), (word,), ())  # as listed: how it was spelled in the private text is nobody's business
-    if rules.numbers == "unknown" and digit_pattern().search(token):
+    digits = digit_pattern().search(token) is not None
+    listed = digits and rules.numbers == "vocabulary" and not ids.keys().isdisjoint(forms(token, rules.casing))
+    if rules.typed is not None and not listed and (code := rules.typed.code(token)) is not None:
+        return Reading((code,), ("", ""), (0,))
+    if digits and rules.numbers == "unknown":
         return Reading((UNKNOWN,), ("", ""), (shape(token),))
     return read(token, ids, rules.casing)
 
@@ -101,16 +108,13 @@ def write_text(
     Args:
         gaps: One more than words.
         words: The released words; None stands for a token that has none.
-        shapes: The shapes of its tokens where casing is "shape".
+        shapes: The shape for each word where casing is "shape": 0 for what is no word.
         casing: As for `Writer`.
         cased: Whether the vocabulary tells case apart.
         mask: What is written for None; "" leaves the token out.
     """
     written = [mask if word is None else word for word in words]
-    if shapes is not None:
-        missing = np.array([word is None for word in words], np.bool_)
-        written = apply_shapes(written, np.where(missing, 0, shapes).astype(np.uint8))
-    text = detokenize(gaps, written)
+    text = detokenize(gaps, written if shapes is None else apply_shapes(written, shapes))
     if casing != "sentence":
         return text
     text = apply_casing(text, cased=cased)

@@ -22,6 +22,7 @@ from wordveil.text.characters import letter_cases
 from wordveil.text.encoded import EncodedBatch, EncodedText
 from wordveil.text.readings import UNKNOWN
 from wordveil.text.reference import cased_mask, write_text
+from wordveil.text.surrogates import Surrogates
 
 __all__ = ["Writer"]
 
@@ -36,6 +37,7 @@ class Writer:
         casing: "sentence", "vocabulary", or "shape" (then the batch must carry shapes).
         cased: Whether the vocabulary tells case apart.
         mask: What is written for a released id of -1, whatever the casing; "" leaves the token out.
+        typed: What reads the released ids above those of words; None where there are none.
     """
 
     words: Sequence[str]
@@ -43,13 +45,14 @@ class Writer:
     casing: Literal["sentence", "vocabulary", "shape"] = "sentence"
     cased: bool = False
     mask: str = ""
+    typed: Surrogates | None = None
 
     def write(self, encoded: EncodedBatch, released: IdArray) -> list[ReleasedText]:
         """Return the released texts, in order.
 
         Args:
             encoded: The batch; its ids are not looked at.
-            released: Released ids, shape (t,), in [-1, v).
+            released: Released ids, shape (t,), in [-1, v), above for surrogates.
         """
         return self.write_parts([encoded], released)
 
@@ -59,7 +62,7 @@ class Writer:
         if self._settings is not None:
             texts = list(self._compiled(self._settings, parts, released))
         if None in texts:
-            words = _Decoded(self.words)
+            words = _Decoded(self)
             for i, pieces in enumerate(_by_text(parts, released)):
                 texts[i] = self._one(pieces, words) if texts[i] is None else texts[i]
         return cast(list[ReleasedText], texts)
@@ -70,9 +73,19 @@ class Writer:
         writer, start = TextWriter(settings, shapes=self.casing == "shape"), 0
         for part in parts:
             stop = start + len(part.before)
-            ids = released[start:stop]
-            yield from writer.write(part.gaps, ids, part.before, part.closing, part.counts, part.shapes, part.last)
+            ids, surrogates = self._surrogates(released[start:stop])
+            yield from writer.write(part, ids, surrogates)
             start = stop
+
+    def _surrogates(self, ids: IdArray) -> tuple[IdArray, list[str]]:
+        """Return the distinct surrogates among released ids, and the ids with these numbered from v on."""
+        some = np.flatnonzero(ids >= len(self.words))
+        if self.typed is None or not some.size:
+            return ids, []
+        numbers, places = np.unique(ids[some], return_inverse=True)
+        ids = ids.copy()
+        ids[some] = len(self.words) + places
+        return ids, [self.typed.text(number) for number in numbers.tolist()]
 
     def _one(self, pieces: Sequence[tuple[EncodedText, IdArray]], words: _Decoded) -> ReleasedText:
         """Write one text, whatever the number of its pieces, by the reference."""
@@ -83,7 +96,9 @@ class Writer:
         own = [words[i] for _, ids in pieces for i in ids.tolist()]
         shapes = None
         if self.casing == "shape":
-            shapes = np.concatenate([cast(NDArray[np.uint8], text.shapes) for text, _ in pieces])
+            given = np.concatenate([cast(NDArray[np.uint8], text.shapes) for text, _ in pieces])
+            ids = np.concatenate([ids for _, ids in pieces])
+            shapes = np.where((ids < 0) | (ids >= len(self.words)), 0, given).astype(np.uint8)
         return write_text(gaps, own, shapes, self.casing, cased=self.cased, mask=self.mask)
 
     @cached_property
@@ -102,14 +117,15 @@ class Writer:
 
 
 class _Decoded(dict[int, str | None]):
-    """Words by id, decoded when they are asked for; None by -1."""
+    """What stands for each id, found when it is asked for; None for -1."""
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, writer: Writer) -> None:
         super().__init__({UNKNOWN: None})
-        self._words = words
+        self._writer = writer
 
     def __missing__(self, i: int) -> str:
-        word = self[i] = self._words[i]
+        typed, words = self._writer.typed, self._writer.words
+        word = self[i] = words[i] if typed is None or i < len(words) else typed.text(i)
         return word
 
 

@@ -9,14 +9,18 @@ government writing, speeches and contributed sentences. A public fact, never an 
 from __future__ import annotations
 
 from functools import cache
+from os import PathLike
+from pathlib import Path
 
 import numpy as np
 
-from wordveil.arrays import Float64Array
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.errors import EmbeddingFormatError, ParameterError
+from wordveil.parameters import check_whole
 from wordveil.vocabulary.packaged import PACKAGED_FOLDER, load_array
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
-__all__ = ["COUNTS_FILE", "word_frequencies"]
+__all__ = ["COUNTS_FILE", "most_frequent", "word_frequencies"]
 
 COUNTS_FILE = PACKAGED_FOLDER / "counts.npy"
 
@@ -52,3 +56,55 @@ def word_frequencies(embeddings: Embeddings, *, smoothing: float = 0.0) -> Float
     ids = np.where(ids < 0, listed.ids([word.lower() for word in words]), ids)
     found = np.where(ids < 0, 0.0, counts[ids])
     return np.asarray((found + smoothing) / (counts.sum() + smoothing * len(found)))
+
+
+def most_frequent(embeddings: Embeddings, m: int, *, counts: str | PathLike[str] | None = None) -> IdArray:
+    """Return the ids of the m most frequent of the words that may be output, ascending, shape (m,).
+
+    A vocabulary whose header says `order="frequency"` is taken at its word: its first m. For any other the counts are
+    those of `word_frequencies`. Words of one count are taken in the order of their ids.
+
+    Args:
+        embeddings: Any vocabulary.
+        m: How many, from 1 to the number of words that may be output.
+        counts: A file of other counts, which must be public: lines of a word, white space and a number.
+
+    Raises:
+        ParameterError: If m is out of range, or larger than the number of such words with a count.
+        EmbeddingFormatError: If the file of counts is malformed.
+
+    Example:
+        >>> table = load_embeddings()
+        >>> [table.words[i] for i in most_frequent(table, 4)]
+        ['the', 'of', 'and', 'to']
+    """
+    check_whole("outputs", m)
+    candidates = embeddings.candidates
+    if m > len(candidates):
+        raise ParameterError("outputs", m, f"must be at most {len(candidates)}, the words that may be output.")
+    if counts is None and embeddings.header.order == "frequency":
+        return candidates[:m]
+    known = (word_frequencies(embeddings) if counts is None else _read_counts(embeddings, Path(counts)))[candidates]
+    counted = int(np.count_nonzero(known))
+    if counted < m < len(candidates):
+        limit = f"must be at most {counted}, the words whose frequency is known; or give ids or other counts."
+        raise ParameterError("outputs", m, limit)
+    return np.sort(candidates[np.argsort(-known, kind="stable")[:m]])
+
+
+def _read_counts(embeddings: Embeddings, path: Path) -> Float64Array:
+    """Return the counts that a file gives to the words, shape (v,), 0 where it gives none."""
+    found = np.zeros(len(embeddings))
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        word, _, count = line.strip().rpartition("\t" if "\t" in line else " ")
+        try:
+            value = float(count)
+        except ValueError:
+            value = -1.0
+        if not word or not 0 <= value < np.inf:
+            problem = f"line {number} is not a word, white space and a count of at least 0."
+            raise EmbeddingFormatError(path, problem, remedy="Mend the line.")
+        place = embeddings.id(word.strip())
+        if place is not None:
+            found[place] += value
+    return found

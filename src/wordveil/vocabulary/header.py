@@ -14,11 +14,12 @@ from typing import Any
 
 from wordveil.errors import EmbeddingFormatError, ParameterError
 
-__all__ = ["CANDIDATE_RULES", "CASINGS", "FORMAT_VERSION", "VocabularyHeader"]
+__all__ = ["CANDIDATE_RULES", "CASINGS", "FORMAT_VERSION", "ORDERS", "VocabularyHeader"]
 
 FORMAT_VERSION = 1
 CASINGS = ("lower", "cased")
 CANDIDATE_RULES = ("words", "all")
+ORDERS = ("unknown", "frequency")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,7 @@ class VocabularyHeader:
         candidate_rule: Which entries may be output: "words" or "all".
         candidates_checksum: SHA-256 over the candidate ids, or "" where none was recorded.
         default_epsilon: Mechanism name -> epsilon used when none is given, unit 1/distance; may be empty.
+        order: "frequency" if the commonest words come first, "unknown" otherwise.
     """
 
     name: str
@@ -54,6 +56,7 @@ class VocabularyHeader:
     candidate_rule: str = "words"
     candidates_checksum: str = ""
     default_epsilon: Mapping[str, float] = field(default_factory=dict, hash=False)
+    order: str = "unknown"
 
     def __post_init__(self) -> None:
         _require_text(self)
@@ -71,6 +74,8 @@ class VocabularyHeader:
             raise ParameterError("casing", self.casing, f"must be one of {', '.join(CASINGS)}.")
         if self.candidate_rule not in CANDIDATE_RULES:
             raise ParameterError("candidate_rule", self.candidate_rule, f"must be one of {', '.join(CANDIDATE_RULES)}.")
+        if self.order not in ORDERS:
+            raise ParameterError("order", self.order, f"must be one of {', '.join(ORDERS)}.")
         object.__setattr__(self, "default_epsilon", _checked_epsilons(self.default_epsilon))
 
     def to_json(self) -> str:

@@ -224,7 +224,7 @@ class Embeddings:
         """Return the same vocabulary with other descriptive facts, for instance `default_epsilon`.
 
         Args:
-            **changes: Any of name, source, licence, normalisation, casing, tokenizer, default_epsilon.
+            **changes: Any of name, source, licence, normalisation, casing, tokenizer, default_epsilon, order.
 
         Raises:
             ParameterError: If a fact is unknown, or fixed by words, matrix and candidates.
@@ -320,7 +320,7 @@ def open_embeddings(
 
 
 def _changed_header(header: VocabularyHeader, changes: Mapping[str, Any]) -> VocabularyHeader:
-    allowed = {"name", "source", "licence", "normalisation", "casing", "tokenizer", "default_epsilon"}
+    allowed = {"name", "source", "licence", "normalisation", "casing", "tokenizer", "default_epsilon", "order"}
     for name in changes.keys() - allowed:
         raise ParameterError("changes", name, f"must be one of {', '.join(sorted(allowed))}.")
     return replace(header, **changes)

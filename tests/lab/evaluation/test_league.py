@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from wordveil.certification.privacy_profile import laplace_delta
 from wordveil.cli.main import build_app
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.audits import AuditSettings
@@ -21,6 +20,7 @@ from wordveil.lab.evaluation.promises import Baseline, Group, PromiseSettings
 from wordveil.lab.evaluation.recipes import RECIPES, diameter
 from wordveil.lab.evaluation.report import as_dict, as_markdown, write_league
 from wordveil.lab.evaluation.subjects import subject_of
+from wordveil.mechanisms.laplace_profile import laplace_delta
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, Standing
 from wordveil.randomness import RandomSource
 

@@ -84,7 +84,7 @@ static const byte *word(reader *r, const byte *start, const byte *end) {
         at += w;
     }
     if (at - start >= LONGEST || follows(r, at, end)) return NULL;
-    if (r->keys.count && (foreign || folded)) return NULL;
+    if (r->keys.count && foreign) return NULL;
     if (passes(r, r->low, n, start, at)) return at;
     int32_t id = -1;
     if (folded) id = surface(r, start, at);
@@ -102,9 +102,8 @@ static const byte *run(const byte *at, const byte *end, int letters) {
 }
 
 /* Read the simple number that begins here (10, 1999, 7.5, 1,000, 10/10, 80's, 20th, 9-year-old, 10:30, 100%), which is
-   an unknown word; where it ends, or NULL if it is not simple. */
+   an unknown word or left alone by itself; where it ends, or NULL if it is not simple. */
 static const byte *number(reader *r, const byte *start, const byte *end) {
-    if (!r->s.numbers) return NULL;
     r->digits = 1;
     for (const byte *c = start; c < end && *c != ' ' && *c != '\n'; c++)
         if (*c == '@') return NULL;
@@ -132,7 +131,7 @@ static const byte *number(reader *r, const byte *start, const byte *end) {
     if (passes(r, start, at - start, start, at)) return at;
     r->next = gap_before(r, start);
     r->gap = at;
-    emit(r, -1, 0);
+    emit(r, r->s.numbers ? -1 : -2 - table_number(&r->alone, start, at - start), 0);
     return at;
 }
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,11 @@ class Strings(ctypes.Structure):
         ("offsets", ctypes.c_void_p),
         ("count", ctypes.c_int64),
     )
+
+    @classmethod
+    def of(cls, blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Strings:
+        """Return where packed strings lie, which must outlive the call."""
+        return cls(pointer(blob), pointer(offsets), len(offsets) - 1)
 
 
 class _Settings(ctypes.Structure):
@@ -96,7 +102,7 @@ class ReaderSettings:
         parts: Ids of the full words that parts of contractions stand for.
         cased: Whether the vocabulary tells case apart.
         html: Whether tags are read.
-        numbers: Whether a simple number is an unknown word; otherwise all numbers are left alone.
+        numbers: Whether a simple number is an unknown word; otherwise numbers are left alone.
     """
 
     words: PackedWords
@@ -127,11 +133,12 @@ class Left:
     gaps: Iterable[str]
 
 
-def packed_strings(words: Sequence[bytes]) -> tuple[bytes, NDArray[np.int64]]:
-    """Return byte strings end to end, and their offsets."""
-    offsets = np.zeros(len(words) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, words), np.int64, len(words)), out=offsets[1:])
-    return b"".join(words), offsets
+def packed_strings(strings: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return strings in UTF-8 end to end, and their offsets."""
+    encoded = [text.encode("utf-8", "surrogatepass") for text in strings]
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
+    return np.frombuffer(b"".join(encoded) or b"\0", np.uint8), offsets
 
 
 class TextReader:
@@ -148,14 +155,18 @@ class TextReader:
         self._library = library
         self._read_left = read_left
         self._gaps, self._left = list[str](), 0
-        self._kept: list[Any] = []
-        words, own = settings.words, _Settings()
-        own.words = self._strings(words.blob, words.offsets)
-        own.hashes, own.ids, own.directory, own.shift = *self._arrays(words.hashes, words.ids, words.directory), words.shift
-        own.classes, own.lower = self._arrays(settings.characters.classes, settings.characters.lower)
-        for name, strings in (("public_keys", settings.public), ("public_words", settings.public.values()), ("parts", settings.parts)):
-            setattr(own, name, self._strings(*packed_strings([text.encode("utf-8", "surrogatepass") for text in strings])))
-        (own.full_words,) = self._arrays(np.array(list(settings.parts.values()), np.int32))
+        words, characters, own = settings.words, settings.characters, _Settings()
+        own.words = Strings.of(words.blob, words.offsets)
+        own.hashes, own.ids, own.directory = map(pointer, (words.hashes, words.ids, words.directory))
+        own.shift = words.shift
+        own.classes, own.lower = pointer(characters.classes), pointer(characters.lower)
+        full = np.array(list(settings.parts.values()), np.int32)
+        own.full_words = pointer(full)
+        lists = {"public_keys": settings.public, "public_words": settings.public.values(), "parts": settings.parts}
+        packed = {name: packed_strings(strings) for name, strings in lists.items()}
+        for name, (blob, offsets) in packed.items():
+            setattr(own, name, Strings.of(blob, offsets))
+        self._kept = settings, full, packed
         own.key = int.from_bytes(os.urandom(8), "little")
         own.cased, own.html, own.numbers = settings.cased, settings.html, settings.numbers
         library.wordveil_reader.restype = ctypes.c_void_p
@@ -166,20 +177,11 @@ class TextReader:
         if hasattr(self, "_reader"):
             self._library.wordveil_reader_free(self._reader)
 
-    def _arrays(self, *arrays: NDArray[Any]) -> list[int | None]:
-        self._kept += arrays
-        return [pointer(array).value for array in arrays]
-
-    def _strings(self, data: bytes | NDArray[np.uint8], offsets: NDArray[np.int64]) -> Strings:
-        blob = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
-        return Strings(*self._arrays(blob, offsets), len(offsets) - 1)
-
-    def read(self, texts: Sequence[bytes]) -> dict[str, Any]:
+    def read(self, texts: Sequence[str]) -> dict[str, Any]:
         """Return the fields of an `EncodedBatch` of these texts but for `last`."""
         library, reader = self._library, self._reader
-        data, offsets = packed_strings(texts)
-        given = Strings(ctypes.cast(data, ctypes.c_void_p), pointer(offsets), len(texts))
-        library.wordveil_reader_read(reader, ctypes.byref(given))
+        packed = packed_strings(texts)
+        library.wordveil_reader_read(reader, ctypes.byref(Strings.of(*packed)))
         left = self._new_strings(1, self._left)
         if left:
             self._left += len(left)
@@ -205,15 +207,16 @@ class TextReader:
             return []
         ends = offsets[known : count + 1]
         data = ctypes.string_at((start.value or 0) + ends[0], ends[-1] - ends[0])
-        pairs = zip(ends, ends[1:], strict=False)
-        return [data[first - ends[0] : stop - ends[0]].decode("utf-8", "surrogatepass") for first, stop in pairs]
+        return [str(data[i - ends[0] : j - ends[0]], "utf-8", "surrogatepass") for i, j in pairwise(ends)]
 
     def _learn(self, left: Left) -> None:
         counts, exempt = np.array(left.counts, np.int64), np.array(left.exempt, np.int64)
         ids = np.fromiter(left.ids, np.int32)
         shapes = np.fromiter(left.shapes, np.uint8)
-        data, offsets = packed_strings([gap.encode("utf-8", "surrogatepass") for gap in left.gaps])
-        gaps = Strings(ctypes.cast(data, ctypes.c_void_p), pointer(offsets), len(offsets) - 1)
+        packed = packed_strings(left.gaps)
         self._library.wordveil_reader_learn(
-            self._reader, ctypes.c_int64(len(counts)), *map(pointer, (counts, exempt, ids, shapes)), ctypes.byref(gaps)
+            self._reader,
+            ctypes.c_int64(len(counts)),
+            *map(pointer, (counts, exempt, ids, shapes)),
+            ctypes.byref(Strings.of(*packed)),
         )

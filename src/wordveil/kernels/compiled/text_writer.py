@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ class _Batch(ctypes.Structure):
 
     _fields_ = (
         ("gaps", Strings),
+        ("surrogates", Strings),
         *((name, ctypes.c_void_p) for name in ("released", "before", "closing", "counts", "shapes", "last")),
         ("count", ctypes.c_int64),
     )
@@ -68,6 +69,23 @@ class WriterSettings:
     cased: bool
 
 
+class Part(Protocol):
+    """What is asked of an `EncodedBatch`."""
+
+    @property
+    def gaps(self) -> list[str]: ...
+    @property
+    def before(self) -> IdArray: ...
+    @property
+    def closing(self) -> IdArray: ...
+    @property
+    def counts(self) -> NDArray[np.int64]: ...
+    @property
+    def shapes(self) -> NDArray[np.uint8] | None: ...
+    @property
+    def last(self) -> NDArray[np.bool_]: ...
+
+
 class TextWriter:
     """Writes the parts of one batch with writing.c, in order."""
 
@@ -75,16 +93,17 @@ class TextWriter:
         library = text_library()
         assert library is not None
         self._library = library
-        self._gaps: tuple[list[str], int, bytes, NDArray[np.int64]] | None = None
-        words, mask, cased_mask = settings.words, settings.mask.encode(), settings.cased_mask.encode()
-        self._kept: list[Any] = [settings, mask, cased_mask]
+        self._gaps: tuple[list[str], int, tuple[NDArray[np.uint8], NDArray[np.int64]]] | None = None
+        words, characters = settings.words, settings.characters
+        masks, ends = packed_strings([settings.mask, settings.cased_mask])
+        self._kept = settings, masks
         own = _Settings(
-            words=Strings(pointer(words.blob), pointer(words.offsets), len(words.offsets) - 1),
-            mask=ctypes.cast(mask, ctypes.c_void_p),
-            cased_mask=ctypes.cast(cased_mask, ctypes.c_void_p),
-            mask_size=len(mask),
-            kinds=pointer(settings.characters.kinds),
-            upper=pointer(settings.characters.upper),
+            words=Strings.of(words.blob, words.offsets),
+            mask=pointer(masks),
+            cased_mask=pointer(masks[ends[1] :]),
+            mask_size=int(ends[1]),
+            kinds=pointer(characters.kinds),
+            upper=pointer(characters.upper),
             sentences=settings.sentences,
             cased=settings.cased,
             shapes=shapes,
@@ -97,28 +116,25 @@ class TextWriter:
         if hasattr(self, "_writer"):
             self._library.wordveil_writer_free(self._writer)
 
-    def write(
-        self,
-        gaps: list[str],
-        released: IdArray,
-        before: IdArray,
-        closing: IdArray,
-        counts: NDArray[np.int64],
-        shapes: NDArray[np.uint8] | None,
-        last: NDArray[np.bool_],
-    ) -> Iterator[str | None]:
-        """Yield the texts that end in this part; None for one that is left to the caller."""
-        data, offsets = self._packed(gaps)
-        given = [np.ascontiguousarray(array) for array in (released, before, closing, counts)]
+    def write(self, part: Part, released: IdArray, surrogates: Sequence[str]) -> Iterator[str | None]:
+        """Yield the texts that end in this part; None for one that is left to the caller.
+
+        Args:
+            part: The part.
+            released: Released ids, shape (t,), those from v on for `surrogates`.
+            surrogates: What is no word.
+        """
+        gaps, others = self._packed(part.gaps), packed_strings(surrogates)
+        arrays = released, part.before, part.closing, part.counts, part.shapes, part.last
+        given = [None if array is None else np.ascontiguousarray(array) for array in arrays]
         batch = _Batch(
-            Strings(ctypes.cast(data, ctypes.c_void_p), pointer(offsets), len(gaps)),
-            *map(pointer, (*given, shapes, last)),
-            len(counts),
+            Strings.of(*gaps),
+            Strings.of(*others),
+            *map(pointer, given),
+            len(part.counts),
         )
         start, ends, left = ctypes.c_void_p(), ctypes.POINTER(ctypes.c_int64)(), ctypes.POINTER(ctypes.c_uint8)()
-        count = self._library.wordveil_writer_write(
-            self._writer, *map(ctypes.byref, (batch, start, ends, left))
-        )
+        count = self._library.wordveil_writer_write(self._writer, *map(ctypes.byref, (batch, start, ends, left)))
         if not count:
             return
         written = memoryview((ctypes.c_char * ends[count - 1]).from_address(start.value or 0))
@@ -127,9 +143,8 @@ class TextWriter:
             yield None if is_left else str(written[first:stop], "utf-8", "surrogatepass")
             first = stop
 
-    def _packed(self, gaps: list[str]) -> tuple[bytes, NDArray[np.int64]]:
+    def _packed(self, gaps: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return the gaps end to end; parts of one batch may share them."""
         if self._gaps is None or self._gaps[0] is not gaps or self._gaps[1] != len(gaps):
-            packed = packed_strings([gap.encode("utf-8", "surrogatepass") for gap in gaps])
-            self._gaps = gaps, len(gaps), *packed
-        return self._gaps[2:]
+            self._gaps = gaps, len(gaps), packed_strings(gaps)
+        return self._gaps[2]

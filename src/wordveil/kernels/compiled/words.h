@@ -18,7 +18,7 @@ typedef struct {
     strings public_keys, public_words, parts;
     const int32_t *full_words; /* id of the word that each of the parts stands for */
     uint64_t key;
-    int64_t cased, html, numbers; /* numbers: whether a simple one is an unknown word here */
+    int64_t cased, html, numbers; /* numbers: whether a simple one is an unknown word; or else left alone */
 } settings;
 
 /* What a chunk reads as: `count` entries from `start` on, and the number of the gap after them. */

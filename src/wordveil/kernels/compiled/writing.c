@@ -31,7 +31,7 @@ typedef struct {
 } writer;
 
 typedef struct {
-    strings gaps;
+    strings gaps, surrogates;
     const int32_t *released, *before, *closing;
     const int64_t *counts;
     const byte *shapes, *last;
@@ -67,19 +67,31 @@ static void shape(writer *w, const byte *word, int64_t n, byte shape) {
     }
 }
 
+/* What stands for an id, and its length: a word, a surrogate, the mask. */
+static inline const byte *spelled(const settings *s, const batch *b, int32_t id, int64_t *n) {
+    if (id < 0) {
+        *n = s->mask_size;
+        return s->mask;
+    }
+    const strings *from = id < s->words.count ? &s->words : &b->surrogates;
+    const int64_t *own = from->offsets + (id < s->words.count ? id : id - s->words.count);
+    *n = own[1] - own[0] - (from == &s->words);
+    return from->bytes + own[0];
+}
+
 static void write_text(writer *w, const batch *b, int64_t text, int64_t token) {
     const settings *s = &w->s;
-    const int64_t *gaps = b->gaps.offsets, *words = s->words.offsets;
+    const int64_t *gaps = b->gaps.offsets;
     for (int64_t i = token; i < token + b->counts[text]; i++) {
         int32_t gap = b->before[i], id = b->released[i];
-        const byte *word = id < 0 ? s->mask : s->words.bytes + words[id];
-        int64_t n = id < 0 ? s->mask_size : words[id + 1] - words[id] - 1, gap_size = gaps[gap + 1] - gaps[gap];
+        int64_t n, gap_size = gaps[gap + 1] - gaps[gap];
+        const byte *word = spelled(s, b, id, &n);
         if (id < 0 && !n) w->left = 1;
         w->bytes = grown(w->bytes, &w->room, w->used + gap_size + n + 2, 1);
         if (gap_size == 1) w->bytes[w->used++] = b->gaps.bytes[gaps[gap]];
         else if (gap_size) put(w, b->gaps.bytes + gaps[gap], gap_size);
         else if (w->bare && !clitic(word, n)) w->bytes[w->used++] = ' ';
-        if (s->shapes && id >= 0) shape(w, word, n, b->shapes[i]);
+        if (s->shapes && id >= 0 && id < s->words.count) shape(w, word, n, b->shapes[i]);
         else put(w, word, n);
         w->bare = 1;
     }

@@ -11,25 +11,22 @@ An audit refutes; a bound below the claim proves nothing. Vector mechanisms are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from wordveil.arrays import Float64Array
-from wordveil.auditing import Pair, audit_pair, verify_scores
+from wordveil.auditing import audit_pair, verify_scores
 from wordveil.auditing.densities import LogRatio
 from wordveil.auditing.intervals import check_alpha, lower_bound
-from wordveil.auditing.pairs import claimed_loss, edge_pairs, noise_class_pair, vector_pairs, vocabulary_pairs
 from wordveil.auditing.subjects import OnGrid, VectorSubject
 from wordveil.decoding.decoded import FittedDecoded
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.promises import Contender
-from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.mechanisms.exponential import FittedExponential
-from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NeighbourDP, NoGuarantee, Standing
+from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee
+from wordveil.promises.relations import Pair
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
@@ -111,9 +108,10 @@ def audit_promise(contender: Contender, embeddings: Embeddings, settings: AuditS
         return _exact(words, contender.guarantee)
     if not isinstance(words, FittedDecoded):
         raise ParameterError("words", type(words).__name__, "cannot be audited: neither selected nor decoded.")
-    claim = _claim(contender)
     randomizer = words.randomizer
-    pairs = _pairs(randomizer, claim, embeddings, settings.pairs)
+    stated = contender.guarantee
+    claim = randomizer.published() if isinstance(stated, NoGuarantee) else stated
+    pairs = randomizer.worst_pairs(settings.pairs, claim=claim, embeddings=embeddings)
     subject = OnGrid(VectorSubject(randomizer, RandomSource.seeded_for_tests(seed)), pairs[0].first)
     share = settings.alpha / (2 * len(pairs))
     found = [_pair(subject, pair, claim, settings.samples, share) for pair in pairs]
@@ -151,28 +149,6 @@ def _exact(words: FittedExponential, promise: Guarantee) -> Audited:
         alpha=0.0,
         refuted=not verdict.holds,
     )
-
-
-def _claim(contender: Contender) -> Guarantee:
-    """Return the promise, or what the paper of a refuted row claims."""
-    stated = contender.guarantee
-    if not (isinstance(stated, NoGuarantee) and isinstance(contender.words, FittedDecoded)):
-        return stated
-    mechanism: Any = getattr(contender.words.randomizer, "mechanism", None)
-    return LocalDP(epsilon=mechanism.epsilon, delta=mechanism.delta, slack=None, standing=Standing.REFUTED)
-
-
-def _pairs(randomizer: VectorRandomizer, claim: Guarantee, embeddings: Embeddings, count: int) -> Sequence[Pair]:
-    """Return the worst pairs: diameters of a clipping ball, edges of a graph, noise classes, or extreme words."""
-    fitted: Any = randomizer
-    clip = getattr(getattr(fitted, "mechanism", None), "clip_norm", None)
-    if isinstance(claim, LocalDP) and clip is not None:
-        return vector_pairs(embeddings.dimensions, partial(claimed_loss, claim), clip_norm=float(clip))
-    if isinstance(claim, NeighbourDP):
-        return edge_pairs(embeddings, claim, fitted.graph.edges, count=count)
-    pairs = vocabulary_pairs(embeddings, claim, count=count, vectors=True)
-    sigmas = getattr(fitted, "sigmas", None)
-    return pairs if sigmas is None else [noise_class_pair(embeddings, claim, sigmas), *pairs]
 
 
 def _pair(subject: OnGrid, pair: Pair, claim: Guarantee, samples: int, alpha: float) -> Audited:

@@ -14,8 +14,9 @@ from typing import Any
 
 from wordveil.lab.evaluation.curves import LEVELS, READING, Reading, equal_attack
 from wordveil.lab.evaluation.promise_text import audit_legend, promise_cells
+from wordveil.promises import html
 
-__all__ = ["league_page"]
+__all__ = ["data_lines", "league_page"]
 
 
 def league_page(report: dict[str, Any]) -> str:
@@ -27,9 +28,7 @@ def league_page(report: dict[str, Any]) -> str:
         f"seeded test noise, not a release; wordveil {report['version']}."
     )
     parts = [
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>wordveil league table</title>',
-        f"<style>{_resource('page.css')}</style></head><body><main><h1>Mechanisms at equal promise</h1>",
+        "<h1>Mechanisms at equal promise</h1>",
         f"<p>{escape(about)}</p>",
         f"<pre>{escape(report['command'])}</pre>" if report["command"] else "",
         "<p>Groups make different promises and are never ranked against each other: compare rows inside one group, at "
@@ -38,37 +37,31 @@ def league_page(report: dict[str, Any]) -> str:
         '<noscript><p>The plots need scripts; the tables below hold every number.</p></noscript><div id="plot"></div>',
     ]
     for group, text in report["groups"].items():
-        rows = [row for row in report["rows"] if row["group"] == group]
+        rows = sorted((row for row in report["rows"] if row["group"] == group), key=lambda row: row["epsilon"])
         if rows:
-            heading = f'<section class="{group}"><h2>{escape(text)}</h2>'
-            parts.append(
-                heading + _tables(report, rows) + _equal(report, group) + _promises(report, rows) + "</section>"
-            )
-    parts.append(_data(report))
+            tables = _scores(report, rows) + _equal(report, group) + _promises(report, rows)
+            parts.append(f'<section class="{group}"><h2>{escape(text)}</h2>{tables}</section>')
+    parts.append(f"<section><h2>Data</h2>{html.items(data_lines(report))}</section>")
     # "</" inside the data would end the script element.
     data = json.dumps(_plot_data(report)).replace("</", "<\\/")
-    parts.append(
-        f'</main><script type="application/json" id="data">{data}</script><script>{_resource("plot.js")}</script>'
-        "</body></html>"
-    )
-    return "\n".join(part for part in parts if part) + "\n"
+    script = f'<script type="application/json" id="data">{data}</script><script>{_resource("plot.js")}</script>'
+    return html.page("wordveil league table", parts, style=_resource("page.css"), script=script)
+
+
+def data_lines(report: dict[str, Any]) -> list[str]:
+    """Return what every task read, and which were left out and why."""
+    lines = [f"{task['name']}: {task['data']}" for task in report["tasks"] if task["data"]]
+    return lines + [f"{name}: left out, {reason}" for name, reason in report["left_out"].items()]
 
 
 def _equal(report: dict[str, Any], group: str) -> str:
     """Return the tables of utility at equal attack success."""
     parts = []
-    head = "".join(f'<th scope="col">{level}</th>' for level in LEVELS)
     for one in equal_attack(report):
         if one.group == group:
-            body = "".join(
-                f'<tr class="{group}"><th scope="row">{escape(name)}</th>{"".join(map(_reading, values))}</tr>'
-                for name, values in one.rows.items()
-            )
-            parts.append(
-                f'<h4>{escape(one.utility)}, where {escape(one.attack)} is</h4><div class="scroll" tabindex="0">'
-                f'<table class="scores"><thead><tr><th scope="col">row</th>{head}</tr></thead><tbody>{body}</tbody>'
-                "</table></div>"
-            )
+            body = (html.row(name, map(_reading, values), kind=group) for name, values in one.rows.items())
+            shown = html.table(body, ["row", *map(str, LEVELS)], kind="scores")
+            parts.append(f"<h4>{escape(one.utility)}, where {escape(one.attack)} is</h4>{shown}")
     return f"<h3>At equal attack success</h3><p>{escape(READING)}</p>{''.join(parts)}" if parts else ""
 
 
@@ -76,13 +69,6 @@ def _reading(found: Reading | None) -> str:
     if found is None:
         return "<td>–</td>"
     return f'<td data-value="{found.value:.6g}">{found.value:.3g} <small>± {found.error:.2g}</small></td>'
-
-
-def _data(report: dict[str, Any]) -> str:
-    """Return what every task read, and which were left out and why."""
-    said = [f"{task['name']}: {task['data']}" for task in report["tasks"] if task["data"]]
-    said += [f"{name}: left out, {reason}" for name, reason in report["left_out"].items()]
-    return f"<section><h2>Data</h2><ul>{''.join(f'<li>{escape(text)}</li>' for text in said)}</ul></section>"
 
 
 def _resource(name: str) -> str:
@@ -114,23 +100,19 @@ def _plot_data(report: dict[str, Any]) -> dict[str, Any]:
     return {"axes": axes, "points": points, "groups": report["groups"]}
 
 
-def _tables(report: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
+def _scores(report: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
     baseline = [row for row in report["rows"] if row["group"] is None]
     parts = []
     for title, kinds in (("Utility", ("utility",)), ("Attacks and measures", ("attack", "measure"))):
         columns = [(task, score) for task in report["tasks"] if task["kind"] in kinds for score in task["scores"]]
-        if not columns:
-            continue
-        head = "".join(
-            f'<th scope="col" title="{escape(score["meaning"])}">{escape(task["name"])}<br>{escape(score["name"])}'
-            f"{_ARROWS[score['better']]}</th>"
-            for task, score in columns
-        )
-        body = "".join(_line(row, columns) for row in [*baseline, *sorted(rows, key=lambda row: row["epsilon"])])
-        parts.append(
-            f'<h3>{title}</h3><div class="scroll" tabindex="0"><table class="scores"><thead><tr><th scope="col">row'
-            f"</th>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-        )
+        if columns:
+            head = (
+                f'<th scope="col" title="{escape(score["meaning"])}">{escape(task["name"])}<br>{escape(score["name"])}'
+                f"{_ARROWS[score['better']]}</th>"
+                for task, score in columns
+            )
+            body = (_line(row, columns) for row in [*baseline, *rows])
+            parts.append(f"<h3>{title}</h3>{html.table(body, ['row', *head], kind='scores')}")
     return "".join(parts)
 
 
@@ -147,27 +129,21 @@ def _line(row: dict[str, Any], columns: Sequence[tuple[dict[str, Any], dict[str,
         error = "" if summary["runs"] == 1 else f" <small>± {summary['standard_error']:.2g}</small>"
         interval = f"95 % interval {summary['low']:.4g} to {summary['high']:.4g}, {summary['runs']} runs"
         cells.append(f'<td title="{interval}" data-value="{summary["mean"]:.6g}">{summary["mean"]:.3g}{error}</td>')
-    kind = row["group"] or "none"
-    return f'<tr class="{kind}"><th scope="row">{escape(row["label"])}</th>{"".join(cells)}</tr>'
+    return html.row(row["label"], cells, kind=row["group"] or "none")
 
 
 def _promises(report: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
-    ordered = sorted(rows, key=lambda row: row["epsilon"])
-    body = "".join(
-        f'<tr class="{row["group"]}"><th scope="row">{escape(row["label"])}</th>'
-        + "".join(f"<td>{_bold(escape(text))}</td>" for text in promise_cells(row))
-        + "</tr>"
-        for row in ordered
+    body = (
+        html.row(row["label"], (_bold(escape(text)) for text in promise_cells(row)), kind=row["group"]) for row in rows
     )
+    shown = html.table(body, ["row", "claimed", "standing", "audited"], kind="promises")
     lines = []
-    for row in ordered:
+    for row in rows:
         said = "" if row["guarantee"] is None else row["guarantee"]["sentence"]
         lines.append(f"<li><b>{escape(row['label'])}</b>: {escape(said)} <i>{escape(row['note'])}</i></li>")
     legend = "".join(f"<p>{escape(text)}</p>" for text in audit_legend(report))
     return (
-        '<h3>Promises, claimed and audited</h3><div class="scroll" tabindex="0"><table class="promises"><thead><tr>'
-        '<th scope="col">row</th><th scope="col">claimed</th><th scope="col">standing</th><th scope="col">audited</th>'
-        f"</tr></thead><tbody>{body}</tbody></table></div><details><summary>The promises in full</summary>{legend}"
+        f"<h3>Promises, claimed and audited</h3>{shown}<details><summary>The promises in full</summary>{legend}"
         f"<ul>{''.join(lines)}</ul></details>"
     )
 

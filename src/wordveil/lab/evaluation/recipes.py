@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from wordveil.certification import certify
-from wordveil.certification.privacy_profile import laplace_delta, laplace_to_local
+from wordveil.certification.privacy_profile import laplace_to_local
 from wordveil.decoding.base import Decoder
 from wordveil.decoding.decoded import Decoded
 from wordveil.decoding.nearest import Nearest
@@ -25,6 +25,7 @@ from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.exponential import FittedExponential, SelectionMechanism
 from wordveil.mechanisms.jaccard import Jaccard
+from wordveil.mechanisms.laplace_profile import laplace_delta
 from wordveil.mechanisms.mahalanobis import FittedMahalanobis, Mahalanobis
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP

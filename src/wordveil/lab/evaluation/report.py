@@ -21,7 +21,7 @@ from wordveil.lab.evaluation.catalogue import data_text
 from wordveil.lab.evaluation.cells import Cell
 from wordveil.lab.evaluation.curves import LEVELS, READING, Reading, equal_attack
 from wordveil.lab.evaluation.league import League
-from wordveil.lab.evaluation.page import league_page
+from wordveil.lab.evaluation.page import data_lines, league_page
 from wordveil.lab.evaluation.promise_text import audit_legend, promise_cells
 from wordveil.lab.evaluation.promises import Baseline, Group, Target
 
@@ -106,15 +106,7 @@ def as_markdown(report: dict[str, Any]) -> str:
         rows = [row for row in report["rows"] if row["group"] == group]
         if rows:
             lines += [f"## {text}", "", *_group_tables(report, rows), *_equal_attack(report, group), *_promises(rows)]
-    return "\n".join([*lines, *_data(report)]).rstrip() + "\n"
-
-
-def _data(report: dict[str, Any]) -> list[str]:
-    """Return what every task read, and which were left out and why."""
-    lines = ["## Data", ""]
-    lines += [f"- {task['name']}: {task['data']}" for task in report["tasks"] if task["data"]]
-    lines += [f"- {name}: left out, {reason}" for name, reason in report["left_out"].items()]
-    return lines
+    return "\n".join([*lines, "## Data", "", *(f"- {line}" for line in data_lines(report))]).rstrip() + "\n"
 
 
 def _equal_attack(report: dict[str, Any], group: str) -> list[str]:

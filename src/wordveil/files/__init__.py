@@ -1,0 +1,1 @@
+"""How files are laid out and written, whatever they hold."""

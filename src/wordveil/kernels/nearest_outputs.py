@@ -1,0 +1,127 @@
+"""The outputs nearest to each input by any metric, exactly: the float64 distances decide, lowest id first on ties.
+
+`CoordinateSearch` is for metrics that are a Euclidean distance of some coordinates: the float32 search of
+`kernels.nearest` proposes, with a proven margin for the rounding of the words to float32. `BlockSearch` is for all
+others, which give whole rows of distances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.kernels.distance_sources import DistanceSource
+from wordveil.kernels.nearest import NearestWords
+from wordveil.kernels.threads import map_chunks
+
+__all__ = ["BlockSearch", "CoordinateSearch", "OutputSearch"]
+
+SPARE = 4  # outputs asked for beyond k, so that most rows are certain at once
+WIDER = 8  # how many times more the next attempt asks for
+MOST = 512  # beyond it, whole rows of distances cost less
+ROWS = 256  # inputs rescored at a time
+TILE = 1 << 20  # distances of one block of whole rows: 8 MB
+
+Coordinates = Callable[[IdArray], Float64Array]
+
+
+class OutputSearch(Protocol):
+    """Finds outputs among a public list of them."""
+
+    @property
+    def canonical(self) -> IdArray:
+        """The lowest id with the same distances to all words, shape (v,); only such ids are searched from."""
+
+    def nearest(self, inputs: IdArray, k: int, *, threads: int | None = None) -> NDArray[np.int64]:
+        """Return the places in the list of the k nearest outputs, shape (n, k), nearest first, lowest on ties."""
+
+
+class BlockSearch:
+    """Search by whole rows of distances.
+
+    Args:
+        source: Distances.
+        outputs: Ids searched, ascending.
+    """
+
+    def __init__(self, source: DistanceSource, outputs: IdArray) -> None:
+        self._source, self._outputs, self.canonical = source, outputs, source.canonical
+
+    def nearest(self, inputs: IdArray, k: int, *, threads: int | None = None) -> NDArray[np.int64]:
+        height = max(1, TILE // len(self._outputs))
+        parts = [inputs[low : low + height] for low in range(0, len(inputs), height)]
+        found = map_chunks(lambda some: _smallest(self._source.block(some, self._outputs), k), parts, threads)
+        return np.concatenate([np.empty((0, k), dtype=np.int64), *found])
+
+
+class CoordinateSearch:
+    """Search by squared differences of coordinates.
+
+    Args:
+        coordinates: Returns the float64 coordinates of words, shape (n, d); a row must not depend on the others.
+        outputs: Ids searched, ascending.
+        canonical: Lowest id with the same vector, shape (v,).
+    """
+
+    def __init__(self, coordinates: Coordinates, outputs: IdArray, canonical: IdArray) -> None:
+        self._coordinates, self.canonical = coordinates, canonical
+        # Words with one vector get the same bits, whatever the metric's arithmetic makes of their places in a batch.
+        distinct, which = np.unique(canonical[outputs], return_inverse=True)
+        self._words = coordinates(distinct.astype(np.int32))[which.ravel()]
+        with np.errstate(over="ignore", invalid="ignore"):
+            narrow = self._words.astype(np.float32)
+            residue = np.linalg.norm(self._words - narrow, axis=1).max()
+        self._residue = float(residue) * (1 + 1e-9)
+        usable = np.isfinite(self._residue) and np.isfinite(narrow).all()
+        self._near = NearestWords(narrow, np.arange(len(outputs), dtype=np.int32)) if usable else None
+
+    def nearest(self, inputs: IdArray, k: int, *, threads: int | None = None) -> NDArray[np.int64]:
+        rows = self._coordinates(inputs)
+        places = np.empty((len(rows), k), dtype=np.int64)
+        left, wanted = np.arange(len(rows)), k + SPARE
+        while len(left) and self._near is not None and wanted <= min(MOST, len(self._words)):
+            certain, found = self._attempt(rows[left], k, wanted, threads)
+            places[left[certain]] = found[certain]
+            left, wanted = left[~certain], wanted * WIDER
+        for row, found in zip(left, map_chunks(lambda row: self._direct(rows[row], k), left, threads), strict=True):
+            places[row] = found
+        return places
+
+    def _attempt(
+        self, rows: Float64Array, k: int, wanted: int, threads: int | None
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Return which rows are certain, and the k nearest of the outputs whose float32 form is among the nearest."""
+        assert self._near is not None
+        ids, reached = self._near.top(rows, wanted, threads=threads)
+        proposed = np.sort(ids, axis=1).astype(np.int64)
+        spans = [slice(low, low + ROWS) for low in range(0, len(rows), ROWS)]
+        squared = np.concatenate(list(map_chunks(lambda s: self._squared(rows[s], proposed[s]), spans, threads)))
+        order = np.argsort(squared, axis=1, kind="stable")[:, :k]
+        last = np.sqrt(np.take_along_axis(squared, order[:, -1:], axis=1)[:, 0])
+        # An output not proposed has a float32 form at least `reached` away, and itself at most `residue` less; a
+        # float64 sum of d squares is off by a relative (d + 2) 2^-53, and both sides are such sums.
+        rounding = (rows.shape[1] + 8) * 2.0**-52
+        certain = last * (1 + rounding) < reached[:, -1] * (1 - rounding) - self._residue
+        return certain, np.take_along_axis(proposed, order, axis=1)
+
+    def _squared(self, rows: Float64Array, places: NDArray[np.int64]) -> Float64Array:
+        difference = (self._words[places] - rows[:, None, :]).reshape(-1, rows.shape[1])
+        return np.asarray(np.einsum("ij,ij->i", difference, difference).reshape(places.shape))
+
+    def _direct(self, row: Float64Array, k: int) -> NDArray[np.int64]:
+        difference = self._words - row
+        return np.asarray(_smallest(np.einsum("ij,ij->i", difference, difference)[None, :], k)[0])
+
+
+def _smallest(rows: Float64Array, k: int) -> NDArray[np.int64]:
+    """Return the places of the k smallest entries of each row, smallest first, lowest place on ties."""
+    reached = np.partition(rows, k - 1, axis=1)[:, k - 1]
+    places = np.empty((len(rows), k), dtype=np.int64)
+    for i, (row, limit) in enumerate(zip(rows, reached, strict=True)):
+        near = np.flatnonzero(row <= limit)
+        places[i] = near[np.argsort(row[near], kind="stable")[:k]]
+    return places

@@ -1,0 +1,223 @@
+"""Distances between inputs, and which pairs to try: the worst ones a public vocabulary or a clipping ball has to offer.
+
+Selection looks at public vectors only, never at outputs, so it costs nothing but the multiplicity correction of the
+pairs that are then tried.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float64Array, FloatArray, IdArray
+from wordveil.errors import ParameterError
+from wordveil.mechanisms.metric_rows import distance_source
+from wordveil.metrics.distances import AnyMetric, Euclidean, Metric, PairwiseMetric
+from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.relations import EveryPair, Pair, Relation, relation_of
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = [
+    "noise_classes_first",
+    "vector_pairs",
+    "vector_relation",
+    "word_distances",
+    "word_relation",
+    "worst_vectors",
+    "worst_words",
+]
+
+SEARCHED = 2000  # words searched for extreme pairs
+CLOSE = 1e-6  # squared distances below this share of the largest squared norm are recomputed from differences
+
+
+def word_distances(embeddings: Embeddings, metric: AnyMetric) -> Callable[[IdArray, IdArray], Float64Array]:
+    """Return the function from n word ids and m others to their distances, shape (n, m)."""
+    if isinstance(metric, Metric):
+        return lambda first, second: _between(metric, embeddings.vectors[first], embeddings.vectors[second])
+    source = distance_source(metric, embeddings)
+    return lambda first, second: source.block(source.canonical[first], np.asarray(second))
+
+
+def _between(metric: Metric, first: FloatArray, second: FloatArray) -> Float64Array:
+    """Return the distances between n vectors and m others, those of close ones from direct differences."""
+    left, right = metric.coordinates(first), metric.coordinates(second)
+    middle = right.mean(axis=0)  # distances do not change, and less cancels
+    left, right = left - middle, right - middle
+    norms = np.einsum("ij,ij->i", left, left), np.einsum("ij,ij->i", right, right)
+    squared = norms[0][:, None] + norms[1][None, :] - 2.0 * (left @ right.T)
+    largest = max(float(each.max(initial=0.0)) for each in norms)
+    i, j = np.nonzero(squared <= CLOSE * largest)
+    for low in range(0, len(i), 4096):
+        a, b = i[low : low + 4096], j[low : low + 4096]
+        gap = left[a] - right[b]
+        squared[a, b] = np.einsum("ij,ij->i", gap, gap)
+    metric.from_squared(squared)
+    return np.asarray(squared)
+
+
+def word_relation(
+    claim: Guarantee, embeddings: Embeddings, metric: AnyMetric, *, edges: NDArray[np.integer] | None = None
+) -> Relation:
+    """Return which pairs of words a claim speaks of, that of metric DP in this metric, or in the Euclidean one."""
+    return relation_of(claim, distances=word_distances(embeddings, _spoken_of(claim, metric)), edges=edges)
+
+
+def vector_relation(
+    claim: Guarantee,
+    metric: AnyMetric,
+    *,
+    edges: NDArray[np.integer] | None = None,
+    find: Callable[[FloatArray], IdArray] | None = None,
+) -> Relation:
+    """Return which pairs of vectors a claim speaks of, as for words; no pair where a metric knows no vectors."""
+    found = _spoken_of(claim, metric)
+    if isinstance(found, Metric):
+        between: Callable[..., Float64Array] | None = partial(_between, found)
+    else:
+        between = found.between if isinstance(found, PairwiseMetric) else None
+    return relation_of(claim, distances=between, edges=edges, find=find)
+
+
+def _spoken_of(claim: Guarantee, metric: AnyMetric) -> AnyMetric:
+    """Return the mechanism's own metric, or the Euclidean one where the claim names that."""
+    return Euclidean() if getattr(claim, "metric", metric.name) == Euclidean.name else metric
+
+
+def worst_words(
+    embeddings: Embeddings,
+    relation: Relation,
+    *,
+    metric: AnyMetric | None = None,
+    count: int = 8,
+    vectors: bool = False,
+    seed: int = 0,
+) -> list[Pair]:
+    """Return nearest, farthest, most isolated and random pairs of a vocabulary; of a graph, edges.
+
+    Args:
+        embeddings: The public vocabulary; at most 2 000 of its words, drawn at random, are searched.
+        relation: Which pairs the claim speaks of.
+        metric: What near and far mean, Euclidean by default.
+        count: Pairs wanted, at least 3; what is left after the extremes is random.
+        vectors: Whether inputs are vectors rather than ids.
+        seed: For the random choices.
+
+    Raises:
+        ParameterError: If no two of the words, or of the edges' ends, have different vectors.
+    """
+    if relation.edges is not None:
+        return _edges(embeddings, relation, count, vectors, seed)
+    generator = np.random.default_rng(seed)
+    v = len(embeddings)
+    ids = np.sort(generator.choice(v, size=min(v, SEARCHED), replace=False)).astype(np.int32)
+    table = word_distances(embeddings, metric or Euclidean())(ids, ids)
+    if not table.any():
+        raise ParameterError("embeddings", f"{v} words", "must hold two words at a distance from each other.")
+    upper = np.where(table > 0, table, np.inf)
+    nearest: tuple[Any, ...] = np.unravel_index(int(upper.argmin()), table.shape)
+    farthest: tuple[Any, ...] = np.unravel_index(int(table.argmax()), table.shape)
+    lonely = int(np.where(np.isfinite(upper.min(axis=1)), upper.min(axis=1), -1).argmax())
+    found: list[tuple[str, Any, Any]] = [
+        ("nearest", nearest[0], nearest[1]),
+        ("farthest", farthest[0], farthest[1]),
+        ("most isolated word and its nearest", lonely, int(upper[lonely].argmin())),
+        ("most isolated word and its farthest", lonely, int(table[lonely].argmax())),
+    ]
+    while len(found) < count:
+        i, j = generator.choice(len(ids), size=2, replace=False)
+        if table[i, j] > 0:
+            found.append(("random", i, j))
+    return [
+        _make(embeddings, label, int(ids[i]), int(ids[j]), float(table[i, j]), relation, vectors)
+        for label, i, j in found[:count]
+    ]
+
+
+def _make(
+    embeddings: Embeddings, label: str, a: int, b: int, distance: float, relation: Relation, vectors: bool
+) -> Pair:
+    first, second = (np.asarray(embeddings.vectors[x], dtype=np.float64) if vectors else x for x in (a, b))
+    epsilon, delta = relation.loss(first, second) or (None, 0.0)
+    name = f"{label}: word {a} and word {b}"
+    return Pair(first=first, second=second, label=name, epsilon=epsilon, delta=delta, distance=distance)
+
+
+def _edges(embeddings: Embeddings, relation: Relation, count: int, vectors: bool, seed: int) -> list[Pair]:
+    """Return the longest edge of a graph, the shortest, and random ones; none between equal vectors."""
+    edges = np.asarray(relation.edges)
+    rows = embeddings.vectors.astype(np.float64)
+    lengths = np.linalg.norm(rows[edges[:, 0]] - rows[edges[:, 1]], axis=1)
+    edges, lengths = edges[lengths > 0], lengths[lengths > 0]
+    if not len(edges):
+        raise ParameterError("edges", 0, "leaves nothing to audit: no two different vectors are adjacent.")
+    order = np.random.default_rng(seed).permutation(len(edges))[: max(0, count - 2)]
+    chosen = [("longest edge", int(lengths.argmax())), ("shortest edge", int(lengths.argmin()))]
+    chosen += [("random edge", int(i)) for i in order]
+    return [
+        _make(embeddings, label, int(edges[i, 0]), int(edges[i, 1]), float(lengths[i]), relation, vectors)
+        for label, i in chosen[:count]
+    ]
+
+
+def noise_classes_first(
+    embeddings: Embeddings, relation: Relation, sigmas: Float64Array, pairs: list[Pair]
+) -> list[Pair]:
+    """Return pairs, the first of them a word with the widest noise and the nearest of those with the narrowest."""
+    wide, narrow = int(sigmas.argmax()), np.flatnonzero(sigmas == sigmas.min())
+    rows = embeddings.vectors.astype(np.float64)
+    lengths = np.linalg.norm(rows[narrow] - rows[wide], axis=1)
+    i = int(lengths.argmin())
+    label = "widest and narrowest noise"
+    return [_make(embeddings, label, wide, int(narrow[i]), float(lengths[i]), relation, True), *pairs[1:]]
+
+
+def worst_vectors(
+    relation: Relation,
+    dimensions: int,
+    embeddings: Embeddings | None,
+    *,
+    clip_norm: float | None = None,
+    metric: AnyMetric | None = None,
+    count: int = 8,
+    seed: int = 0,
+) -> list[Pair]:
+    """Return diameters of the ball that inputs are clipped to, or extreme words, or vectors at stated distances."""
+    if isinstance(relation, EveryPair) and clip_norm is not None:
+        return vector_pairs(dimensions, relation, clip_norm=clip_norm)
+    if embeddings is None:
+        return vector_pairs(dimensions, relation)
+    return worst_words(embeddings, relation, metric=metric, count=count, vectors=True, seed=seed)
+
+
+def vector_pairs(dimensions: int, relation: Relation, *, clip_norm: float | None = None) -> list[Pair]:
+    """Return pairs of vectors for a mechanism that needs no vocabulary.
+
+    Args:
+        dimensions: d of the input vectors.
+        relation: Which pairs the claim speaks of.
+        clip_norm: Radius of the ball inputs are clipped to: pairs are then its diameters, spread over all coordinates
+            or along one; None makes pairs at distances 1/epsilon and sqrt(d)/epsilon from the origin.
+    """
+    axis = np.zeros(dimensions)
+    axis[0] = 1.0
+    spread = np.full(dimensions, 1 / math.sqrt(dimensions))
+    ends: list[tuple[str, Float64Array, Float64Array]] = []
+    if clip_norm is not None:
+        for label, unit in (("a diameter spread over all coordinates", spread), ("a diameter along one axis", axis)):
+            ends.append((label, clip_norm * unit, -clip_norm * unit))
+    else:
+        epsilon = float(getattr(relation.claim, "epsilon", 1.0))
+        for loss in sorted({1.0, math.sqrt(dimensions)}):
+            ends.append((f"distance {loss / epsilon:.4g}", np.zeros(dimensions), loss / epsilon * axis))
+    pairs = []
+    for label, a, b in ends if dimensions > 1 else ends[:1]:
+        distance = float(np.linalg.norm(a - b))
+        nats, delta = relation.loss(a, b) or (None, 0.0)
+        pairs.append(Pair(first=a, second=b, label=label, epsilon=nats, delta=delta, distance=distance))
+    return pairs

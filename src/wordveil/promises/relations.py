@@ -1,0 +1,222 @@
+"""Which pairs of inputs a claim speaks of, and what it claims of each.
+
+    Relation
+    ├── EveryPair    local DP: any two inputs, equally
+    ├── AtDistance   metric DP: any two inputs, by their distance
+    ├── Adjacent     neighbour DP: two inputs joined by an edge of a public graph, and no others
+    └── NoPairs      no promise, or one whose pairs cannot be told apart here
+
+Inputs are what the randomizer takes that a relation comes from: word ids, or vectors, one a row.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.errors import ParameterError
+from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NeighbourDP
+
+__all__ = ["Adjacent", "AtDistance", "EveryPair", "Inputs", "NoPairs", "Pair", "Relation", "relation_of"]
+
+Inputs = NDArray[Any]
+"""Word ids, shape (n,), or vectors, shape (n, d)."""
+
+DistanceFunction = Callable[[Inputs, Inputs], Float64Array]
+"""n inputs and m others to their distances, shape (n, m)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """Two inputs and what is claimed between them.
+
+    Attributes:
+        first: A vector, a word id or a text.
+        second: Another of the same kind.
+        label: What the pair is, in public terms.
+        epsilon: Claimed loss between the two, in nats, slack included; None where nothing is claimed.
+        delta: Claimed delta.
+        distance: In the claim's metric; None where it has none.
+    """
+
+    first: Any
+    second: Any
+    label: str
+    epsilon: float | None
+    delta: float = 0.0
+    distance: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.epsilon is not None and not self.epsilon >= 0:
+            raise ParameterError("epsilon", self.epsilon, "must be in [0, inf), or None where nothing is claimed.")
+        if not 0 <= self.delta < 1:
+            raise ParameterError("delta", self.delta, "must be in [0, 1).")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relation(ABC):
+    """Which pairs a claim speaks of.
+
+    Attributes:
+        claim: The claim.
+    """
+
+    claim: Guarantee
+
+    @property
+    def delta(self) -> float:
+        """The claimed delta, the same for every pair spoken of."""
+        return 0.0
+
+    @property
+    def edges(self) -> NDArray[np.integer] | None:
+        """The edges between word ids, shape (e, 2), where only adjacent pairs are spoken of; None elsewhere."""
+        return None
+
+    @abstractmethod
+    def losses(self, first: Inputs, second: Inputs) -> Float64Array:
+        """Return what is claimed between n inputs and m others, in nats with slack, shape (n, m); inf for nothing."""
+
+    def loss(self, first: Any, second: Any) -> tuple[float, float] | None:
+        """Return the (epsilon, delta) claimed between two inputs, slack included; None where nothing is claimed."""
+        nats = float(self.losses(np.asarray(first)[None], np.asarray(second)[None])[0, 0])
+        return None if nats == math.inf else (nats, self.delta)
+
+    def pairs(self, v: int, *, most: int | None = None, seed: int = 0) -> NDArray[np.int64]:
+        """Return pairs of different inputs in [0, v) that the claim speaks of, the smaller first.
+
+        Args:
+            v: Number of inputs.
+            most: Pairs wanted at most, then drawn at random; None returns all.
+            seed: For the random choice.
+
+        Returns:
+            Shape (k, 2), without repetition.
+        """
+        total = v * (v - 1) // 2
+        chosen = np.arange(total) if most is None or most >= total else _some(total, most, seed)
+        # Number k counts the pairs (0, 1), (0, 2), (1, 2), (0, 3), ...: j is the largest with j (j - 1)/2 <= k.
+        j = ((1 + np.sqrt(1 + 8 * chosen.astype(np.float64))) / 2).astype(np.int64)
+        j -= (j * (j - 1) // 2 > chosen).astype(np.int64)
+        j += ((j + 1) * j // 2 <= chosen).astype(np.int64)
+        return np.stack([chosen - j * (j - 1) // 2, j], axis=1)
+
+
+def _some(total: int, most: int, seed: int) -> NDArray[np.int64]:
+    return np.sort(np.random.default_rng(seed).choice(total, size=most, replace=False))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoPairs(Relation):
+    """Nothing is claimed of any pair."""
+
+    def losses(self, first: Inputs, second: Inputs) -> Float64Array:
+        return np.full((len(first), len(second)), math.inf)
+
+    def pairs(self, v: int, *, most: int | None = None, seed: int = 0) -> NDArray[np.int64]:
+        return np.zeros((0, 2), dtype=np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EveryPair(Relation):
+    """Any two inputs, equally."""
+
+    claim: LocalDP
+
+    @property
+    def delta(self) -> float:
+        return self.claim.delta
+
+    def losses(self, first: Inputs, second: Inputs) -> Float64Array:
+        return np.full((len(first), len(second)), self.claim.epsilon + (self.claim.slack or 0.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtDistance(Relation):
+    """Any two inputs, by their distance.
+
+    Attributes:
+        distances: Of the claim's metric.
+    """
+
+    claim: MetricDP
+    distances: DistanceFunction = field(repr=False, compare=False)
+
+    @property
+    def delta(self) -> float:
+        return self.claim.delta
+
+    def losses(self, first: Inputs, second: Inputs) -> Float64Array:
+        cap = math.inf if self.claim.largest_distance is None else self.claim.largest_distance
+        counted = np.minimum(self.distances(first, second), cap)
+        return np.asarray(self.claim.epsilon * counted + (self.claim.slack or 0.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adjacent(Relation):
+    """Two inputs joined by an edge, and no others; of an input and itself the same is claimed.
+
+    Attributes:
+        joined: Pairs of word ids, shape (e, 2).
+        find: The word ids of vectors, where inputs are vectors; None where they are ids.
+    """
+
+    claim: NeighbourDP
+    joined: NDArray[np.integer] = field(repr=False, compare=False)
+    find: Callable[[Inputs], IdArray] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def delta(self) -> float:
+        return self.claim.delta
+
+    @property
+    def edges(self) -> NDArray[np.integer]:
+        return self.joined
+
+    def losses(self, first: Inputs, second: Inputs) -> Float64Array:
+        left, right = (np.asarray(x if self.find is None else self.find(x), dtype=np.int64) for x in (first, second))
+        spoken = np.isin(_keys(left[:, None], right[None, :]), _keys(self.joined[:, 0], self.joined[:, 1]))
+        spoken |= left[:, None] == right[None, :]
+        return np.where(spoken, self.claim.epsilon + (self.claim.slack or 0.0), math.inf)
+
+    def pairs(self, v: int, *, most: int | None = None, seed: int = 0) -> NDArray[np.int64]:
+        inside = (self.joined < v).all(axis=1) & (self.joined[:, 0] != self.joined[:, 1])
+        found = np.unique(np.sort(self.joined[inside].astype(np.int64), axis=1), axis=0)
+        return found if most is None or most >= len(found) else found[_some(len(found), most, seed)]
+
+
+def _keys(a: NDArray[np.integer], b: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return one number for each unordered pair of ids."""
+    low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b).astype(np.int64)
+    return np.asarray((high << 32) + low)
+
+
+def relation_of(
+    claim: Guarantee,
+    *,
+    distances: DistanceFunction | None = None,
+    edges: NDArray[np.integer] | None = None,
+    find: Callable[[Inputs], IdArray] | None = None,
+) -> Relation:
+    """Return which pairs a claim speaks of; no pair where what would tell is not given.
+
+    Args:
+        claim: The claim.
+        distances: Of the metric that metric DP speaks of.
+        edges: Of the graph that neighbour DP speaks of, as pairs of word ids, shape (e, 2).
+        find: The word ids of vectors, where inputs are vectors.
+    """
+    if isinstance(claim, LocalDP):
+        return EveryPair(claim=claim)
+    if isinstance(claim, MetricDP) and distances is not None:
+        return AtDistance(claim=claim, distances=distances)
+    if isinstance(claim, NeighbourDP) and edges is not None:
+        return Adjacent(claim=claim, joined=edges, find=find)
+    return NoPairs(claim=claim)

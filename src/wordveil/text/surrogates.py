@@ -1,0 +1,166 @@
+r"""Surrogates: what stands in a release for tokens that have a kind, drawn from public lists of harmless values.
+
+A surrogate is a uniform draw from the 2**b members of its kind's public generator, chosen by the top b bits of one
+64-bit word, and so exactly uniform and independent of the token: two tokens of one kind cannot be told apart. Every
+member is one token of its own kind, and no person's: published test cards, account numbers of a bank code that no bank
+has, reserved domains and documentation addresses, telephone numbers set aside for fiction.
+
+Numbers, years, sums and dates may keep their magnitude instead, by `NumberGrid`, under its own epsilon.
+
+Token ids carry all of it: -2 - k in a private text for a token of kind k, or of grid point k - 14; in a release, ids
+above the vocabulary's for surrogates and grid points. Nothing here reads a text or draws random words.
+
+Reference: RFC 2606 (domains), RFC 5737 and RFC 3849 (addresses), 555-0100 to 555-0199 of the North American Numbering
+Plan, Ofcom's telephone numbers for drama, ISO 13616 (IBAN check digits), ISO/IEC 7812 (Luhn).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import IdArray
+from wordveil.promises.number_grids import NumberGrid
+from wordveil.text.amounts import amount
+from wordveil.text.kinds import KINDS, kind
+from wordveil.text.readings import UNKNOWN
+
+__all__ = ["GENERATORS", "Generator", "Surrogates"]
+
+
+class Generator(NamedTuple):
+    """The 2**bits public values of one kind.
+
+    Attributes:
+        bits: b, in [1, 24].
+        text: Value number i, for i in [0, 2**b).
+    """
+
+    bits: int
+    text: Callable[[int], str]
+
+
+_WORDS = (
+    "amber anchor apple arbor arrow aspen atlas bamboo basil beacon birch bramble brook canyon cedar chestnut cliff "
+    "clover cobalt comet coral cotton cypress delta dune ember falcon fern finch flint forest garnet glade granite "
+    "harbor hazel heron hickory island ivory jasmine juniper kestrel lagoon lantern larch laurel lemon lilac linden "
+    "lotus maple meadow mesa mint orchard osprey pebble pine prairie quartz river sparrow willow"
+)
+_DOMAINS = ("example.com", "example.net", "example.org", "www.example.com")
+_NETWORKS = ("192.0.2.{}", "198.51.100.{}", "203.0.113.{}", "2001:db8::{:x}")
+_TELEPHONES = (
+    *(f"{area}-555-01{{:02}}" for area in (202, 212, 303, 312, 404, 415, 617, 713)),
+    *(f"0{area} 496 00{{:02}}" for area in (113, 117, 121, 131, 161)),
+    *("020 7946 00{:02}", "01632 9600{:02}", "07700 9000{:02}"),
+)
+# Numbers that payment companies publish for tests.
+_CARDS = (
+    "4111111111111111 4012888888881881 4242424242424242 4222222222222 5555555555554444 5105105105105100 "
+    "2223003122003222 378282246310005 371449635398431 378734493671000 30569309025904 38520000023237 6011111111111117 "
+    "6011000990139424 3530111333300000 3566002020360505"
+)
+_FIRST_DAY = date(1980, 1, 1)
+
+
+def _day(i: int) -> str:
+    return (_FIRST_DAY + timedelta(days=i)).isoformat()
+
+
+def _minute(i: int) -> str:
+    hours, minutes = divmod(6 * 60 + i, 60)
+    return f"{hours:02}:{minutes:02}"
+
+
+def _iban(i: int) -> str:
+    account = f"XXXX000000{i:08}"
+    digits = "".join(str(int(c, 36)) for c in f"{account}GB00")
+    return f"GB{98 - int(digits) % 97:02}{account}"
+
+
+def _pair(i: int) -> tuple[str, str]:
+    listed = _WORDS.split()
+    return listed[i >> 6 & 63], listed[i & 63]
+
+
+GENERATORS: dict[str, Generator] = {
+    "URL": Generator(14, lambda i: "https://{}/{}-{}".format(_DOMAINS[i >> 12], *_pair(i))),
+    "e-mail": Generator(14, lambda i: "{}.{}@{}".format(*_pair(i), _DOMAINS[i >> 12].replace("www", "mail"))),
+    "handle": Generator(12, lambda i: "@example_{}_{}".format(*_pair(i))),
+    "IP": Generator(10, lambda i: _NETWORKS[i >> 8].format(i & 255)),
+    "IBAN": Generator(20, _iban),
+    "card": Generator(4, lambda i: _CARDS.split()[i]),
+    "date": Generator(14, _day),  # up to 2024-11-08
+    "time": Generator(10, _minute),  # 06:00 to 23:03
+    "year": Generator(6, lambda i: str(1960 + i)),
+    "money": Generator(10, lambda i: f"${1 + i}"),
+    "telephone": Generator(10, lambda i: _TELEPHONES[i >> 6].format(i & 63)),
+    "number": Generator(6, lambda i: str(1 + i)),
+    "path": Generator(12, lambda i: "/srv/example/{}/{}.txt".format(*_pair(i))),
+    "identifier": Generator(16, lambda i: f"ID-{i:05}"),
+}
+"""The public generator of each kind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surrogates:
+    """What becomes of typed tokens beside a vocabulary of v words.
+
+    Attributes:
+        first: The first id for surrogates: v, or any number above the ids of words.
+        grids: Grids for numbers that keep their magnitude, at most one a kind.
+    """
+
+    first: int
+    grids: tuple[NumberGrid, ...] = ()
+
+    def code(self, token: str) -> int | None:
+        """Return the id that stands for a private token: of its kind, or of its grid point; None for a word."""
+        found = kind(token)
+        if found is None:
+            return None
+        start = len(KINDS)
+        for grid in self.grids:
+            if grid.kind == found:
+                return UNKNOWN - 1 - start - grid.nearest(amount(token, found))
+            start += grid.points
+        return UNKNOWN - 1 - KINDS.index(found)
+
+    def draw(self, codes: IdArray, words: NDArray[np.uint64]) -> IdArray:
+        """Return released ids.
+
+        Args:
+            codes: What `code` returned, shape (n,).
+            words: One uniform word each, shape (n,).
+        """
+        numbers = UNKNOWN - 1 - codes.astype(np.int64)
+        released = np.empty(len(codes), np.int64)
+        first = self.first
+        for k, name in enumerate(KINDS):
+            some = numbers == k
+            released[some] = first + (words[some] >> np.uint64(64 - GENERATORS[name].bits)).astype(np.int64)
+            first += 1 << GENERATORS[name].bits
+        start = len(KINDS)
+        for grid in self.grids:
+            some = (numbers >= start) & (numbers < start + grid.points)
+            released[some] = first + grid.draw(numbers[some] - start, words[some])
+            first += grid.points
+            start += grid.points
+        return released.astype(np.int32)
+
+    def text(self, released: int) -> str:
+        """Return what a released id of `draw` reads."""
+        number = released - self.first
+        for name in KINDS:
+            if number < 1 << GENERATORS[name].bits:
+                return GENERATORS[name].text(number)
+            number -= 1 << GENERATORS[name].bits
+        for grid in self.grids:
+            if number < grid.points:
+                return grid.text(number)
+            number -= grid.points
+        raise IndexError(released)

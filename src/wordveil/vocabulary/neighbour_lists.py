@@ -1,0 +1,258 @@
+"""Exact lists of the k outputs nearest to each word: what a mechanism that releases neighbours is made of.
+
+Every word is an input and has a list; only some words may be in one. Lists depend on the vocabulary, the outputs and
+the metric alone, all of which are public. They are part of a mechanism's proof, so nothing in them is approximate.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.errors import ChecksumError, ParameterError
+from wordveil.kernels.distance_sources import FunctionSource, TableSource
+from wordveil.kernels.nearest_outputs import BlockSearch, CoordinateSearch, OutputSearch
+from wordveil.metrics.distances import AnyMetric, Metric, PairwiseMetric
+from wordveil.parameters import check_whole
+from wordveil.promises.certificates import identity
+from wordveil.vocabulary.checksums import candidates_checksum
+from wordveil.vocabulary.nearest_lists import own_first
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = [
+    "COSINE",
+    "LONGEST",
+    "ListsKey",
+    "NeighbourLists",
+    "build_lists",
+    "checked_outputs",
+    "list_blocks",
+    "lists_key",
+]
+
+COSINE = "cosine"
+LONGEST = 64
+BLOCK = 1 << 13  # words whose lists are made at a time
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListsKey:
+    """What lists depend on.
+
+    Attributes:
+        vocabulary: SHA-256 of words and matrix.
+        outputs: SHA-256 of the ids that may be in a list.
+        metric: Name of the metric with all its parameters.
+        k: Length of a list.
+    """
+
+    vocabulary: str
+    outputs: str
+    metric: str
+    k: int
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of all of it, hexadecimal."""
+        parts = ("wordveil-lists-1", self.vocabulary, self.outputs, self.metric, str(self.k))
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NeighbourLists:
+    """For each word the k outputs nearest to it: itself first where it may be output, ties by id.
+
+    Attributes:
+        key: What the lists depend on.
+        outputs: Ids that may be in a list, int32, ascending.
+        ids: The lists, shape (v, k), int32, read-only.
+
+    Example:
+        >>> from wordveil import Embeddings
+        >>> table = Embeddings.from_arrays(["up", "down", "north"], [[0.0, 1.0], [0.0, -1.0], [0.1, 1.0]])
+        >>> build_lists(table, 2).ids.tolist()
+        [[0, 2], [1, 2], [2, 0]]
+    """
+
+    key: ListsKey
+    outputs: IdArray = field(repr=False)
+    ids: IdArray = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if self.ids.ndim != 2 or self.ids.shape[1] != self.key.k or self.ids.dtype != np.int32:
+            problem = f"{self.ids.dtype} {self.ids.shape}"
+            raise ParameterError("ids", problem, f"must be int32 of shape (v, {self.key.k}).")
+        for array in (self.outputs, self.ids):
+            array.flags.writeable = False
+
+    @property
+    def k(self) -> int:
+        """Length of a list."""
+        return self.key.k
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def checksum(self) -> str:
+        """SHA-256 of the key and of every list, hexadecimal."""
+        digest = hashlib.sha256(self.key.checksum.encode())
+        digest.update(np.ascontiguousarray(self.ids, dtype="<i4").data)
+        return digest.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NeighbourLists) and self.checksum == other.checksum
+
+    def __hash__(self) -> int:
+        return hash(self.checksum)
+
+    def first(self, k: int) -> NeighbourLists:
+        """Return the lists for a smaller k: the first k columns of these.
+
+        Raises:
+            ParameterError: If k is not in [1, k of these].
+        """
+        _check_k(k, self.k)
+        key = ListsKey(vocabulary=self.key.vocabulary, outputs=self.key.outputs, metric=self.key.metric, k=k)
+        return NeighbourLists(key=key, outputs=self.outputs, ids=self.ids[:, :k].copy())
+
+    def verify(self) -> None:
+        """Check what a proof rests on: each list holds k different outputs, its own word first where it is one.
+
+        Raises:
+            ChecksumError: If one does not.
+        """
+        is_output = np.zeros(len(self), dtype=np.bool_)
+        is_output[self.outputs] = True
+        for low in range(0, len(self), BLOCK):
+            part = self.ids[low : low + BLOCK]
+            words = np.arange(low, low + len(part))
+            inside = part.min() >= 0 and part.max() < len(self) and bool(is_output[part].all())
+            ordered = np.sort(part, axis=1)
+            first = part[:, 0] == words
+            if not inside or (ordered[:, 1:] == ordered[:, :-1]).any() or (is_output[words] & ~first).any():
+                raise ChecksumError(
+                    f"A list of words {low} to {low + len(part) - 1} is damaged. Build the lists again."
+                )
+
+
+def build_lists(
+    embeddings: Embeddings,
+    k: int,
+    *,
+    outputs: ArrayLike | None = None,
+    metric: AnyMetric | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> NeighbourLists:
+    """Compute the lists in memory.
+
+    The order is that of the float64 distance, lowest id first on ties; of a metric that is made of coordinates, that
+    of the squared differences of its coordinates. Cosine is the Euclidean distance of the rows at length 1; a row of
+    zeros is orthogonal to every other row, and equal to other rows of zeros.
+
+    Args:
+        embeddings: The public vocabulary.
+        k: Length of a list, in [1, 64] and at most the number of outputs.
+        outputs: Ids that may be in a list, some of those that may be output; None for all of them.
+        metric: The metric; None for cosine.
+        threads: Threads to use; the answer does not depend on it.
+        progress: Called with the number of words done since the last call.
+
+    Raises:
+        ParameterError: If k or an output is outside its domain.
+    """
+    chosen = checked_outputs(embeddings, outputs)
+    key = lists_key(embeddings, k, chosen, metric)
+    ids = np.empty((len(embeddings), k), dtype=np.int32)
+    done = 0
+    for part in list_blocks(embeddings, k, chosen, metric, threads=threads):
+        ids[done : done + len(part)] = part
+        done += len(part)
+        if progress is not None:
+            progress(len(part))
+    return NeighbourLists(key=key, outputs=chosen, ids=ids)
+
+
+def lists_key(embeddings: Embeddings, k: int, outputs: IdArray, metric: AnyMetric | None) -> ListsKey:
+    """Return what the lists of these arguments depend on.
+
+    Raises:
+        ParameterError: If k is outside its domain.
+        CertificateError: If the metric is a user's and no name can hold all of it.
+    """
+    _check_k(k, min(LONGEST, len(outputs)))
+    return ListsKey(
+        vocabulary=embeddings.header.checksum,
+        outputs=candidates_checksum(outputs),
+        metric=COSINE if metric is None else identity(metric),
+        k=k,
+    )
+
+
+def list_blocks(
+    embeddings: Embeddings,
+    k: int,
+    outputs: IdArray,
+    metric: AnyMetric | None,
+    *,
+    start: int = 0,
+    threads: int | None = None,
+) -> Iterator[IdArray]:
+    """Yield the lists of the words from `start` on, in order, some thousands at a time."""
+    search = _search(embeddings, outputs, metric)
+    for low in range(start, len(embeddings), BLOCK):
+        words = np.arange(low, min(low + BLOCK, len(embeddings)), dtype=np.int32)
+        inputs, which = np.unique(search.canonical[words], return_inverse=True)
+        found = outputs[search.nearest(inputs.astype(np.int32), k, threads=threads)][which.ravel()]
+        yield np.where(np.isin(words, outputs)[:, None], own_first(words, found), found)
+
+
+def checked_outputs(embeddings: Embeddings, outputs: ArrayLike | None) -> IdArray:
+    """Return the outputs, ascending; refuse ids that may not be output, and none at all."""
+    if outputs is None:
+        return embeddings.candidates
+    given = np.asarray(outputs)
+    if given.ndim != 1 or given.dtype.kind not in "iu" or not given.size:
+        raise ParameterError("outputs", f"{given.dtype} {given.shape}", "must be a list of ids, at least one.")
+    ids = np.unique(given)
+    if not np.isin(ids, embeddings.candidates).all():
+        raise ParameterError("outputs", f"{len(ids)} ids", "must be ids of words that may be output.")
+    return ids.astype(np.int32)
+
+
+def _check_k(k: int, most: int) -> None:
+    check_whole("k", k)
+    if k > most:
+        raise ParameterError("k", k, f"must be in [1, {most}].")
+
+
+def _search(embeddings: Embeddings, outputs: IdArray, metric: AnyMetric | None) -> OutputSearch:
+    if metric is None:
+        coordinates = _unit_rows(embeddings.vectors)
+        return CoordinateSearch(coordinates, outputs, embeddings.canonical)
+    if isinstance(metric, Metric):
+        return CoordinateSearch(lambda ids: metric.coordinates(embeddings.vectors[ids]), outputs, embeddings.canonical)
+    if isinstance(metric, PairwiseMetric):
+        return BlockSearch(FunctionSource(metric, embeddings.vectors, embeddings.canonical), outputs)
+    return BlockSearch(TableSource(metric.bind(embeddings.vectors, embeddings.header.checksum).table), outputs)
+
+
+def _unit_rows(vectors: Float32Array) -> Callable[[IdArray], Float64Array]:
+    """Return a function that gives words' rows at length 1; rows of zeros become 1 in a column of their own."""
+    zero = np.asarray(~vectors.any(axis=1))
+
+    def rows(ids: IdArray) -> Float64Array:
+        given = vectors[ids].astype(np.float64)
+        given /= np.where(zero[ids], 1.0, np.linalg.norm(given, axis=1))[:, None]
+        return np.column_stack((given, zero[ids])) if zero.any() else given
+
+    return rows

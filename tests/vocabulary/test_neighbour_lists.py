@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wordveil.errors import CertificateError, ChecksumError, ParameterError
+from wordveil.kernels import nearest_outputs
+from wordveil.kernels.compiled.library import available_engines
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, PairwiseMetric, Precomputed
+from wordveil.metrics.table import DistanceTable
+from wordveil.vocabulary import load_embeddings
+from wordveil.vocabulary import neighbour_lists as module
+from wordveil.vocabulary.frequencies import most_frequent
+from wordveil.vocabulary.neighbour_lists import NeighbourLists, build_lists
+from wordveil.vocabulary.stored_lists import neighbour_lists
+from wordveil.vocabulary.table import Embeddings
+
+
+def table(rows) -> Embeddings:
+    return Embeddings.from_arrays([f"w{i}" for i in range(len(rows))], rows, candidate_rule="all")
+
+
+def oracle(distances: np.ndarray, outputs: np.ndarray, k: int) -> list[list[int]]:
+    """Sort every output by distance, then id, after the word itself: `distances` has shape (v, v)."""
+    return [
+        sorted(outputs.tolist(), key=lambda y, x=x: (y != x, float(distances[x, y]), y))[:k]
+        for x in range(len(distances))
+    ]
+
+
+def squared(rows: np.ndarray) -> np.ndarray:
+    return np.array([[float(((a - b) ** 2).sum()) for b in rows] for a in rows.astype(np.float64)])
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    """Rows at length 1, rows of zeros along an axis of their own."""
+    wide = np.column_stack((rows, np.zeros(len(rows)))).astype(np.float64)
+    wide[~rows.any(axis=1), -1] = 1.0
+    return wide / np.sqrt((wide**2).sum(axis=1, keepdims=True))
+
+
+def even_rows(generator: np.random.Generator, v: int, d: int) -> np.ndarray:
+    """Rows with many equal cosines, twins and rows of zeros.
+
+    Entries have one size and are 1, 4 or 16, so that norms are powers of two, float64 errs nowhere and ties are ties.
+    """
+    rows = generator.choice([-1.0, 1.0], (v, d)) * 2.0 ** generator.integers(-1, 2, (v, 1))
+    rows[generator.random(v) < 0.2] = 0.0
+    return rows[generator.integers(0, v, v)].astype(np.float32)
+
+
+def some_outputs(generator: np.random.Generator, v: int) -> np.ndarray:
+    return np.sort(generator.choice(v, generator.integers(1, v + 1), replace=False)).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Manhattan(PairwiseMetric):
+    name: ClassVar[str] = "manhattan"
+
+    def between(self, a, b):
+        return np.abs(a.astype(np.float64)[:, None, :] - b.astype(np.float64)[None, :, :]).sum(axis=2)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([4, 16]), st.data())
+def test_cosine_lists_agree_with_exact_rationals_where_many_scores_are_equal(seed, v, d, data):
+    generator = np.random.default_rng(seed)
+    rows = even_rows(generator, v, d)
+    outputs = some_outputs(generator, v)
+    k = data.draw(st.integers(1, min(len(outputs), 64)))
+    exact = [[Fraction(float(e)) for e in row] for row in rows]
+
+    def distance(x, y) -> float:
+        dot, a, b = (sum(p * q for p, q in zip(s, t, strict=True)) for s, t in ((x, y), (x, x), (y, y)))
+        if not a or not b:
+            return 0.0 if a == b else 1.0
+        cosine_squared = dot * dot / (a * b)
+        return float(1 - (cosine_squared if dot > 0 else -cosine_squared))
+
+    distances = np.array([[distance(x, y) for y in exact] for x in exact])
+    found = build_lists(table(rows), k, outputs=outputs)
+    assert found.ids.tolist() == oracle(distances, outputs, k)
+    found.verify()
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 10**6), st.integers(1, 60), st.sampled_from([1, 4, 16]), st.sampled_from(available_engines()),
+    st.data(),
+)  # fmt: skip
+def test_lists_agree_with_the_float64_oracle_for_every_metric(seed, v, d, engine, data):
+    generator = np.random.default_rng(seed)
+    rows = even_rows(generator, v, d)
+    outputs = some_outputs(generator, v)
+    k = data.draw(st.integers(1, min(len(outputs), 64)))
+    words = table(rows)
+    whitening = np.diag(2.0 ** np.arange(d))
+    manhattan = np.abs(rows[:, None, :] - rows[None, :, :]).sum(axis=2).astype(np.float64)
+    matrix = Precomputed(label="manhattan", vocabulary=words.header.checksum, table=DistanceTable(manhattan))
+    cases = [
+        (None, squared(unit(rows))),
+        (Euclidean(), squared(rows)),
+        (Mahalanobis(whitening=whitening), squared(rows @ whitening)),
+        (Manhattan(), manhattan),
+        (matrix, manhattan),
+    ]
+    if rows.any(axis=1).all():
+        cases.append((Angular(), squared(rows / np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True))))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WORDVEIL_ENGINE", engine)
+        patch.setattr(nearest_outputs, "SPARE", data.draw(st.integers(0, 4)))
+        patch.setattr(nearest_outputs, "MOST", data.draw(st.sampled_from([4, 16, 512])))
+        patch.setattr(module, "BLOCK", data.draw(st.sampled_from([7, 1 << 13])))
+        for metric, distances in cases:
+            assert build_lists(words, k, outputs=outputs, metric=metric).ids.tolist() == oracle(distances, outputs, k)
+
+
+@pytest.mark.parametrize("engine", available_engines())
+def test_near_ties_that_float32_cannot_tell_apart_are_decided_in_float64(engine, monkeypatch):
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    generator = np.random.default_rng(0)
+    base = generator.standard_normal((40, 24))
+    # Thirty words a ten-millionth of a length apart around each of 40: the order is lost in float32 unit rows.
+    rows = (base[:, None, :] + 1e-7 * generator.standard_normal((40, 30, 24))).reshape(-1, 24).astype(np.float32)
+    words, k = table(rows), 8
+    found = build_lists(words, k)
+    wanted = oracle(squared(unit(rows)), np.arange(len(rows)), k)
+    assert found.ids.tolist() == wanted
+    rough = unit(rows).astype(np.float32)  # the power of the test: what a float32 search would answer
+    assert oracle(squared(rough), np.arange(len(rows)), k) != wanted
+
+
+def test_lists_agree_with_cosines_of_the_embedded_vocabulary():
+    words = load_embeddings()
+    outputs = words.candidates[::8]
+    found = build_lists(words, 16, outputs=outputs)
+    found.verify()
+    rows = words.vectors.astype(np.float64)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    for x in range(0, len(words), 397):
+        cosines = rows[outputs] @ rows[x]
+        cosines[outputs == x] = 2.0
+        assert found.ids[x].tolist() == outputs[np.argsort(-cosines, kind="stable")[:16]].tolist()
+
+
+def test_a_shorter_list_is_the_beginning_of_a_longer_one():
+    words = table(np.random.default_rng(1).integers(0, 3, (50, 3)))
+    longer = build_lists(words, 20)
+    for k in (1, 7, 20):
+        shorter = longer.first(k)
+        assert np.array_equal(shorter.ids, longer.ids[:, :k])
+        assert shorter == build_lists(words, k)
+    assert build_lists(words, 1).ids[:, 0].tolist() == list(range(50))
+    with pytest.raises(ParameterError, match=r"k=21 must be in \[1, 20\]"):
+        longer.first(21)
+
+
+def test_the_answer_does_not_depend_on_threads_and_progress_counts_every_word():
+    words, steps = table(np.random.default_rng(2).standard_normal((700, 9))), []
+    one = build_lists(words, 5, threads=1, progress=steps.append)
+    assert sum(steps) == 700
+    assert one == build_lists(words, 5, threads=3)
+
+
+def test_the_checksum_names_vocabulary_outputs_metric_and_k():
+    rows = np.random.default_rng(3).standard_normal((30, 4))
+    words = table(rows)
+    plain = build_lists(words, 3)
+    others = [
+        build_lists(table(rows[::-1]), 3),
+        build_lists(words, 3, outputs=range(29)),
+        build_lists(words, 3, metric=Euclidean()),
+        build_lists(words, 3, metric=Mahalanobis(whitening=np.eye(4))),
+        build_lists(words, 2),
+    ]
+    assert len({lists.key.checksum for lists in [plain, *others]}) == 6
+    assert len({plain, *others}) == 6
+    assert plain == build_lists(words, 3, outputs=words.candidates)
+
+
+def test_lists_cannot_be_changed():
+    lists = build_lists(table(np.eye(4)), 2)
+    with pytest.raises(ValueError, match="read-only"):
+        lists.ids[0, 0] = 1
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda ids: ids[:, ::-1], lambda ids: ids[:, [0, 0, 2]], lambda ids: ids + 100, lambda ids: ids - 1]
+)
+def test_damaged_lists_are_refused(damage):
+    lists = build_lists(table(np.random.default_rng(4).standard_normal((9, 3))), 3)
+    lists.verify()
+    damaged = NeighbourLists(key=lists.key, outputs=lists.outputs, ids=np.ascontiguousarray(damage(lists.ids)))
+    with pytest.raises(ChecksumError, match="words 0 to 8 is damaged"):
+        damaged.verify()
+
+
+@pytest.mark.parametrize("outputs", [[], [[0]], [0.5], [-1], [3], ["w0"]])
+def test_outputs_outside_the_vocabulary_are_refused(outputs):
+    with pytest.raises(ParameterError, match="outputs"):
+        build_lists(table(np.eye(3)), 1, outputs=outputs)
+
+
+def test_words_that_may_not_be_output_have_lists_and_are_in_none():
+    rows = np.random.default_rng(5).standard_normal((20, 3))
+    words = table(rows).without_outputs(["w3", "w4"])
+    lists = build_lists(words, 18)
+    assert not np.isin([3, 4], lists.ids).any()
+    with pytest.raises(ParameterError, match="must be ids of words that may be output"):
+        build_lists(words, 2, outputs=[3, 5])
+
+
+@pytest.mark.parametrize("k", [0, 65, 2.0, True])
+def test_k_outside_its_domain_is_refused(k):
+    with pytest.raises(ParameterError, match=r"k=.* must be"):
+        build_lists(table(np.random.default_rng(6).standard_normal((80, 2))), k)
+
+
+def test_a_metric_that_no_name_can_hold_is_refused():
+    class Nameless(PairwiseMetric):
+        name = "nameless"
+
+        def between(self, a, b):
+            return Manhattan().between(a, b)
+
+    with pytest.raises(CertificateError, match="cannot be named"):
+        build_lists(table(np.eye(3)), 2, metric=Nameless())
+
+
+def test_outputs_may_be_a_number_of_the_most_frequent_words():
+    words = load_embeddings()
+    frequent = most_frequent(words, 300)
+    found = neighbour_lists(words, 4, outputs=300)
+    assert found.outputs.tolist() == frequent.tolist()
+    assert found == build_lists(words, 4, outputs=frequent)
+    assert np.isin(found.ids, frequent).all()
