@@ -16,7 +16,7 @@ asks for the class. A mechanism of a third party needs no more than the abstract
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
@@ -27,7 +27,7 @@ from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee, LocalDP, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Pair, Relation
-from wordveil.randomness import Draws, RandomSource, Stream
+from wordveil.randomness import DocumentStreams, Draws, RandomSource, Stream
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = [
@@ -315,6 +315,13 @@ class WordRandomizer(Randomizer):
     @abstractmethod
     def sample(self, stream: Stream, n: int) -> Draws:
         """Draw for the next n tokens of the document the stream is seated at, one lane for each law."""
+
+    def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
+        """Yield what `sample` draws for a batch of documents, `size` tokens at a time.
+
+        A mechanism that draws one word a token does better with `kernels.document_words`: the same words.
+        """
+        return documents.chunks(self.sample, size)
 
     @abstractmethod
     def randomize(

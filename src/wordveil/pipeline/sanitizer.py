@@ -22,6 +22,7 @@ from wordveil import __version__
 from wordveil.arrays import IdArray, PrivateText
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled import engine_name
+from wordveil.kernels.document_words import document_words
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.parameters import check_kind, strings, unique_ids
@@ -40,7 +41,7 @@ from wordveil.promises.release import (
     disclosures,
     effective_guarantee,
 )
-from wordveil.randomness import Draws, RandomSource, Stream, words
+from wordveil.randomness import RandomSource
 from wordveil.text import EncodedBatch, Encoder, Writer, tokenizer_for
 from wordveil.text.encoded import tokens_per_document, tokens_per_text
 from wordveil.text.readings import UNKNOWN
@@ -350,11 +351,8 @@ class Sanitizer:
         if typed is None:
             return
 
-        def sample(stream: Stream, n: int) -> Draws:
-            return (words(stream.lane(TYPED_LANE), (n,)),)
-
         start = 0
-        for (drawn,) in self.source.documents(nonces, counts).chunks(sample, PLACED):
+        for drawn in document_words(self.source.documents(nonces, counts), TYPED_LANE, PLACED):
             part = tokens[start : start + len(drawn)]
             some = part < UNKNOWN
             released[start : start + len(drawn)][some] = typed.draw(part[some], drawn[some])
@@ -366,13 +364,9 @@ class Sanitizer:
         One word is drawn per token, known or not, so that timing does not depend on which are unknown.
         """
         candidates = self._stand_ins
-
-        def sample(stream: Stream, n: int) -> Draws:
-            return (words(stream.lane(UNKNOWN_LANE), (n,)),)
-
         placed = tokens.copy()
         start = 0
-        for (drawn,) in self.source.documents(nonces, counts).chunks(sample, PLACED):
+        for drawn in document_words(self.source.documents(nonces, counts), UNKNOWN_LANE, PLACED):
             part = placed[start : start + len(drawn)]
             public = candidates[multiply_high(drawn, np.uint64(len(candidates)))]
             part[:] = np.where(part < 0, public, part)
@@ -395,7 +389,7 @@ class Sanitizer:
         released = np.empty(len(tokens), dtype=np.int32)
         size = max(1, DRAW_VALUES // self._randomizer.draw_width)
         start = 0
-        for draws in self.source.documents(nonces, counts.tolist()).chunks(self._randomizer.sample, size):
+        for draws in self._randomizer.draws(self.source.documents(nonces, counts.tolist()), size):
             stop = start + len(draws[0])
             released[start:stop] = self._randomizer.randomize(
                 tokens[start:stop], draws, threads=self.threads, progress=progress

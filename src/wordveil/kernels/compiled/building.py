@@ -21,7 +21,7 @@ __all__ = ["LEVELS", "SOURCES", "build", "built_directories", "find_compiler", "
 HERE = Path(__file__).parent
 SOURCES = ("selection.c", "ceilings.c", "nearest.c")
 HEADERS = ("products.h", "text.h", "words.h")
-PLAIN = {"processor": ("processor.c",), "text": ("reading.c", "writing.c")}
+PLAIN = {"processor": ("processor.c",), "text": ("reading.c", "writing.c", "drawing.c")}
 """Libraries that any x86-64 can run -> sources."""
 COMMON = ("-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-shared", "-std=gnu11", "-Wno-psabi")
 WIDE = ("-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma", "-mprefer-vector-width=512")
