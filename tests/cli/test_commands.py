@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wordveil as wv
-from wordveil.cli.main import COMMANDS, main
+from wordveil.cli.app import COMMANDS, main
 from wordveil.names import MECHANISMS
 
 HELPS = [[], *([name] for name in COMMANDS), *(["vocabulary", name] for name in ("import", "info", "neighbors"))]

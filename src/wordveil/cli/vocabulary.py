@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordveil.cli.common import VocabularyOption, open_vocabulary, say
-from wordveil.cli.usage import Command
+from wordveil.cli.app import Command
 
 if TYPE_CHECKING:
     from wordveil.vocabulary.table import Embeddings

@@ -13,7 +13,7 @@ from tests.lab.evaluation.conftest import use_world, world, world_data  # noqa: 
 from typer.testing import CliRunner
 
 from wordveil.certification.noisy_dot_product import closer_probability
-from wordveil.cli.main import build_app
+from wordveil.cli.app import build_app
 from wordveil.cli.reproduce import PAPERS
 from wordveil.errors import ParameterError
 from wordveil.lab.papers import curse
