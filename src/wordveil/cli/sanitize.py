@@ -169,8 +169,6 @@ def sanitize(
     """
     from wordveil.documents import DocumentSettings, FormatDetails
     from wordveil.errors import ParameterError
-    from wordveil.pipeline.evidence import Evidence
-    from wordveil.pipeline.run_report import check_report_path, write_report
     from wordveil.pipeline.runs import run_source, sanitize_documents
     from wordveil.pipeline.sanitizer import Sanitizer
 
@@ -191,6 +189,8 @@ def sanitize(
         line_buffered=line_buffered,
     )
     if report is not None:
+        from wordveil.pipeline.run_report import check_report_path
+
         check_report_path(report, others=(source, output, *(public_words or ()), certificate, exclude_outputs))
     embeddings, notes = _vocabulary(vocabulary, exclude_outputs, verify=verify or report is not None)
     wanted = Wanted(
@@ -216,6 +216,9 @@ def sanitize(
 
     def deliver(result: RunReport) -> None:
         if report is not None:
+            from wordveil.pipeline.evidence import Evidence
+            from wordveil.pipeline.run_report import write_report
+
             whole = result.with_inputs(source, documents) if input_digest else result
             write_report(whole, report, Evidence.of_run(sanitizer, whole, (*prepared.notes, *notes)))
 
@@ -258,8 +261,9 @@ def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tupl
         embeddings.verify()
     notes = []
     listed = never_output()
-    if embedded or (exclude == "offensive"):
+    if exclude == "offensive" and not embedded:
         embeddings = embeddings.without_outputs(listed)
+    if embedded or exclude == "offensive":
         notes.append(
             f"never output: the slurs and obscene words of wordveil's public list of {len(listed)} "
             "(--exclude-outputs none lets them)"

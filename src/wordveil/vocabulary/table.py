@@ -191,7 +191,9 @@ class Embeddings:
         if self.header.casing == "cased":
             listed = {entry for entry in self.words if entry.lower() in listed}
         barred = self.ids(sorted(listed))
-        candidates = np.setdiff1d(self.candidates, barred).astype(np.int32)
+        allowed = np.ones(len(self) + 1, np.bool_)
+        allowed[barred] = False  # the last place stands for words that are not listed
+        candidates = self.candidates[allowed[self.candidates]]
         if not candidates.size:
             raise ParameterError("words", f"{barred.size} words", "bar every entry from output; leave at least one.")
         header = replace(self.header, candidates_checksum=candidates_checksum(candidates))
