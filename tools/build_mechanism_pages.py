@@ -33,10 +33,6 @@ FOLDER = mechanism_figures.STORED.parent
 NAMES: dict[str, str] = {**MECHANISMS, **DECODERS}
 SECTION = re.compile(r"^(Guarantee|Attributes|Raises|Edge cases|Reference|Example):$", re.MULTILINE)
 GENERATED = "<!-- Made by tools/build_mechanism_pages.py from the docstring; do not edit. -->"
-NEEDED = {"projection": " --set dimensions=16", "jaccard": " --allow-refuted"}
-"""What a mechanism needs on the command line besides epsilon."""
-
-
 FROM_BELOW = ("audited", "unpromised")
 """Kinds of series that bound the true loss from below."""
 
@@ -132,7 +128,7 @@ def page(name: str, figure: Figure) -> str:
     command = (
         f"wordveil sanitize --mechanism laplace --decoder {name}"
         if decoder
-        else f"wordveil explain --mechanism {name} --epsilon 4{NEEDED.get(name, '')}"
+        else f"wordveil explain --mechanism {name} --epsilon 4{_needed(kind)}"
     )
     text = [
         GENERATED,
@@ -164,6 +160,17 @@ def page(name: str, figure: Figure) -> str:
         parts["Reference"],
     ]
     return "\n\n".join(text) + "\n"
+
+
+def _needed(kind: Any) -> str:
+    """Return what a mechanism needs on the command line besides epsilon: what its first example has no default for."""
+    example = kind.examples()[0]
+    chosen = {f.name: getattr(example, f.name) for f in fields(kind) if f.default is not getattr(example, f.name)}
+    said = ""
+    for name, value in chosen.items():
+        if name not in ("epsilon", "metric"):
+            said += " --allow-refuted" if name == "allow_refuted" else f" --set {name}={value}"
+    return said
 
 
 def _prose(body: str) -> str:

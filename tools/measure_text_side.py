@@ -21,8 +21,8 @@ import numpy as np
 
 import wordveil as wv
 from wordveil.arrays import IdArray
-from wordveil.documents import DocumentSettings, OutputWriter, open_documents
-from wordveil.documents.streams import InputStream
+from wordveil.documents import DocumentSettings, open_documents
+from wordveil.documents.streams import InputStream, MemberCompressor
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
 from wordveil.pipeline.runs import sanitize_documents
 from wordveil.promises.guarantees import Guarantee, NoGuarantee
@@ -91,7 +91,7 @@ def one_round(stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer
     stages.timed("decompress", lambda: InputStream(str(source)).stream.read())
     reader = open_documents(source, columns=(column,))
     records = stages.timed("decompress and parse", lambda: list(reader))
-    encoder, writer = sanitizer.text_side
+    encoder, writer = sanitizer.parts.encoder, sanitizer.parts.writer
     tokens, released = 0, []
     for first in range(0, len(records), BLOCK_DOCUMENTS):
         block = records[first : first + BLOCK_DOCUMENTS]
@@ -107,8 +107,10 @@ def one_round(stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer
         tokens += len(drawn)
     pairs = list(zip(records, released, strict=True))
     lines = stages.timed("serialise", lambda: [reader.render(record, [text]) for record, text in pairs])
-    with OutputWriter(str(output)) as out:
-        stages.timed("compress", lambda: [out.write(line) for line in lines])
+    with output.open("wb") as file:
+        compressor = MemberCompressor("gz")
+        stages.timed("compress", lambda: [file.write(compressor.feed(line)) for line in lines])
+        file.write(compressor.close_member())
     return tokens
 
 

@@ -16,13 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
+import wordveil
 from figure_values import Figure, Sampling
 from vector_figures import clipped_gaussian, clipped_laplace, laplace, mahalanobis, projection, truncated_laplace
-from word_figures import decoder, jaccard, nadp, selection, tight
+from word_figures import any_mechanism, decoder, jaccard, nadp, selection, tight
 from wordveil import TEM, Nearest, RankSoftmax, SanText, Vickrey, load_embeddings
+from wordveil.names import DECODERS, MECHANISMS
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["FIGURES", "STORED", "stored_figures"]
+__all__ = ["FIGURES", "STORED", "figure_of", "stored_figures"]
 
 STORED = Path(__file__).parents[1] / "docs" / "mechanisms" / "figures.json"
 WORDS = 1000
@@ -50,7 +52,14 @@ FIGURES: dict[str, Callable[[Sampling], Figure]] = {
     "rank-softmax": lambda s: decoder(RankSoftmax(epsilon=20.0, c=0.04), _words(), s),
     "vickrey": lambda s: decoder(Vickrey(t=0.5), _words(), s),
 }
-"""Mechanism or decoder name -> its figure, measured with the given sampling."""
+"""Mechanism or decoder name -> a figure of its own, measured with the given sampling."""
+
+
+def figure_of(name: str, sampling: Sampling) -> Figure:
+    """Return the figure of a mechanism or decoder: its own, or the one that every mechanism can have."""
+    if name in FIGURES:
+        return FIGURES[name](sampling)
+    return any_mechanism(getattr(wordveil, MECHANISMS[name]).examples()[0], _words(), sampling)
 
 
 def stored_figures() -> dict[str, Figure]:
@@ -61,11 +70,11 @@ def stored_figures() -> dict[str, Figure]:
 def main(names: Sequence[str] = ()) -> None:
     """Measure the figures named, or every figure, and store them."""
     found = {name: figure.as_dict() for name, figure in stored_figures().items()} if names else {}
-    for name, make in FIGURES.items():
+    for name in (*MECHANISMS, *DECODERS):
         if names and name not in names:
             continue
         start = time.perf_counter()
-        found[name] = make(Sampling()).as_dict()
+        found[name] = figure_of(name, Sampling()).as_dict()
         print(f"{name:18s} {time.perf_counter() - start:6.1f} s")
     STORED.parent.mkdir(parents=True, exist_ok=True)
     STORED.write_text(json.dumps(found, indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")

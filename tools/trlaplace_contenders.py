@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
-from wordveil.lab.evaluation.likelihoods import log_likelihoods
 from wordveil.lab.papers.trlaplace import Published
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
@@ -64,15 +62,10 @@ class FittedUnclipped(VectorRandomizer):
         rows = np.asarray(vectors, dtype=np.float64)
         return rows + self.inner.randomize(np.zeros_like(rows), draws)
 
-
-@log_likelihoods.register
-def _unclipped(randomizer: FittedUnclipped, outputs: Float64Array, embeddings: Embeddings) -> Float64Array:
-    words = np.asarray(embeddings.vectors, dtype=np.float64)
-    away = cdist(outputs, words, "cityblock")
-    if not hasattr(randomizer.inner, "half_width"):
-        return -away / randomizer.inner.scale
-    inside = cdist(outputs, words, "chebyshev") <= randomizer.inner.half_width * (1 + 1e-9)
-    return np.where(inside, -randomizer.inner.alpha * away, -np.inf)
+    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
+        # Noise does not depend on where it is added: that of outputs minus vectors, around the origin.
+        around = [self.inner.log_density(outputs - row, np.zeros_like(outputs[:1])) for row in vectors]
+        return np.concatenate(around, axis=1)
 
 
 def published(epsilon: float, dimensions: int, clip_norm: float = 1.0) -> Published:
@@ -120,6 +113,6 @@ def best_guess(mechanism: VectorMechanism | None, vocabulary: Embeddings, known:
     prior = np.bincount(seen, minlength=len(vocabulary)) + 0.5
     fitted = mechanism.fit(vocabulary)
     rows = np.asarray(vocabulary.vectors[known], dtype=np.float64)
-    likelihoods = log_likelihoods(fitted, fitted.release(rows, RandomSource()), vocabulary)
+    likelihoods = fitted.log_density(fitted.release(rows, RandomSource()), vocabulary.vectors)
     assert likelihoods is not None
     return float(((likelihoods + np.log(prior)).argmax(axis=1) == known).mean())

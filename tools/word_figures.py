@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,26 +12,27 @@ import numpy as np
 from figure_values import DELTA, Figure, Sampling, Series, audited, curve, digits, places, solve_epsilon
 from vector_figures import case, profile
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.auditing import Pair
+from wordveil.auditing import Pair, Subject
 from wordveil.auditing.subjects import WordSubject
 from wordveil.certification import certify
 from wordveil.decoding.base import Decoder
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import CertificateError
 from wordveil.kernels.nearest import NearestWords
-from wordveil.mechanisms.base import refuted_claim
-from wordveil.mechanisms.exponential import FittedExponential, SelectionMechanism
+from wordveil.mechanisms.base import Mechanism, WordRandomizer, refuted_claim
+from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.jaccard import Jaccard, class_delta
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
+from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.mechanisms.tight import TightConstraints
-from wordveil.pipeline.fitting import shipped_certificate
+from wordveil.pipeline.fitting import fit_words, shipped_certificate
 from wordveil.promises.guarantees import MetricDP
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["decoder", "jaccard", "nadp", "selection", "tight"]
+__all__ = ["any_mechanism", "decoder", "jaccard", "nadp", "selection", "tight"]
 
 DECODED_EPSILON = 20.0
 
@@ -211,6 +213,52 @@ def _exact_losses(fitted: FittedExponential, ids: IdArray, i: Any, j: Any) -> tu
     weights = weights[:, weights.max(axis=0) > 0]  # words without base measure are never output
     logs: Float64Array = np.log(weights) - np.log(weights.sum(axis=1, keepdims=True))
     return tuple(digits(float(np.abs(logs[a] - logs[b]).max())) for a, b in zip(i, j, strict=True))
+
+
+def any_mechanism(example: Mechanism, table: Embeddings, sampling: Sampling) -> Figure:
+    """The claimed loss of the worst pair at several epsilons, the exact one where the law is known, and audits."""
+    places_of: list[float] = []
+    exact: list[float] = []
+    cases: list[tuple[float, Subject, Pair]] = []
+    for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0):
+        mechanism = example.with_epsilon(epsilon)
+        fitted = fit_words(mechanism, table, certify(mechanism, table) if mechanism.needs_certificate else None)
+        losses = [(_exact_loss(fitted, pair), pair) for pair in fitted.worst_pairs() if pair.epsilon is not None]
+        loss, pair = max(losses, key=lambda one: one[0])
+        assert pair.epsilon is not None
+        places_of.append(pair.epsilon)
+        exact.append(loss)
+        cases.append(
+            (pair.epsilon, WordSubject(fitted, sampling.source()), replace(pair, delta=max(pair.delta, DELTA)))
+        )
+    grid = places(0.5 * min(places_of), 1.2 * max(places_of), log=True)
+    known = Series(
+        label="exact", kind="certified", x=tuple(map(digits, places_of)), y=tuple(digits(loss) for loss in exact)
+    )
+    return Figure(
+        setting=f"{len(table)} public words in {table.dimensions} dimensions; {sampling.samples} samples of each word.",
+        axis="claimed loss of a pair of words (nats)",
+        log=True,
+        series=(
+            curve("claimed", "claimed", grid, lambda e: e),
+            *(
+                (Series(label="exact", kind="certified", x=tuple(map(digits, places_of)), y=known),)
+                if max(exact)
+                else ()
+            ),
+            *audited("audited", cases, sampling),
+        ),
+        reading="No pair of words loses more than is claimed of it; audited points end where the samples do.",
+    )
+
+
+def _exact_loss(fitted: WordRandomizer, pair: Pair) -> float:
+    """Return the largest log-ratio of two rows of the law, 0 where there is none."""
+    rows = fitted.law(np.array([pair.first, pair.second], dtype=np.int32))
+    if rows is None:
+        return 0.0
+    logs = np.log(rows[:, rows.max(axis=0) > 0])
+    return float(np.abs(logs[0] - logs[1]).max())
 
 
 def decoder(chosen: Decoder, table: Embeddings, sampling: Sampling) -> Figure:

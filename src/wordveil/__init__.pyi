@@ -14,6 +14,7 @@ from wordveil.decoding.rank_softmax import RankSoftmax as RankSoftmax
 from wordveil.decoding.rank_tuning import tune_rank_softmax as tune_rank_softmax
 from wordveil.decoding.vickrey import Vickrey as Vickrey
 from wordveil.errors import WordveilError as WordveilError
+from wordveil.files.run_key import run_source as run_source
 from wordveil.mechanisms.base import VectorMechanism as VectorMechanism
 from wordveil.mechanisms.base import WordMechanism as WordMechanism
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian as ClippedGaussian
@@ -36,7 +37,6 @@ from wordveil.metrics.distances import Precomputed as Precomputed
 from wordveil.pipeline.calibration import calibrate as calibrate
 from wordveil.pipeline.explanations import explain as explain
 from wordveil.pipeline.one_line import sanitize as sanitize
-from wordveil.pipeline.runs import run_source as run_source
 from wordveil.pipeline.runs import sanitize_documents as sanitize_documents
 from wordveil.pipeline.sanitizer import Sanitizer as Sanitizer
 from wordveil.pipeline.vectors.files import release_vector_file as release_vector_file
@@ -54,6 +54,7 @@ from wordveil.promises.guarantees import Standing as Standing
 from wordveil.promises.guarantees import compose_releases as compose_releases
 from wordveil.promises.guarantees import compose_tokens as compose_tokens
 from wordveil.promises.guarantees import to_local as to_local
+from wordveil.promises.number_grids import NumberGrid as NumberGrid
 from wordveil.promises.pair_loss import PairLoss as PairLoss
 from wordveil.promises.pair_loss import generic_pair as generic_pair
 from wordveil.promises.release import BatchRelease as BatchRelease
@@ -87,6 +88,7 @@ __all__ = [
     "NeighbourDP",
     "NeighbourRank",
     "NoGuarantee",
+    "NumberGrid",
     "PairLoss",
     "PairwiseMetric",
     "Precomputed",

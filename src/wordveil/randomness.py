@@ -258,6 +258,16 @@ class RandomSource:
         source.is_test_source = True
         return source
 
+    @classmethod
+    def public(cls, label: str, *, engine: str | None = None) -> Stream:
+        """Return a stream anyone can repeat, for what is public by its nature, such as a sample of a vocabulary.
+
+        Args:
+            label: What it serves: equal labels draw the same, others independently.
+            engine: As for the constructor.
+        """
+        return cls.seeded_for_tests(0, engine=engine).stream(label)
+
     def export_key(self) -> bytes:
         """Return the secret run key, to be kept in a 0600 file until the run has succeeded."""
         return self._key

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordveil.auditing.exact import BLOCK, verify_channel
+from wordveil.auditing.laws import verify_law
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.errors import ParameterError, ResumeError
+from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourResponse
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.metrics.distances import Angular, Euclidean, distances
@@ -94,6 +97,64 @@ def test_equal_inputs_at_distance_zero_need_equal_rows():
     assert verify_channel(other, table, 1.0).tight_epsilon == math.inf
 
 
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+def test_pairs_of_which_nothing_is_claimed_count_for_nothing(delta):
+    v = 2 * BLOCK + 5
+    channel = random_channel(8, v, 6, zeros=True)
+    spoken = np.random.default_rng(1).random((v, v)) < 0.2
+    table = np.where(spoken | spoken.T, 1.0, math.inf)
+    losses, spoken = slow_losses(channel), np.isfinite(table) & ~np.eye(v, dtype=bool)
+    spoken &= np.isfinite(losses) & np.isfinite(losses.T)  # leave the impossible to the next test
+    table = np.where(spoken, 1.0, math.inf)
+    verdict = verify_channel(channel, table, 0.5, delta=delta)
+    assert verdict.tight_epsilon == pytest.approx(losses[spoken].max(), rel=1e-12)
+    assert verdict.tight_slack == pytest.approx(losses[spoken].max() - 0.5, rel=1e-9)
+    assert verdict.triples == spoken.sum() * 6
+    assert spoken[verdict.worst_pair]
+    if delta:
+        slow = [
+            np.maximum(channel[i] - math.exp(0.5) * channel[j], 0).sum()
+            for i, j in zip(*np.nonzero(spoken), strict=True)
+        ]
+        assert verdict.tight_delta == pytest.approx(max(slow), rel=1e-12)
+    assert verify_channel(channel, table, 1.001 * losses[spoken].max(), delta=delta).holds
+    assert not verify_channel(channel, table, 0.5, delta=delta).holds
+    nothing = verify_channel(channel, np.full((v, v), math.inf), 0.5, delta=delta)
+    assert (nothing.triples, nothing.tight_epsilon, nothing.tight_delta) == (0, 0.0, 0.0 if delta else None)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_the_extremes_of_every_output_decide_local_claims(epsilon):
+    table = toy().without_outputs(["w7", "w9"])
+    fitted = NeighbourResponse(epsilon=epsilon, k=3, outputs=None).fit(table)
+    everyone = np.append(np.arange(60, dtype=np.int32), np.int32(-1))
+    claim = fitted.guarantee()
+    whole, quick = verify_channel(fitted.law(everyone), 1.0, claim.epsilon), verify_law(fitted)
+    assert quick.holds
+    assert quick.worst_loss == pytest.approx(whole.worst_loss, rel=1e-12)
+    assert quick.triples == whole.triples == 61 * 60 * 58
+    for scale in (0.999, 1.001):
+        scaled = replace(claim, epsilon=scale * quick.tight_epsilon)
+        assert verify_law(fitted, scaled).holds == (scale > 1)
+
+
+def test_a_law_that_says_too_much_of_unknown_tokens_is_refuted():
+    fitted = NeighbourResponse(epsilon=1.0, k=3, outputs=None).fit(toy())
+
+    @dataclass(frozen=True, kw_only=True, eq=False)
+    class Careless(FittedNeighbourResponse):
+        def law(self, ids):
+            rows = super().law(ids)
+            rows[ids < 0] = np.eye(rows.shape[1])[0]
+            return rows
+
+    careless = Careless(**{field.name: getattr(fitted, field.name) for field in fields(fitted)})
+    verdict = verify_law(careless)
+    assert not verdict.holds
+    assert verdict.tight_epsilon == math.inf
+    assert -1 in verdict.worst_pair
+
+
 @pytest.mark.parametrize("scale", [0.9, 1.1])
 def test_randomised_response_is_tight_on_both_sides(scale):
     keep = math.exp(1.0) / (math.exp(1.0) + 3)
@@ -127,7 +188,7 @@ def test_closed_form_equals_the_whole_channel_and_the_claims_hold(mechanism):
 
 def test_a_stopped_run_goes_on_and_gives_the_same_answer(tmp_path):
     channel = random_channel(1, 5 * BLOCK, 7)
-    journal = tmp_path / "journal.jsonl"
+    journal = tmp_path / "journal.json"
     done: list[int] = []
 
     def stop_after_two(rows: int) -> None:
@@ -137,14 +198,12 @@ def test_a_stopped_run_goes_on_and_gives_the_same_answer(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         verify_channel(channel, 1.0, 1.0, threads=1, journal=journal, progress=stop_after_two)
-    with journal.open("a") as file:
-        file.write('{"block": 2, "eps')
     rest: list[int] = []
     verdict = verify_channel(channel, 1.0, 1.0, threads=1, journal=journal, progress=rest.append)
     assert sum(rest) == 3 * BLOCK
     assert verdict == verify_channel(channel, 1.0, 1.0)
-    assert [json.loads(line)["block"] for line in journal.read_text().splitlines()[1:]] == [0, 1, 2, 3, 4]
-    with pytest.raises(ResumeError, match="another computation"):
+    assert sorted(json.loads(journal.read_text())["tally"]) == ["0", "1", "2", "3", "4"]
+    with pytest.raises(ResumeError, match=r"differs in: claim\. .* give a new journal file"):
         verify_channel(channel, 1.0, 2.0, journal=journal)
 
 

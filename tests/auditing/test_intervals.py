@@ -13,7 +13,11 @@ from wordveil.auditing.intervals import EventCounts, lower_bound, upper_bound
 from wordveil.errors import ParameterError
 
 
-@given(n=st.integers(1, 500), share=st.floats(0, 1), alpha=st.sampled_from([0.2, 1e-3, 1e-9]))
+@given(
+    n=st.integers(1, 500) | st.sampled_from([25_000, 1_000_000]),
+    share=st.floats(0, 1),
+    alpha=st.sampled_from([0.2, 1e-3, 1e-9]),
+)
 def test_bounds_are_where_the_binomial_tail_is_alpha(n, share, alpha):
     k = round(share * n)
     low, high = float(lower_bound(k, n, alpha)), float(upper_bound(k, n, alpha))
@@ -26,6 +30,13 @@ def test_bounds_are_where_the_binomial_tail_is_alpha(n, share, alpha):
         assert binom.cdf(k, n, high) == pytest.approx(alpha, rel=1e-6)
     else:
         assert high == 1.0
+
+
+@pytest.mark.parametrize("n", [1, 100, 25_000, 10_000_000])
+@pytest.mark.parametrize("alpha", [1e-3, 1e-9])
+def test_where_every_trial_hits_the_bound_is_a_root_of_alpha(n, alpha):
+    assert float(lower_bound(n, n, alpha)) == pytest.approx(alpha ** (1 / n), rel=1e-12)
+    assert float(upper_bound(0, n, alpha)) == pytest.approx(-math.expm1(math.log(alpha) / n), rel=1e-6)
 
 
 @pytest.mark.parametrize("p", [0.001, 0.03, 0.5, 0.97])

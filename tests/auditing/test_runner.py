@@ -31,6 +31,8 @@ from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.promises.guarantees import MetricDP, NeighbourDP, Standing
+from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 QUICK = AuditOptions(samples=4000, pairs=4, alpha=1e-9, curve_points=8)
@@ -257,6 +259,33 @@ def test_nothing_claimed_is_nothing_refuted_but_bounds_are_given():
     assert "nothing is claimed" in report.claim
     assert not any(pair.refuted for pair in report.pairs)
     assert report.pairs[0].epsilon_at_least > 2.0
+    # A generator of NumPy repeats after a fork, which is a refutation without any claim.
+    assert (report.verdict, report.exit_code) == ("REFUTED", 1)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        NeighbourDP(epsilon=1.0, graph="a graph of somebody", standing=Standing.PUBLISHED),
+        MetricDP(epsilon=1.0, metric="city block", standing=Standing.PUBLISHED),
+    ],
+    ids=lambda claim: claim.promise,
+)
+def test_a_claim_of_which_no_pair_could_be_tried_is_not_called_kept(claim):
+    class Stranger:
+        guarantee = claim
+
+        def vectors(self, rows):
+            return RandomSource().fresh_stream().lane(0).standard_normal(rows.shape)
+
+    report = audit_mechanism(Stranger(), embeddings=SMALL, options=QUICK)
+    assert not report.tested
+    assert report.pairs
+    assert (report.verdict, report.exit_code) == ("NOT TESTED", 2)
+    assert report.summary_lines()[0].startswith("NOT TESTED: ")
+    assert "nothing is claimed of the inputs compared" in report.summary_lines()[2]
+    assert json.loads(report.to_json())["tested"] is False
+    assert '<h1 class="kept">' not in report.to_html()
 
 
 @pytest.mark.parametrize("value", [0.0, 1e-7, 0.98765, 0.99999, 5.4349999, 1234.5678])

@@ -16,7 +16,7 @@ from certification.small_vocabularies import small_embeddings
 from wordveil.certification import certify, verify
 from wordveil.certification.certified_rate import SEARCH_TOLERANCE, largest_rate
 from wordveil.certification.normaliser_lipschitz import ExactLoss
-from wordveil.errors import CertificateError
+from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.metrics.distances import Euclidean, Mahalanobis, Precomputed, distances
@@ -176,8 +176,9 @@ def test_fit_refuses_certificates_of_other_inputs():
     forged = replace(certificate, numbers={**certificate.numbers, "cap": 0.1})
     with pytest.raises(CertificateError, match="clips distances"):
         mechanism.fit(embeddings, forged)
-    with pytest.raises(CertificateError, match="No method certifies str"):
-        certify("tem", embeddings)
+    for wrong in ("tem", TEM, mechanism.fit(embeddings, certificate)):
+        with pytest.raises(ParameterError, match="must be a mechanism, such as"):
+            certify(wrong, embeddings)
 
 
 def test_identities_tell_metrics_apart():

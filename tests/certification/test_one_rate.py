@@ -22,8 +22,8 @@ from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.cli.app import build_app
 from wordveil.errors import CertificateError, ParameterError, ResumeError
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
-from wordveil.mechanisms.exponential import LARGEST_LOSS
 from wordveil.mechanisms.santext import SanText
+from wordveil.mechanisms.selection import LARGEST_LOSS
 from wordveil.mechanisms.tem import TEM
 from wordveil.metrics.distances import PairwiseMetric, distances
 from wordveil.promises.certificates import Certificate

@@ -9,10 +9,17 @@ import numpy as np
 import pytest
 
 import wordveil as wv
-from wordveil.cli.app import COMMANDS, main
+from wordveil.cli.app import COMMANDS
+from wordveil.cli.main import main
 from wordveil.names import MECHANISMS
+from wordveil.vocabulary.stored_lists import find_lists
 
-HELPS = [[], *([name] for name in COMMANDS), *(["vocabulary", name] for name in ("import", "info", "neighbors"))]
+HELPS = [
+    [],
+    *([name] for name in COMMANDS),
+    *(["vocabulary", name] for name in ("import", "info", "neighbors")),
+    ["vocabulary", "neighbours", "build"],
+]
 
 
 @pytest.fixture
@@ -73,6 +80,7 @@ def test_a_vocabulary_is_imported_shown_and_searched(wordveil, tmp_path):
     assert info.endswith("checksum: verified\n")
     assert re.search(r"words: +60, of which 60 may be output", info)
     assert re.search(r"default epsilon: laplace [\d.]+, santext [\d.]+, tem [\d.]+", info)
+    assert re.search(r"neighbours: +32 of 60 by cosine\n", info)
     near = wordveil("vocabulary", "neighbors", "waa", "--vocabulary", tmp_path / "made", "-k", 3).out
     rows = vectors.astype(float).round(6)
     order = np.argsort(np.linalg.norm(rows - rows[0], axis=1))[1:4]
@@ -91,6 +99,51 @@ def test_a_table_on_which_no_epsilon_can_be_found_is_imported_without_a_default(
     assert answer.err.count("no default epsilon for") == 3
     assert "default epsilon: none" in answer.out
     assert f"words:           {len(rows)}," in answer.out
+
+
+def test_neighbour_lists_are_built_now_or_later(wordveil, tmp_path):
+    (tmp_path / "table.txt").write_text(
+        "".join(f"{word} {x} 1\n" for x, word in enumerate(["the", "of", "xqzv", "in"]))
+    )
+    made, table = tmp_path / "made", ["--vocabulary", tmp_path / "made"]
+    answer = wordveil("vocabulary", "import", tmp_path / "table.txt", made, "--no-neighbours", "--order", "frequency")
+    assert re.search(r"neighbours: +none\n", answer.out)
+    assert re.search(r"order: +frequency\n", answer.out)
+    (tmp_path / "some.txt").write_text("# three of four\nof\nxqzv\nin\n")
+    (tmp_path / "counts.txt").write_text("in 5\nxqzv 4\n")
+    embeddings = wv.load_embeddings(made)
+    for outputs, more, ids in (
+        ("all", [], [0, 1, 2, 3]), (2, [], [0, 1]), (tmp_path / "some.txt", [], [1, 2, 3]),
+        (2, ["--counts", tmp_path / "counts.txt"], [2, 3]), ("all", ["--metric", "euclidean"], [0, 1, 2, 3]),
+    ):  # fmt: skip
+        answer = wordveil("vocabulary", "neighbours", "build", *table, "-k", 2, "--outputs", outputs, *more)
+        assert answer.status == 0
+        lists = find_lists(embeddings, 2, outputs=ids, metric=wv.Euclidean() if "euclidean" in more else None)
+        assert answer.out == f"2 nearest of {len(ids)} outputs for each of 4 words: {lists.checksum}\n"
+    listed = re.search(r"neighbours: +(.*)\n", wordveil("vocabulary", "info", *table).out)[1]
+    assert sorted(listed.split("; ")) == sorted(
+        ["2 of 4 by cosine", *2 * ["2 of 2 by cosine"], "2 of 3 by cosine", "2 of 4 by euclidean"]
+    )
+
+
+def test_neighbour_lists_that_cannot_be_built_are_refused(wordveil, vocabulary, tmp_path):
+    (tmp_path / "some.txt").write_text("babaq\nnosuchword\n")
+    for arguments, problem in (
+        (["--outputs", tmp_path / "some.txt"], "must list words of this vocabulary"),
+        (["--outputs", 100], "the words whose frequency is known"),
+        (["-k", 65], "must be in [1, 64]"),
+        (["--metric", "hamming"], "must be one of cosine, euclidean, angular"),
+    ):
+        answer = wordveil("vocabulary", "neighbours", "build", "--vocabulary", vocabulary, *arguments)
+        assert answer.status == 2
+        assert problem in answer.err
+    (tmp_path / "table.txt").write_text("a 1 2\nb 3 4\n")
+    answer = wordveil("vocabulary", "import", tmp_path / "table.txt", tmp_path / "made", "--order", "alphabet")
+    assert answer.status == 2
+    assert not (tmp_path / "made").exists()
+    answer = wordveil("vocabulary", "neighbours", "build")
+    assert answer.status == 2
+    assert "save this one first" in answer.err
 
 
 def test_an_import_never_overwrites(wordveil, vocabulary, tmp_path):
@@ -185,6 +238,22 @@ def test_every_choice_reaches_the_library(wordveil, vocabulary, notes, tmp_path)
     assert all(part in said for part in ("casing of every token", "digits are looked up", "1 listed public words"))
 
 
+def test_typed_tokens_magnitudes_and_function_words(wordveil, vocabulary, tmp_path):
+    note = tmp_path / "note.txt"
+    note.write_text("The babaq, 47, of maria.k@clinic.de isn't at 10:30.\n")
+    answer = wordveil(
+        "sanitize", note, "--vocabulary", vocabulary, "--unknown", "typed", "--numbers", "metric",
+        "--grid", "number=0:90:30@9", "--grid", "money=1:100:10:log@1", "--public-words", "function",
+    )  # fmt: skip
+    assert answer.status == 0
+    form = r"The [a-z]+, (0|30|60|90), of \w+\.\w+@(mail\.)?example\.\w+ isn't at \d\d:\d\d\.\n"
+    assert re.fullmatch(form, answer.out)
+    assert "assumes: both texts agree in " in answer.err
+    assert "which listed public words stand where" in answer.err
+    assert "on a public grid from 0 to 90 in steps of 30" in answer.err
+    assert "from $1 to $100 by factors of 10: between two of them the loss is at most 1 nats" in answer.err
+
+
 @pytest.mark.parametrize("unknown", ["drop", "mask"])
 def test_policies_for_unknown_words(wordveil, vocabulary, notes, unknown):
     released = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-q", "--unknown", unknown).out.splitlines()
@@ -219,7 +288,7 @@ def test_a_damaged_vocabulary_is_noticed_before_a_reported_run(wordveil, vocabul
 
 MISTAKES = {
     "unknown-command": (["nonsense"], "No such command 'nonsense'"),
-    "unknown-option": (["sanitize", "--nonsense"], "No such option: --nonsense"),
+    "unknown-option": (["sanitize", "--nonsense"], "No such option"),
     "no-number": (["sanitize", "NOTES", "--epsilon", "much"], "--epsilon"),
     "missing-argument": (["vocabulary", "neighbors"], "Missing argument"),
     "mechanism": (["sanitize", "NOTES", "-m", "magic"], "--mechanism='magic' must be one of "),
@@ -228,7 +297,7 @@ MISTAKES = {
     "setting-form": (["sanitize", "NOTES", "--set", "beta"], "--set='beta' must be NAME=VALUE"),
     "setting-type": (["sanitize", "NOTES", "--set", "beta=high"], "--set beta='high' must be a number."),
     "metric": (["sanitize", "NOTES", "--set", "metric=taxi"], "--set metric='taxi' must be one of euclidean, angular"),
-    "unknown": (["sanitize", "NOTES", "--unknown", "keep"], "--unknown='keep' must be one of random, drop, mask"),
+    "unknown": (["sanitize", "NOTES", "--unknown", "keep"], "--unknown='keep' must be one of random, typed"),
     "threads": (
         ["sanitize", "NOTES", "--threads", "0"],
         "--threads=0 must be at least 1; leave it out for one per processor.",
@@ -354,7 +423,7 @@ def test_an_error_of_wordveil_itself_shows_no_private_text(wordveil, vocabulary,
     def fail(text: str) -> None:
         raise KeyError(text)
 
-    monkeypatch.setattr("wordveil.pipeline.runs.run_source", lambda *_, **__: fail("Maria has diabetes"))
+    monkeypatch.setattr("wordveil.files.run_key.run_source", lambda *_, **__: fail("Maria has diabetes"))
     answer = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", 1)
     assert answer.status == 70
     assert re.match(r"wordveil: internal error: KeyError in test_commands\.py, line \d+\. ", answer.err)

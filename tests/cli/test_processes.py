@@ -17,8 +17,8 @@ import pytest
 from tests.cli.conftest import PROGRAM
 
 import wordveil as wv
-from wordveil.documents import run_key_path
-from wordveil.documents.checkpoints import journal_path
+from wordveil.files.journal import journal_path
+from wordveil.files.run_key import run_key_path
 from wordveil.pipeline.runs import sanitize_documents
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import load_embeddings

@@ -11,36 +11,25 @@ import pathlib
 import shutil
 import signal
 import sys
+from collections import Counter
 from functools import partial
-from typing import Any
 
 from tests.dying import Death, in_child
 
 from wordveil.arrays import ReleasedText
-from wordveil.documents import DocumentSettings, FormatDetails, Record, is_resumable, run_documents
-
-
-class Counts:
-    """A tally of characters, to see that a resume neither loses nor doubles counts."""
-
-    def __init__(self) -> None:
-        self.characters = 0
-
-    def save(self) -> dict[str, int]:
-        return {"characters": self.characters}
-
-    def restore(self, saved: Any) -> None:
-        self.characters = saved.get("characters", 0)
+from wordveil.documents import DocumentSettings, FormatDetails, Record
+from wordveil.files.journal import is_resumable
+from wordveil.pipeline.document_runs import run_documents
 
 
 def run(arguments: list[str], steps: int, *, resume: bool) -> None:
     source, destination, columns, section, block = arguments
-    death, counts = Death(steps), Counts()
+    death, counts = Death(steps), Counter()
     death.around_the_disk()
 
     def process(records: list[Record]) -> list[list[ReleasedText | None]]:
         death.step()
-        counts.characters += sum(len(text or "") for record in records for text in record.texts)
+        counts["characters"] += sum(len(text or "") for record in records for text in record.texts)
         return [
             [None if t is None else ReleasedText(f"{t.upper()}#{r.text_key(i)}") for i, t in enumerate(r.texts)]
             for r in records
@@ -51,8 +40,8 @@ def run(arguments: list[str], steps: int, *, resume: bool) -> None:
         details=FormatDetails(section_documents=int(section), row_group_rows=7),
         block_characters=int(block),
     )
-    summary = run_documents(source, destination, process, settings=settings, resume=resume, tally=counts)
-    print(json.dumps([summary.documents, summary.resumed_documents, counts.characters]), flush=True)
+    summary = run_documents(source, destination, process, settings=settings, resume=resume, counts=counts)
+    print(json.dumps([summary.documents, summary.resumed_documents, counts["characters"]]), flush=True)
 
 
 def content(path: pathlib.Path) -> dict[str, str]:

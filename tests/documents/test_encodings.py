@@ -14,12 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordveil.documents import DocumentSettings, FormatDetails, open_documents, run_documents
+from wordveil.documents import DocumentSettings, FormatDetails, open_documents
 from wordveil.documents.streams import _Utf8Raw
 from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.pipeline.document_runs import run_documents
 
 PIPE = """
-from wordveil.documents import DocumentSettings, run_documents
+from wordveil.documents import DocumentSettings
+from wordveil.pipeline.document_runs import run_documents
 settings = DocumentSettings(encoding="windows-1252", line_buffered=True)
 run_documents("-", "-", lambda block: [[text.upper() for text in record.texts] for record in block], settings=settings)
 """
@@ -135,7 +137,8 @@ def test_a_pipe_in_another_encoding_answers_each_line_at_once():
 def test_closed_standard_streams_are_told(tmp_path):
     (tmp_path / "in.txt").write_bytes(b"a\n")
     code = (
-        "import sys; from wordveil.documents import run_documents; run_documents(sys.argv[1], '-', lambda block: block)"
+        "import sys; from wordveil.pipeline.document_runs import run_documents; "
+        "run_documents(sys.argv[1], '-', lambda block: block)"
     )
     closed = {"-": ("0", "standard input is closed"), str(tmp_path / "in.txt"): ("1", "standard output is closed")}
     for source, (number, message) in closed.items():

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordveil.documents import DocumentSettings, FormatDetails, open_documents, run_documents
+from wordveil.documents import DocumentSettings, FormatDetails, open_documents
 from wordveil.documents.base import Selection
 from wordveil.documents.json_document import JsonDocument
 from wordveil.documents.jsonl import JsonLines
 from wordveil.errors import DocumentFormatError, ParameterError, WordveilError
+from wordveil.pipeline.document_runs import run_documents
 
 SECRET = "zebrafish"
 

@@ -6,7 +6,8 @@ import gzip
 
 import pytest
 
-from wordveil.documents import DocumentSettings, run_documents
+from wordveil.documents import DocumentSettings
+from wordveil.pipeline.document_runs import run_documents
 
 pytestmark = pytest.mark.data
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,18 +15,11 @@ from pathlib import Path
 import pytest
 
 from wordveil.arrays import ReleasedText
-from wordveil.documents import (
-    Callbacks,
-    DocumentSettings,
-    FormatDetails,
-    is_resumable,
-    load_run_key,
-    remove_run_key,
-    run_documents,
-    run_key_path,
-    save_run_key,
-)
+from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.errors import ParameterError, ResumeError
+from wordveil.files.journal import is_resumable
+from wordveil.files.run_key import load_run_key, remove_run_key, run_key_path, save_run_key
+from wordveil.pipeline.document_runs import Callbacks, run_documents
 
 ROOT = Path(__file__).parents[2]
 DRIVER = ["-m", "tests.documents.kill_driver"]
@@ -134,6 +128,11 @@ def test_resume_refuses_another_fingerprint_settings_or_input(tmp_path, shout):
     assert run_documents(source, target, shout, settings=small(), fingerprint=facts, resume=True).documents == 40
 
 
+def hidden(folder: Path) -> dict[Path, bytes]:
+    """What a run has left to be continued."""
+    return {path: path.read_bytes() for path in [*folder.glob(".*"), *folder.glob(".*/**/*")] if path.is_file()}
+
+
 def large(kind: str) -> bytes:
     """Some 3 MiB of records of equal length, so that a moved one changes no size."""
     lines = [b'{"t": "line number %06d"}\n' % n for n in range(100_000)]
@@ -148,7 +147,7 @@ def test_resume_refuses_an_input_with_a_line_moved_anywhere(tmp_path, shout, kin
     source.write_bytes(whole)
     settings = small(columns=() if kind == "txt" else ("t",), block_characters=1 << 18)
     interrupted(source, target, 4, shout, settings=settings)
-    left = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name.startswith(".")}
+    left = hidden(tmp_path)
     lines = whole.splitlines(keepends=True)
     at = {"start": 3, "middle": 50_000, "end": 99_990}[place]
     moved = b"".join(lines[:at] + lines[at + 5 : at + 6] + lines[at : at + 5] + lines[at + 6 :])
@@ -156,7 +155,7 @@ def test_resume_refuses_an_input_with_a_line_moved_anywhere(tmp_path, shout, kin
     source.write_bytes(moved)
     with pytest.raises(ResumeError, match=r"differs in: input\.sha256\. "):
         run_documents(source, target, shout, settings=settings, resume=True)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name.startswith(".")} == left
+    assert hidden(tmp_path) == left
     assert not target.exists()
     source.write_bytes(whole)
     run_documents(source, tmp_path / f"whole.{kind}", shout, settings=settings)
@@ -232,7 +231,7 @@ def test_resume_refuses_an_unfinished_output_that_is_shorter_than_it_was(tmp_pat
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_bytes(LINES)
     interrupted(source, target, 3, shout, settings=small())
-    os.truncate(tmp_path / ".out.jsonl.partial", 50)
+    os.truncate(tmp_path / ".out.jsonl.partial" / "whole", 50)
     with pytest.raises(ResumeError, match="is cut off"):
         run_documents(source, target, shout, settings=small(), resume=True)
 
@@ -265,7 +264,7 @@ def test_resume_refuses_a_lost_output_and_a_damaged_journal(tmp_path, shout):
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_bytes(LINES)
     interrupted(source, target, 3, shout, settings=small())
-    (tmp_path / ".out.jsonl.partial").unlink()
+    shutil.rmtree(tmp_path / ".out.jsonl.partial")
     with pytest.raises(ResumeError, match=r"unfinished output .* is gone"):
         run_documents(source, target, shout, settings=small(), resume=True)
     (tmp_path / ".out.jsonl.journal").write_bytes(b"{")
@@ -280,8 +279,8 @@ def test_journal_and_output_are_for_the_owner_only_and_hold_no_text(tmp_path, sh
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_bytes(LINES)
     interrupted(source, target, 3, shout, settings=small())
-    for path in (tmp_path / ".out.jsonl.partial", tmp_path / ".out.jsonl.journal"):
-        assert path.stat().st_mode & 0o777 == 0o600
+    partial, journal = tmp_path / ".out.jsonl.partial", tmp_path / ".out.jsonl.journal"
+    assert [path.stat().st_mode & 0o777 for path in (partial, partial / "whole", journal)] == [0o700, 0o600, 0o600]
     assert b"line number" not in (tmp_path / ".out.jsonl.journal").read_bytes()
 
 

@@ -16,23 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.arrays import ReleasedText
-from wordveil.documents import (
-    Callbacks,
-    DocumentSettings,
-    FormatDetails,
-    OutputWriter,
-    Record,
-    TreeFiles,
-    run_documents,
-    tree_files,
-)
-from wordveil.documents.running import blocks
+from wordveil.documents import DocumentSettings, FormatDetails, Record, TreeFiles, tree_files
+from wordveil.documents.blocks import blocks
 from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.pipeline.document_runs import Callbacks, run_documents
 
 LINES = b"".join(b'{"t": "line number %d", "n": %d}\n' % (n, n) for n in range(200))
 PIPE = """
 import sys
-from wordveil.documents import DocumentSettings, run_documents
+from wordveil.documents import DocumentSettings
+from wordveil.pipeline.document_runs import run_documents
 settings = DocumentSettings(format=sys.argv[1], columns=tuple(sys.argv[2:]), line_buffered=True)
 shout = lambda block: [[text and text.upper() for text in record.texts] for record in block]
 run_documents("-", "-", shout, settings=settings)
@@ -110,19 +103,6 @@ def test_malformed_input_leaves_nothing_even_after_checkpoints(tmp_path, shout):
     with pytest.raises(DocumentFormatError, match="line 201"):
         run_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", shout, settings=settings)
     assert names(tmp_path) == ["in.jsonl"]
-
-
-def test_output_writer_publishes_on_success_only(tmp_path):
-    target = tmp_path / "out.txt"
-    with OutputWriter(str(target)) as writer:
-        writer.write(b"new")
-        assert not target.exists()
-        assert stat.S_IMODE((tmp_path / ".out.txt.partial").stat().st_mode) == 0o600
-    assert target.read_bytes() == b"new"
-    with pytest.raises(ZeroDivisionError), OutputWriter(str(target)) as writer:
-        writer.write(b"newer" * (1 // 0 if writer.write(b"newest") is None else 1))
-    assert target.read_bytes() == b"new"
-    assert names(tmp_path) == ["out.txt"]
 
 
 def test_output_takes_the_usual_mode_or_that_of_the_file_it_replaces(tmp_path, identity):

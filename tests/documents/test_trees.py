@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 
 import pytest
 
-from wordveil.documents import Callbacks, DocumentSettings, FormatDetails, run_documents, tree_files
+from wordveil.documents import DocumentSettings, FormatDetails, tree_files
 from wordveil.errors import DocumentFormatError
+from wordveil.pipeline.document_runs import Callbacks, run_documents
 
 posix = pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names of any bytes, links and pipes of Linux")
 
@@ -104,19 +106,6 @@ def test_of_many_files_that_are_not_read_some_are_named(tmp_path, shout):
     )
 
 
-class Counts:
-    """A tally of characters."""
-
-    def __init__(self):
-        self.characters = 0
-
-    def save(self):
-        return {"characters": self.characters}
-
-    def restore(self, saved):
-        self.characters = saved.get("characters", 0)
-
-
 def mixed(tmp_path):
     """A tree of good and bad files; the bad ones begin well."""
     good = b'{"t": "fine", "id": 1}\n'
@@ -135,16 +124,16 @@ def mixed(tmp_path):
 
 
 def test_malformed_files_are_left_out_and_told_and_the_others_are_done(tmp_path, shout):
-    counts = Counts()
+    counts = Counter()
 
     def counting(block):
-        counts.characters += sum(len(text) for record in block for text in record.texts)
+        counts["characters"] += sum(len(text) for record in block for text in record.texts)
         return shout(block)
 
     settings = DocumentSettings(columns=("t",), block_characters=30, details=FormatDetails(section_documents=1))
-    summary, said = run(mixed(tmp_path), tmp_path / "out", counting, settings=settings, tally=counts)
+    summary, said = run(mixed(tmp_path), tmp_path / "out", counting, settings=settings, counts=counts)
     assert sorted(os.listdir(tmp_path / "out")) == ["a.jsonl", "d.jsonl", "i.txt"]
-    assert (summary.files, summary.documents, counts.characters) == (3, 4, 16)
+    assert (summary.files, summary.documents, counts["characters"]) == (3, 4, 16)
     assert [message.split(": ")[0].removeprefix(f"{tmp_path}/in/") for message in summary.bad_files] == [
         "b.jsonl, line 10",
         "c.jsonl, line 1",

@@ -16,7 +16,7 @@ from small_models import EVERY_NOISE, placed, small_table  # noqa: E402
 
 from wordveil.auditing import AuditOptions, audit_mechanism  # noqa: E402
 from wordveil.decoding.nearest import Nearest  # noqa: E402
-from wordveil.errors import ParameterError, WordveilError  # noqa: E402
+from wordveil.errors import GuaranteeError, ParameterError, WordveilError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace  # noqa: E402
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace  # noqa: E402
@@ -25,7 +25,7 @@ from wordveil.mechanisms.rows import clip_to_ball  # noqa: E402
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace  # noqa: E402
 from wordveil.neural.device_noise import DeviceNoise  # noqa: E402
 from wordveil.neural.pass_records import PassRecord  # noqa: E402
-from wordveil.neural.passes import PassCounter  # noqa: E402
+from wordveil.neural.passes import PassCounter, promise_text  # noqa: E402
 from wordveil.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
 from wordveil.promises.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing  # noqa: E402
 from wordveil.randomness import RandomSource  # noqa: E402
@@ -212,8 +212,41 @@ def test_passes_over_public_text_cost_nothing():
 
 def test_a_counter_takes_a_repeated_key_twice():
     counter = PassCounter(1)
-    counter.count(["a", "a", "b"])
+    counter.count(["a", "a", "b"], promise="p")
     assert counter.largest == 3
+
+
+@pytest.mark.parametrize("make", [torch.tensor, np.array, list, lambda keys: [torch.tensor(key) for key in keys]])
+def test_keys_count_by_value_however_a_loader_gives_them(make):
+    layer = PrivateEmbedding(TABLE, GAUSSIAN)
+    for _ in range(10):
+        layer(IDS, make([3, 4]))
+    assert layer.passes.largest == 10
+    assert layer.composed_guarantee().epsilon == 10.0
+
+
+def test_keys_that_are_equal_to_nothing_else_are_refused():
+    with pytest.raises(ParameterError, match="must be keys"):
+        PrivateEmbedding(TABLE, GAUSSIAN)(IDS, [object(), object()])
+
+
+@pytest.mark.parametrize("other", [ClippedGaussian(epsilon=50.0), None])
+def test_passes_of_another_promise_are_not_multiplied_by_this_one(other):
+    costly, cheap = PrivateEmbedding(TABLE, other), PrivateEmbedding(TABLE, GAUSSIAN)
+    costly(IDS, ["a", "b"])
+    with pytest.raises(GuaranteeError, match="another promise"):
+        cheap.load_state_dict(costly.state_dict())
+    with pytest.raises(GuaranteeError, match="another promise"):
+        cheap.passes = costly.passes
+    with pytest.raises(GuaranteeError, match="another promise"):
+        costly.passes.count(["a"], promise=promise_text(cheap.guarantee()))
+
+
+def test_passes_without_noise_are_counted_and_promise_nothing():
+    layer = PrivateEmbedding(TABLE, None)
+    layer(IDS, ["a", "b"])
+    assert layer.passes.largest == 1
+    assert isinstance(layer.composed_guarantee(), NoGuarantee)
 
 
 def test_the_state_holds_no_key():

@@ -14,15 +14,20 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: to
 
 from small_models import sentences, small_table  # noqa: E402
 
-from wordveil.documents import DocumentSettings, OutputWriter, is_resumable, load_run_key, run_key_path  # noqa: E402
-from wordveil.errors import DataFormatError, DocumentFormatError, ParameterError, ResumeError  # noqa: E402
+from wordveil.documents import DocumentSettings  # noqa: E402
+from wordveil.errors import DataFormatError, DocumentFormatError, GuaranteeError, ParameterError, ResumeError  # noqa: E402
+from wordveil.files.journal import is_resumable  # noqa: E402
+from wordveil.files.run_key import (  # noqa: E402
+    load_run_key,
+    run_key_path,
+    run_source,
+)
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil.neural.models import Rewriter  # noqa: E402
 from wordveil.neural.pass_records import PassRecord  # noqa: E402
 from wordveil.neural.private_embedding import PrivateEmbedding  # noqa: E402
 from wordveil.neural.rewriting import TextRewriter  # noqa: E402
 from wordveil.neural.rewriting_runs import rewrite_documents  # noqa: E402
-from wordveil.pipeline.runs import run_source  # noqa: E402
 from wordveil.randomness import RandomSource  # noqa: E402
 
 MECHANISM = ClippedGaussian(epsilon=1.0)
@@ -69,7 +74,8 @@ def test_a_resumed_run_writes_what_the_whole_run_would_have_written(private, tmp
         run(private, out, stop_after=3)
     assert not out.exists()
     assert leftovers(tmp_path) == [f".out.jsonl.{end}" for end in ("journal", "key", "partial", "passes")]
-    assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in leftovers(tmp_path)} == {0o600}
+    modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in leftovers(tmp_path)]
+    assert modes == [0o600, 0o600, 0o700, 0o600]
     key = load_run_key(run_key_path(out))
     report = run(private, out, resume=True)
     assert report.summary.documents == 60
@@ -159,18 +165,20 @@ def test_a_resumed_run_counts_no_pass_twice(private, tmp_path):
 def test_a_record_counts_places_not_calls(tmp_path):
     record = PassRecord(tmp_path / "record")
     assert record.largest == 0
-    record.count(["a", "b"], [1, 2])
-    record.count(["a"], [1])
+    record.count(["a", "b"], [1, 2], promise="p")
+    record.count(["a"], [1], promise="p")
     assert record.largest == 1
-    record.count(["a"], [3])
+    record.count(["a"], [3], promise="p")
     assert record.largest == 2
     with pytest.raises(ParameterError, match="must be given as"):
-        record.count(None)
+        record.count(None, promise="p")
     record.close()
     assert PassRecord(tmp_path / "record").largest == 2
     held = (tmp_path / "record").read_bytes()
     record = PassRecord(tmp_path / "record")
-    record.count(["a private text of some length"], [5])
+    record.count(["a private text of some length"], [5], promise="p")
+    with pytest.raises(GuaranteeError, match="another promise"):
+        record.count(["a"], [6], promise="q")
     record.close()
     assert held != (tmp_path / "record").read_bytes()
     assert b"private text" not in (tmp_path / "record").read_bytes()
@@ -231,16 +239,16 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
 def test_the_key_is_gone_before_the_output_is_there_and_not_needed_after(private, tmp_path, monkeypatch):
     out, seen = tmp_path / "out.jsonl", []
 
-    def stopping(self):
+    def stopping(target, product):
         seen.append((run_key_path(out).exists(), is_resumable(out)))
-        self.abort(keep=True)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(OutputWriter, "commit", stopping)
-    with pytest.raises(KeyboardInterrupt):
-        run(private, out)
+    with monkeypatch.context() as patch:
+        patch.setattr("wordveil.pipeline.run.publish", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            run(private, out)
     assert seen == [(False, True)]
-    partial = (tmp_path / ".out.jsonl.partial").read_bytes()
+    partial = (tmp_path / ".out.jsonl.partial" / "whole").read_bytes()
     report = run(private, out, resume=True)
     assert out.read_bytes() == partial
     assert (report.summary.documents, report.passes) == (60, 2)

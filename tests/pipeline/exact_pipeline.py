@@ -16,7 +16,10 @@ import numpy as np
 import wordveil as wv
 from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.mechanisms.exponential import FittedExponential
+from wordveil.pipeline.sanitizer import TYPED_LANE, UNKNOWN_LANE
+from wordveil.promises.number_grids import noise_counts
 from wordveil.randomness import RandomSource
+from wordveil.text.kinds import KINDS
 
 GRID = np.linspace(-60.0, 60.0, 20_001)
 
@@ -103,12 +106,20 @@ class Assigned(WordRandomizer):
         return released
 
 
-class Everything(RandomSource):
-    """A source whose document k draws assignment k: stand-ins for its unknown tokens, then outputs."""
+@dataclass(frozen=True)
+class Assignment:
+    """What one document draws: stand-ins for its unknown tokens, then outputs; the words of its typed tokens."""
 
-    def __init__(self, assignments, unknown, stand_ins):
+    numbers: tuple
+    typed: tuple = ()
+
+
+class Everything(RandomSource):
+    """A source whose document k draws assignment k, for tokens with these ids."""
+
+    def __init__(self, assignments, ids, stand_ins):
         super().__init__(bytes(16))
-        self.assignments, self.unknown, self.stand_ins = assignments, unknown, stand_ins
+        self.assignments, self.ids, self.stand_ins = assignments, ids, stand_ins
 
     def nonces(self, ids, contents):
         return list(range(len(self.assignments)))
@@ -129,21 +140,42 @@ class _Drawing:
 
 
 class _Stream:
-    """Stands for the stream of one document; its only lane is the one that stand-ins are drawn from."""
+    """Stands for the stream of one document, with the lanes that stand-ins and surrogates are drawn from."""
 
     def __init__(self, source, document):
         self.document = document
-        chosen, places = source.assignments[document], np.flatnonzero(source.unknown)
-        self._words = np.zeros(len(source.unknown), np.uint64)
-        for place, number in zip(places, chosen, strict=False):
-            self._words[place] = -(-(number << 64) // source.stand_ins)  # the first word that picks this one
-        self.outputs = chosen[len(places) :]
+        chosen, places = source.assignments[document], np.flatnonzero(source.ids == -1)
+        stand_ins = [-(-(number << 64) // source.stand_ins) for number in chosen.numbers]  # the first words that pick
+        self._words = {UNKNOWN_LANE: np.zeros(len(source.ids), np.uint64)}
+        self._words[TYPED_LANE] = self._words[UNKNOWN_LANE].copy()
+        for place, word in zip(places, stand_ins, strict=False):
+            self._words[UNKNOWN_LANE][place] = word
+        for place, word in zip(np.flatnonzero(source.ids < -1), chosen.typed, strict=True):
+            self._words[TYPED_LANE][place] = word
+        self.outputs = chosen.numbers[len(places) :]
 
     def lane(self, index):
-        return self
+        return _Lane(self._words[index])
+
+
+@dataclass(frozen=True)
+class _Lane:
+    words: np.ndarray
 
     def integers(self, low, high, size, dtype=None, endpoint=False):
-        return self._words.reshape(size)
+        return self.words.reshape(size)
+
+
+def surrogate_words(code, options):
+    """Words that stand for all a typed token can draw, with the probability of each: generators have two members."""
+    points = -2 - len(KINDS) - code
+    for grid in options.grids:
+        if 0 <= points < grid.points:
+            counts = noise_counts(grid.points, grid.epsilon)
+            law = [*counts[:0:-1], *counts]
+            return [(sum(law[:i]), count / 2**64) for i, count in enumerate(law)]
+        points -= grid.points
+    return [(0, 0.5), (1 << 63, 0.5)]
 
 
 def law(fitted, matrix, options, document):
@@ -157,13 +189,18 @@ def law(fitted, matrix, options, document):
     """
     embeddings = fitted.embeddings
     candidates = len(embeddings.candidates)
-    reader = wv.Sanitizer(embeddings, Channel(fitted, matrix, np.zeros(0)), options=options).text_side[0]
+    reader = wv.Sanitizer(embeddings, Channel(fitted, matrix, np.zeros(0)), options=options).parts.encoder
     ids = np.concatenate([np.empty(0, np.int32), *(encoded.ids for encoded in reader.encode(document))])
-    unknown = (ids < 0) if options.unknown == "random" else np.zeros(len(ids), np.bool_)
-    draws = len(ids) if options.unknown == "random" else int((ids >= 0).sum())
-    assignments = list(itertools.product(range(candidates), repeat=int(unknown.sum()) + draws))
-    made = Channel(fitted, matrix, np.full(len(assignments), -np.log(candidates) * (unknown.sum() + draws)))
-    sanitizer = wv.Sanitizer(embeddings, made, options=options, source=Everything(assignments, unknown, candidates))
+    if options.unknown not in ("random", "typed"):
+        ids = ids[ids >= 0]  # nothing is drawn for the others
+    spent = int((ids == -1).sum()) + len(ids)
+    typed = [surrogate_words(code, options) for code in ids[ids < -1].tolist()]
+    drawn = [tuple(zip(*chosen, strict=True)) or ((), ()) for chosen in itertools.product(*typed)]
+    numbers = list(itertools.product(range(candidates), repeat=spent))
+    assignments = [Assignment(n, words) for words, _ in drawn for n in numbers]
+    logs = [np.log(chances).sum() - np.log(candidates) * spent for _, chances in drawn for _ in numbers]
+    made = Channel(fitted, matrix, np.array(logs))
+    sanitizer = wv.Sanitizer(embeddings, made, options=options, source=Everything(assignments, ids, candidates))
     batch = sanitizer.release_documents([document] * len(assignments), ids=list(map(str, range(len(assignments)))))
     found = defaultdict(float)
     for k, probability in enumerate(np.exp(made.log).tolist()):

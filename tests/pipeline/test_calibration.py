@@ -8,7 +8,8 @@ from scipy import stats
 
 import wordveil as wv
 from wordveil.errors import ParameterError
-from wordveil.pipeline.calibration import calibrate, keep_probability, public_sample
+from wordveil.pipeline.calibration import calibrate, keep_probability
+from wordveil.pipeline.public_sample import public_sample
 
 MECHANISMS = [wv.SanText(epsilon=3.0), wv.TEM(epsilon=3.0), wv.TEM(epsilon=3.0, metric=wv.Angular())]
 

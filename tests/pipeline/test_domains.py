@@ -15,8 +15,8 @@ from wordveil.certification import certify
 from wordveil.errors import CertificateError, GuaranteeError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.metrics.distances import Mahalanobis
+from wordveil.pipeline import assembly as pipeline
 from wordveil.pipeline import noise_domains
-from wordveil.pipeline import sanitizer as pipeline
 from wordveil.promises.certificates import identity
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource, Stream
@@ -93,7 +93,7 @@ def test_other_settings_draw_independently(name):
 
 
 def domain(mechanism, **settings):
-    return wv.Sanitizer(VOCABULARY, mechanism, **settings)._domain
+    return wv.Sanitizer(VOCABULARY, mechanism, **settings).parts.domain
 
 
 def test_metrics_that_differ_in_a_matrix_a_field_or_a_place_in_memory_draw_independently():
@@ -302,8 +302,10 @@ def test_no_two_consumers_of_a_stream_share_a_lane(monkeypatch, mechanism, per):
         return real(self, index)
 
     monkeypatch.setattr(Stream, "lane", lane)
-    wv.Sanitizer(VOCABULARY, mechanism, options=TextOptions(per=per))(f"{WORDS[0]} zz {WORDS[1]} {WORDS[0]}")
-    assert any("_place_unknown" in name for of_lane in consumers.values() for _, name in of_lane)
+    options = TextOptions(per=per, unknown="typed")
+    wv.Sanitizer(VOCABULARY, mechanism, options=options)(f"{WORDS[0]} zz {WORDS[1]} 7 {WORDS[0]}")
+    for expected in ("_place_unknown", "_place_surrogates"):
+        assert any(expected in name for of_lane in consumers.values() for _, name in of_lane)
     assert len(consumers) >= 2
     assert all(len(of_lane) == 1 for of_lane in consumers.values())
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
+from tests.pipeline import exact_pipeline
 from tests.pipeline.exact_pipeline import Ready, channel, excess, largest_loss, law
 
 import wordveil as wv
@@ -18,11 +19,24 @@ from wordveil.certification import certify
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.precomputation import precompute
 from wordveil.metrics.table import DistanceTable
-from wordveil.pipeline import sanitizer as pipeline
+from wordveil.pipeline import ids
 from wordveil.pipeline.fitting import fit_words
+from wordveil.promises import number_grids
 from wordveil.promises import release as releases
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, PrivacyUnit
+from wordveil.promises.number_grids import NumberGrid, noise_counts
 from wordveil.promises.release import TextOptions
+from wordveil.text import surrogates
+
+
+@pytest.fixture(autouse=True, scope="module")
+def two_values_of_each_kind():
+    """So that all that a typed token can become is enumerated."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, real in surrogates.GENERATORS.items():
+            patch.setitem(surrogates.GENERATORS, name, surrogates.Generator(1, real.text))
+        yield
+
 
 # Words on a line: a plain set, one with equal and nearly equal words, one with an entry that may not be output, and
 # one with a hyphenated entry. Their second coordinate serves angles.
@@ -127,10 +141,23 @@ class Token:
     known: bool
     word: str
     casing: str
+    kind: str = ""
 
 
 def shape_of(word):
     return "upper" if word.isupper() and len(word) > 1 else "capital" if word[0].isupper() else "lower"
+
+
+GRID = NumberGrid(kind="number", low=5, high=9, step=2, epsilon=0.7)
+
+
+def kind_of(word):
+    """The kind of a listed item, by eye."""
+    return "number" if word.isdigit() else "handle" if word.startswith("@") else "e-mail" if "@" in word else ""
+
+
+def point_of(word):
+    return min((abs(int(word) - point), i) for i, point in enumerate((5, 7, 9)))[1]
 
 
 def facts(document, table, options):
@@ -150,8 +177,10 @@ def facts(document, table, options):
             else:
                 parts = [bare] if bare.lower() in TABLES[table] else bare.split("-")
                 for part in parts:
-                    digits = any(map(str.isdigit, part)) and options.numbers == "unknown"
-                    tokens.append(Token(part.lower() in TABLES[table] and not digits, part.lower(), shape_of(part)))
+                    digits = any(map(str.isdigit, part)) and options.numbers != "vocabulary"
+                    known = part.lower() in TABLES[table] and not digits
+                    kind = kind_of(part) if options.unknown == "typed" and not known else ""
+                    tokens.append(Token(known, part.lower(), shape_of(part), kind))
                 layout.append((before, len(parts), after))
         layout.append("end of text")
     same = [
@@ -163,6 +192,7 @@ def facts(document, table, options):
         "tags and entities": tags,
         "which tokens are unknown": [token.known for token in tokens],
         "the casing of every token": [token.casing for token in tokens],
+        "which tokens are typed and of which kind": [token.kind for token in tokens],
         "which listed public words stand where": public,
         "which positions of a document hold the same known word": same,
     }
@@ -172,6 +202,8 @@ def claimed(config, guarantee, randomizer, one, other):
     """Epsilon and delta that the printed promise adds up to between two documents; None where it promises nothing."""
     (tokens, shown), (others, shown_too) = (facts(document, config.table, config.options) for document in (one, other))
     printed = guarantee.assumptions[-1].removeprefix("both texts agree in ").split("; ")
+    if config.options.grids:
+        printed.remove("the magnitude of tokens of the kind number, else its own loss is added")
     assert set(printed) <= set(shown), "an assumption that the oracle does not know"
     if any(shown[phrase] != shown_too[phrase] for phrase in printed):
         return None
@@ -188,6 +220,10 @@ def claimed(config, guarantee, randomizer, one, other):
 
 def between(config, guarantee, randomizer, a, b):
     """The promise between two tokens, as claim and disclosed sentences put it."""
+    if a.kind and b.kind:
+        assert a.kind == b.kind, "pairs of unlike kinds are not compared"
+        steps = abs(point_of(a.word) - point_of(b.word)) if config.options.grids and a.kind == "number" else 0
+        return GRID.guarantee().loss(steps), 0.0
     if not a.known and not b.known:
         return 0.0, 0.0
     embeddings = randomizer.embeddings
@@ -244,14 +280,21 @@ def hold(config, one, other):
 # Whole configurations.
 
 ITEMS = ["aa", "bb", "cc", "aa", "bb", "zz", "yy", "zz", "7", "8", "AA", "Bb", "Zz", "pp", "PP", "<b>", "<B>", "<i>",
-         "zz-yy", "aa-zz", "aa-bb", "zz,", "aa,"]  # fmt: skip
+         "zz-yy", "aa-zz", "aa-bb", "zz,", "aa,", "7", "19", "@me", "me@it.org", "you@me.de"]  # fmt: skip
+
+
+def choices(**chosen):
+    """Options that fit each other: numbers keep their magnitude on a grid, and only where tokens are typed."""
+    metric = {"unknown": "typed", "grids": (GRID,)} if chosen["numbers"] == "metric" else {}
+    return TextOptions(**chosen | metric)
+
 
 options = st.builds(
-    TextOptions,
-    unknown=st.sampled_from(["random", "random", "drop", "mask"]),
+    choices,
+    unknown=st.sampled_from(["random", "random", "typed", "drop", "mask"]),
     per=st.sampled_from(["token", "document"]),
     casing=st.sampled_from(["sentence", "vocabulary", "shape"]),
-    numbers=st.sampled_from(["unknown", "vocabulary"]),
+    numbers=st.sampled_from(["unknown", "vocabulary", "metric"]),
     markup=st.sampled_from(["none", "html"]),
     public_words=st.sampled_from([frozenset(), frozenset(), frozenset({"pp"}), frozenset({"Aa", "zz"})]),
 )
@@ -279,8 +322,9 @@ def pairs(draw):
 
 def small(config, document):
     tokens, _ = facts(document, config.table, config.options)
-    spent = len(tokens) + sum(not token.known for token in tokens)
-    return len(TABLES[config.table]) ** spent <= 1100
+    spent = len(tokens) + sum(not token.known and not token.kind for token in tokens)
+    drawn = math.prod(5 if config.options.grids and token.kind == "number" else 2 for token in tokens if token.kind)
+    return drawn * len(TABLES[config.table]) ** spent <= 1100
 
 
 def check(config, documents):
@@ -311,16 +355,21 @@ def find_a_breach():
 
 
 def test_stand_ins_that_join_known_words_are_found(monkeypatch):
-    real = pipeline._once_per_document
-    merged = lambda tokens, stand_in, counts, v: real(tokens, stand_in & False, counts, v)  # noqa: E731
-    monkeypatch.setattr(pipeline, "_once_per_document", merged)
+    real = ids.once_per_document
+    merged = lambda tokens, unknown, counts: real(tokens, unknown & False, counts)  # noqa: E731
+    monkeypatch.setattr(ids, "once_per_document", merged)
     find_a_breach()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "forgotten",
-    ["which listed public words stand where", "which tokens are unknown", "which positions of a document"],
+    [
+        "which listed public words stand where",
+        "which tokens are unknown",
+        "which tokens are typed",
+        "which positions of a document",
+    ],
 )
 def test_an_assumption_that_is_not_printed_is_found(monkeypatch, forgotten):
     real = releases._agreement
@@ -366,9 +415,9 @@ def test_precomputed_rows_keep_the_promise_or_are_refused(mechanism):
 
 
 def test_stand_ins_that_join_known_words_are_noticed_on_five_words(monkeypatch):
-    real = pipeline._once_per_document
-    merged = lambda tokens, stand_in, counts, v: real(tokens, stand_in & False, counts, v)  # noqa: E731
-    monkeypatch.setattr(pipeline, "_once_per_document", merged)
+    real = ids.once_per_document
+    merged = lambda tokens, unknown, counts: real(tokens, unknown & False, counts)  # noqa: E731
+    monkeypatch.setattr(ids, "once_per_document", merged)
     for mechanism in ("santext-textbook", "laplace", "tight", "laplace-vickrey", "clipped-laplace"):
         with pytest.raises(AssertionError):
             test_an_unknown_token_beside_a_word_tells_nothing_more_of_it(mechanism, "{} zz")
@@ -381,3 +430,51 @@ def test_a_word_in_two_texts_of_a_record_is_drawn_once():
     assert sorted(found.values()) == pytest.approx(sorted(matrix[0]))
     apart, _ = law(randomizer, matrix, TextOptions(), ["aa", "aa"])
     assert len(apart) == 9
+
+
+METRIC = TextOptions(unknown="typed", numbers="metric", grids=(GRID,), per="document")
+TYPED = [
+    ("7 aa 9", "5 aa 9"),
+    ("1 aa 19", "19 aa 2"),
+    ("7 7", "9 5"),
+    ("@me aa", "@you bb"),
+    ("me@it.org 5 aa", "you@me.de 9 aa"),
+]
+
+
+@pytest.mark.parametrize("options", [METRIC, replace(METRIC, numbers="unknown", grids=())])
+@pytest.mark.parametrize("pair", TYPED)
+def test_typed_tokens_keep_what_is_printed(options, pair):
+    one, other = ((document.replace(" ", "; "),) for document in pair)
+    assert hold(replace(DEFAULT, options=options), one, other)
+
+
+def test_tokens_of_two_kinds_are_not_compared():
+    config = replace(DEFAULT, options=METRIC)
+    assert not hold(config, ("aa; 7",), ("aa; @me",))
+    assert not hold(config, ("aa; 7",), ("aa; zz",))
+
+
+def test_numbers_drawn_at_three_times_their_epsilon_are_noticed(monkeypatch):
+    def sharper(points, epsilon):
+        return noise_counts(points, 3 * epsilon)
+
+    for place in (exact_pipeline, number_grids):
+        monkeypatch.setattr(place, "noise_counts", sharper)
+    monkeypatch.setattr(number_grids, "_bounds", number_grids._bounds.__wrapped__)
+    with pytest.raises(AssertionError):
+        test_typed_tokens_keep_what_is_printed(METRIC, TYPED[0])
+    test_typed_tokens_keep_what_is_printed(METRIC, TYPED[3])
+
+
+def test_surrogates_that_depend_on_the_token_are_noticed(monkeypatch):
+    """A code that tells the length of an e-mail apart, as another kind would."""
+    real = surrogates.Surrogates.code
+
+    def with_length(self, token):
+        code = real(self, token)
+        return code - len(token) % 2 if code is not None and "@" in token else code
+
+    monkeypatch.setattr(surrogates.Surrogates, "code", with_length)
+    with pytest.raises(AssertionError):
+        test_typed_tokens_keep_what_is_printed(replace(METRIC, numbers="unknown", grids=()), ("a@it.org", "b@it.orgs"))

@@ -16,6 +16,7 @@ import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.documents import DocumentSettings
 from wordveil.errors import WordveilError
+from wordveil.pipeline.ids import IdReleaser
 from wordveil.pipeline.run_report import write_report
 from wordveil.pipeline.runs import sanitize_documents
 from wordveil.promises.release import MASK, TextOptions
@@ -171,5 +172,5 @@ def test_released_words_come_from_the_released_ids_alone(vocabulary, monkeypatch
     """What is written after the mechanism does not change when the private ids do."""
     sanitizer = wv.Sanitizer(vocabulary, wv.SanText(epsilon=1.0), threads=1)
     fixed = np.arange(3, dtype=np.int32)
-    monkeypatch.setattr(wv.Sanitizer, "_randomize", lambda self, tokens, *_: fixed[: len(tokens)])
+    monkeypatch.setattr(IdReleaser, "_randomize", lambda self, tokens, *_: fixed[: len(tokens)])
     assert sanitizer("babaq dadaq zzz").text == sanitizer("Fabaq ZZZ 1.5").text

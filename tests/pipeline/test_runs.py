@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -16,10 +17,13 @@ from tests.dying import Death, in_child
 
 import wordveil as wv
 from wordveil import __version__
-from wordveil.documents import DocumentSettings, FormatDetails, is_resumable, run_key_path
+from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
+from wordveil.files.journal import is_resumable
+from wordveil.files.run_key import run_key_path, run_source
+from wordveil.pipeline import run as engine
 from wordveil.pipeline.run_report import write_report
-from wordveil.pipeline.runs import FileDigest, run_source, sanitize_documents
+from wordveil.pipeline.runs import FileDigest, sanitize_documents
 from wordveil.promises.guarantees import NoGuarantee
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
@@ -226,8 +230,8 @@ def test_resume_starts_anew_where_nothing_was_interrupted(vocabulary, text_file,
 
 def test_no_key_lies_about_where_a_run_cannot_be_resumed(vocabulary, text_file, tmp_path, monkeypatch):
     seen = []
-    kept = wv.pipeline.runs.save_run_key
-    monkeypatch.setattr(wv.pipeline.runs, "save_run_key", lambda path, key: seen.append(path.name) or kept(path, key))
+    kept = engine.save_run_key
+    monkeypatch.setattr(engine, "save_run_key", lambda path, key: seen.append(path.name) or kept(path, key))
     run(vocabulary, text_file, os.devnull)
     with pytest.raises(DocumentFormatError, match="no such file"):
         run(vocabulary, tmp_path / "absent.txt", tmp_path / "out.txt")
@@ -372,13 +376,13 @@ def test_a_text_too_long_to_be_read_is_told_with_its_file_and_line(vocabulary, t
 
 def test_the_key_is_gone_before_the_output_is_there(vocabulary, text_file, tmp_path, monkeypatch):
     output, seen = tmp_path / "out.txt", []
-    publish = wv.documents.output.publish
+    publish = engine.publish
 
-    def watched(partial, target):
+    def watched(target, product):
         seen.append((run_key_path(output).exists(), is_resumable(output)))
-        publish(partial, target)
+        publish(target, product)
 
-    monkeypatch.setattr(wv.documents.output, "publish", watched)
+    monkeypatch.setattr(engine, "publish", watched)
     run(vocabulary, text_file, output)
     assert seen == [(False, True)]
 
@@ -412,8 +416,8 @@ def test_a_run_killed_at_any_step_leaves_no_key_beside_its_output_and_can_be_con
             assert output.read_bytes() == whole
             assert left_behind(tmp_path) == []
         output.unlink(missing_ok=True)
-        for name in left_behind(tmp_path):
-            (tmp_path / name).unlink()
+        for path in [tmp_path / name for name in left_behind(tmp_path)]:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
     assert status == 0
     assert {(False, True, True), (False, True, False), (True, True, False), (True, False, False)} <= outcomes
 

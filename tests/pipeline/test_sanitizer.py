@@ -13,7 +13,6 @@ from scipy import stats
 
 import wordveil as wv
 from wordveil.errors import ParameterError
-from wordveil.pipeline import sanitizer as pipeline
 from wordveil.promises.guarantees import MetricDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.release import MASK, TextOptions
 from wordveil.randomness import RandomSource
@@ -218,7 +217,7 @@ def test_bytes_do_not_depend_on_threads_chunks_or_kept_work(vocabulary, mechanis
     job = sanitizer_for(vocabulary, mechanism, per=per).for_batch_job()
     for _ in range(2):  # the second time from kept work
         assert list(job.release_batch(texts, ids=ids).texts) == expected
-    monkeypatch.setattr(pipeline, "DRAW_VALUES", 50)
+    monkeypatch.setattr("wordveil.pipeline.ids.DRAW_VALUES", 50)
     assert list(sanitizer_for(vocabulary, mechanism, per=per).release_batch(texts, ids=ids).texts) == expected
 
 

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import wordveil as wv
-from wordveil.documents import is_resumable
-from wordveil.documents.checkpoints import run_key_path
-from wordveil.documents.output import Claim
 from wordveil.documents.vectors import VECTOR_FORMATS
-from wordveil.documents.vectors.output import RowsOutput
 from wordveil.errors import DataFormatError, ParameterError, ResumeError
+from wordveil.files.atomic import Unfinished
+from wordveil.files.journal import is_resumable
+from wordveil.files.run_key import run_key_path
+from wordveil.pipeline import run as engine
 from wordveil.pipeline.vectors import VectorSettings, release_vector_file, release_vectors
 from wordveil.pipeline.vectors.releasing import RowReleaser
 from wordveil.randomness import RandomSource
@@ -246,10 +246,12 @@ def test_an_interrupted_run_goes_on_under_its_own_key(tmp_path, files, rows, end
     assert sorted(p.name for p in tmp_path.iterdir()) == [source.name, target.name]
 
 
-def test_nothing_is_kept_before_the_first_block(tmp_path, files, rows, monkeypatch):
+def test_a_run_interrupted_before_the_first_block_can_be_continued(tmp_path, files, rows, monkeypatch):
     files.write(tmp_path / "in.npy", rows)
     interrupted(monkeypatch, 0, lambda: go(tmp_path / "in.npy", tmp_path / "out.npy"))
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy"]
+    assert is_resumable(tmp_path / "out.npy")
+    assert go(tmp_path / "in.npy", tmp_path / "out.npy", resume=True).resumed_rows == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy", "out.npy"]
 
 
 @pytest.mark.parametrize(
@@ -306,19 +308,19 @@ def test_a_run_does_not_go_on_without_its_rows(tmp_path, files, rows, monkeypatc
     files.write(tmp_path / "in.npy", rows)
     interrupted(monkeypatch, 3, lambda: go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9))
     os.truncate(tmp_path / ".out.npy.partial" / "rows", 300)
-    with pytest.raises(ResumeError, match="gone"):
+    with pytest.raises(ResumeError, match="cut off"):
         go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9, resume=True)
 
 
 def test_another_run_with_the_same_output_is_refused_and_leaves_the_first_alone(tmp_path, files, rows, monkeypatch):
     files.write(tmp_path / "in.npy", rows)
     interrupted(monkeypatch, 3, lambda: go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9))
-    claim = Claim(tmp_path / ".out.npy.partial")
+    held = Unfinished(tmp_path / "out.npy", keep=True)
     kept = {p.name: p.read_bytes() for p in tmp_path.glob(".out.npy.*") if p.is_file()}
     with pytest.raises(ParameterError, match="being written by another run"):
         go(tmp_path / "in.npy", tmp_path / "out.npy", seed=3)
     assert {p.name: p.read_bytes() for p in tmp_path.glob(".out.npy.*") if p.is_file()} == kept
-    claim.release()
+    held.release()
     assert go(tmp_path / "in.npy", tmp_path / "out.npy", resume=True).resumed_rows == 27
 
 
@@ -385,11 +387,11 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 def test_an_interrupt_before_the_renaming_loses_nothing(tmp_path, files, rows, monkeypatch, n):
     files.write(tmp_path / "in.npy", rows[:n])
 
-    def stopping(self):
+    def stopping(target, product):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("wordveil.documents.vectors.output.RowsOutput.publish", stopping)
+        patch.setattr(engine, "publish", stopping)
         with pytest.raises(KeyboardInterrupt):
             go(tmp_path / "in.npy", tmp_path / "out.npy")
     assert go(tmp_path / "in.npy", tmp_path / "out.npy", resume=True).resumed_rows == n
@@ -400,13 +402,13 @@ def test_an_interrupt_before_the_renaming_loses_nothing(tmp_path, files, rows, m
 
 def test_the_key_is_gone_before_the_output_is_there(tmp_path, files, rows, monkeypatch):
     files.write(tmp_path / "in.npy", rows)
-    publish, seen = RowsOutput.publish, []
+    publish, seen = engine.publish, []
 
-    def watched(self):
+    def watched(target, product):
         seen.append((run_key_path(tmp_path / "out.npy").exists(), is_resumable(tmp_path / "out.npy")))
-        publish(self)
+        publish(target, product)
 
-    monkeypatch.setattr(RowsOutput, "publish", watched)
+    monkeypatch.setattr(engine, "publish", watched)
     release_vector_file(tmp_path / "in.npy", tmp_path / "out.npy", LAPLACE)
     assert seen == [(False, True)]
 
@@ -415,11 +417,11 @@ def test_a_run_cut_off_before_the_renaming_needs_its_key_no_more(tmp_path, files
     files.write(tmp_path / "in.npy", rows)
     source, output = RandomSource(), tmp_path / "out.npy"
 
-    def stopping(self):
+    def stopping(target, product):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(RowsOutput, "publish", stopping)
+        patch.setattr(engine, "publish", stopping)
         with pytest.raises(KeyboardInterrupt):
             release_vector_file(tmp_path / "in.npy", output, LAPLACE, source=source)
     assert not run_key_path(output).exists()

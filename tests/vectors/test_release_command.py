@@ -15,7 +15,7 @@ import pytest
 
 import wordveil as wv
 from wordveil.cli.main import main
-from wordveil.documents import is_resumable
+from wordveil.files.journal import is_resumable
 from wordveil.pipeline.vectors import release_vectors
 from wordveil.randomness import RandomSource
 

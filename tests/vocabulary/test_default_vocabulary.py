@@ -25,7 +25,11 @@ from wordveil.vocabulary.table import load_embeddings
 from wordveil.vocabulary.wordlist import WordList
 
 FOLDER = Path(str(files("wordveil"))) / "vocabulary" / "default"
-FILES = ("counts.npy", "header.json", "never_output.txt", "scales.npy", "vectors.npy", "words.txt")
+LISTS, CROWDS = "neighbours-edb397378c928ef3", "crowds-58995e4bcf2390f8"
+FILES = (
+    "counts.npy", f"{CROWDS}.json", f"{CROWDS}.npy", "header.json", f"{LISTS}.json", f"{LISTS}.npy", "never_output.txt",
+    "scales.npy", "vectors.npy", "words.txt",
+)  # fmt: skip
 COMMON = """
     the a i you he she it we they me him her us them my your his our their this that who what which and or but not no
     is are was were be been have has had do does did will would can could shall should may might must of to in on at

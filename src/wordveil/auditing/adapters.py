@@ -15,9 +15,10 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from wordveil.errors import ParameterError, WordveilError
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, WordMechanism, WordRandomizer
+from wordveil.mechanisms.base import Mechanism, Randomizer
 from wordveil.names import EXPORTS, MECHANISMS
 from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, Standing
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Adapted", "Foreign", "adapt", "load_mechanism"]
 
@@ -37,7 +38,7 @@ class Foreign:
     claim: Guarantee
 
 
-Adapted = VectorMechanism | WordMechanism | VectorRandomizer | WordRandomizer | Foreign
+Adapted = Randomizer | Foreign
 """What the audit can run."""
 
 
@@ -87,6 +88,8 @@ def _from_path(path: str, given: Mapping[str, Any]) -> Any:
 def adapt(
     thing: Any,
     *,
+    embeddings: Embeddings | None = None,
+    dimensions: int | None = None,
     kind: str | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -95,16 +98,20 @@ def adapt(
     """Return something the audit can run.
 
     Args:
-        thing: See the module docstring.
+        thing: See the module docstring; a mechanism that is not fitted is fitted here.
+        embeddings: The public vocabulary.
+        dimensions: For vector mechanisms without one.
         kind: "vectors" or "text", for a plain callable.
         epsilon: The claim, where the thing states none: per unit of Euclidean distance for vectors, unless `local`.
         delta: The claimed delta.
         local: Whether epsilon is for any two inputs.
 
     Raises:
-        ParameterError: If it is not clear what to call.
+        ParameterError: If it is not clear what to call, or a mechanism lacks what it is fitted to.
     """
-    if isinstance(thing, VectorMechanism | WordMechanism | VectorRandomizer | WordRandomizer):
+    if isinstance(thing, Mechanism):
+        return _fitted(thing, embeddings, dimensions)
+    if isinstance(thing, Randomizer):
         return thing
     for method in ("vectors", "text"):
         if callable(getattr(thing, method, None)):
@@ -115,6 +122,19 @@ def adapt(
             raise ParameterError("kind", kind, "must be 'vectors' or 'text' for a plain callable.")
         return Foreign(call=thing, kind=kind, claim=_claim(thing, kind, epsilon, delta, local))
     raise ParameterError("mechanism", type(thing).__name__, "must be callable, or have a method vectors() or text().")
+
+
+def _fitted(mechanism: Any, embeddings: Embeddings | None, dimensions: int | None) -> Randomizer:
+    if embeddings is not None:
+        found: Randomizer = mechanism.fit(embeddings)
+        return found
+    if mechanism.releases == "words":
+        why = f"must be given: {mechanism.name} works on words, not on vectors of any dimensions."
+        raise ParameterError("embeddings", None, why)
+    if dimensions is None or mechanism.needs_vocabulary:
+        raise ParameterError("embeddings", None, f"must be given for {mechanism.name}, or dimensions where it allows.")
+    found = mechanism.for_dimensions(dimensions)
+    return found
 
 
 def _claim(thing: Any, kind: str, epsilon: float | None, delta: float | None, local: bool) -> Guarantee:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from wordveil.arrays import Float64Array
 from wordveil.auditing.adapters import Adapted, Foreign
 from wordveil.auditing.exact import ChannelVerdict
-from wordveil.auditing.score_channels import verify_scores
+from wordveil.auditing.laws import verify_law
 from wordveil.auditing.subjects import (
     OnGrid,
     Subject,
@@ -21,19 +21,19 @@ from wordveil.auditing.subjects import (
     WordSubject,
 )
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, WordMechanism
-from wordveil.mechanisms.exponential import FittedExponential
-from wordveil.mechanisms.worst_pairs import vector_pairs, vector_relation, word_relation, worst_words
-from wordveil.metrics.distances import Euclidean
-from wordveil.promises.guarantees import Guarantee, LocalDP
-from wordveil.promises.relations import Pair, relation_of
+from wordveil.mechanisms.base import VectorRandomizer, WordRandomizer
+from wordveil.mechanisms.worst_pairs import vector_relation, word_relation, worst_vectors, worst_words
+from wordveil.metrics.distances import Angular, Euclidean, Metric
+from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.relations import NoPairs, Pair, Relation, relation_of
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Case", "Inputs", "make_case"]
 
-EXACT_WORDS = 20_000  # largest vocabulary verified exactly inside an audit
 CANDIDATES = 1000
+METRICS: dict[str, Metric] = {metric.name: metric for metric in (Euclidean(), Angular())}
+"""Metrics that a stranger's claim may name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,13 +46,17 @@ class Inputs:
         texts: For text mechanisms without one.
         pairs: Pairs wanted.
         seed: For their choice.
+        claim: Another claim about a mechanism of wordveil, such as what follows from its own; None for its own.
+        threads: Threads of the exact verification.
     """
 
     embeddings: Embeddings | None
-    dimensions: int | None
-    texts: tuple[str, str] | None
+    dimensions: int | None = None
+    texts: tuple[str, str] | None = None
     pairs: int
     seed: int
+    claim: Guarantee | None = None
+    threads: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +81,7 @@ class Case:
 
 
 def make_case(thing: Adapted, inputs: Inputs, source: RandomSource) -> Case:
-    """Return what there is to audit of a mechanism.
+    """Return what there is to audit of a fitted mechanism, or of a stranger.
 
     Args:
         thing: The mechanism.
@@ -89,34 +93,26 @@ def make_case(thing: Adapted, inputs: Inputs, source: RandomSource) -> Case:
     """
     if isinstance(thing, Foreign):
         return _text_case(thing, inputs) if thing.kind == "text" else _function_case(thing, inputs)
-    if isinstance(thing, VectorMechanism | VectorRandomizer):
-        return _vector_case(thing, inputs, source)
-    return _word_case(thing, inputs, source)
+    kinds: dict[str, Callable[[Any, Inputs, RandomSource], Case]] = {"vectors": _vector_case, "words": _word_case}
+    return kinds[thing.releases](thing, inputs, source)
 
 
-def _vector_case(mechanism: VectorMechanism | VectorRandomizer, inputs: Inputs, source: RandomSource) -> Case:
-    embeddings, dimensions = inputs.embeddings, inputs.dimensions
-    randomizer = (
-        mechanism if isinstance(mechanism, VectorRandomizer) else _fit_vectors(mechanism, embeddings, dimensions)
-    )
-    claim = randomizer.published()
+def _vector_case(randomizer: VectorRandomizer, inputs: Inputs, source: RandomSource) -> Case:
+    embeddings, d = inputs.embeddings, randomizer.input_dimensions
     raw = VectorSubject(randomizer, source)
-    d = randomizer.input_dimensions
-    pairs = randomizer.worst_pairs(inputs.pairs, inputs.seed, embeddings=embeddings)
-    subject = OnGrid(raw, pairs[0].first)
-    same_space = raw.sample(pairs[0].first, 2).shape[1] == d
-    candidates = _candidates(embeddings, d, randomizer.clip_norm) if same_space else None
-    if same_space and embeddings is not None and randomizer.inputs == "vocabulary vectors":
-        candidates = embeddings.vectors[:CANDIDATES].astype(np.float64) if len(embeddings) >= 100 else None
-    return Case(subject=subject, raw=raw, claim=claim, pairs=pairs, candidates=candidates)
-
-
-def _fit_vectors(mechanism: VectorMechanism, embeddings: Embeddings | None, dimensions: int | None) -> VectorRandomizer:
-    if embeddings is not None:
-        return mechanism.fit(embeddings)
-    if dimensions is None or mechanism.needs_vocabulary:
-        raise ParameterError("embeddings", None, f"must be given for {mechanism.name}, or dimensions where it allows.")
-    return mechanism.for_dimensions(dimensions)
+    pairs = randomizer.worst_pairs(inputs.pairs, inputs.seed, claim=inputs.claim, embeddings=embeddings)
+    candidates = None
+    if raw.sample(pairs[0].first, 2).shape[1] == d:
+        candidates = _candidates(embeddings, d, randomizer.clip_norm)
+        if embeddings is not None and randomizer.inputs == "vocabulary vectors":
+            candidates = embeddings.vectors[:CANDIDATES].astype(np.float64) if len(embeddings) >= 100 else None
+    return Case(
+        subject=OnGrid(raw, pairs[0].first),
+        raw=raw,
+        claim=inputs.claim or randomizer.published(),
+        pairs=pairs,
+        candidates=candidates,
+    )
 
 
 def _candidates(embeddings: Embeddings | None, d: int, clip_norm: float | None) -> Float64Array:
@@ -131,35 +127,24 @@ def _candidates(embeddings: Embeddings | None, d: int, clip_norm: float | None) 
     return rows.astype(np.float64)
 
 
-def _word_case(mechanism: Any, inputs: Inputs, source: RandomSource) -> Case:
-    embeddings = inputs.embeddings
-    fitted = mechanism
-    if isinstance(mechanism, WordMechanism):
-        if embeddings is None:
-            raise ParameterError(
-                "embeddings", None, f"must be given: {mechanism.name} works on words, not on vectors of any dimensions."
-            )
-        fitted = mechanism.fit(embeddings)
-    claim, exact = fitted.published(), None
-    if isinstance(fitted, FittedExponential) and hasattr(claim, "epsilon") and len(fitted.embeddings) <= EXACT_WORDS:
-        exact = verify_scores(fitted, local=isinstance(claim, LocalDP))
-    pairs = fitted.worst_pairs(inputs.pairs, inputs.seed)
-    subject = WordSubject(fitted, source)
-    return Case(subject=subject, raw=subject, claim=claim, pairs=pairs, exact=exact)
+def _word_case(randomizer: WordRandomizer, inputs: Inputs, source: RandomSource) -> Case:
+    subject = WordSubject(randomizer, source)
+    return Case(
+        subject=subject,
+        raw=subject,
+        claim=inputs.claim or randomizer.published(),
+        pairs=randomizer.worst_pairs(inputs.pairs, inputs.seed, claim=inputs.claim),
+        exact=verify_law(randomizer, inputs.claim, threads=inputs.threads),
+    )
 
 
 def _function_case(thing: Foreign, inputs: Inputs) -> Case:
-    embeddings, dimensions = inputs.embeddings, inputs.dimensions
-    raw = VectorFunctionSubject(thing.call)
-    relation = vector_relation(thing.claim, Euclidean())
-    if embeddings is not None:
-        pairs = worst_words(embeddings, relation, count=inputs.pairs, vectors=True, seed=inputs.seed)
-        d = embeddings.dimensions
-    elif dimensions is not None:
-        d = dimensions
-        pairs = vector_pairs(d, relation)
-    else:
+    embeddings = inputs.embeddings
+    d = inputs.dimensions if embeddings is None else embeddings.dimensions
+    if d is None:
         raise ParameterError("dimensions", None, "must be given where there is no vocabulary.")
+    raw = VectorFunctionSubject(thing.call)
+    pairs = worst_vectors(_relation(thing.claim), d, embeddings, count=inputs.pairs, seed=inputs.seed)
     same_space = raw.sample(pairs[0].first, 2).shape[1] == d
     return Case(
         subject=OnGrid(raw, pairs[0].first),
@@ -168,6 +153,14 @@ def _function_case(thing: Foreign, inputs: Inputs) -> Case:
         pairs=pairs,
         candidates=_candidates(embeddings, d, None) if same_space else None,
     )
+
+
+def _relation(claim: Guarantee, embeddings: Embeddings | None = None) -> Relation:
+    """Return which vectors, or words of a vocabulary, a stranger's claim speaks of; none in a metric not known here."""
+    metric = METRICS.get(getattr(claim, "metric", Euclidean.name))
+    if metric is None:
+        return NoPairs(claim=claim)
+    return vector_relation(claim, metric) if embeddings is None else word_relation(claim, embeddings, metric)
 
 
 def _text_case(thing: Foreign, inputs: Inputs) -> Case:
@@ -181,7 +174,7 @@ def _text_case(thing: Foreign, inputs: Inputs) -> Case:
         return Case(subject=subject, raw=subject, claim=thing.claim, pairs=[pair])
     if embeddings is None:
         raise ParameterError("texts", None, "must be given, or a vocabulary to take words from.")
-    relation = word_relation(thing.claim, embeddings, Euclidean())
+    relation = _relation(thing.claim, embeddings)
     pairs = [
         replace(pair, first=embeddings.words[int(pair.first)], second=embeddings.words[int(pair.second)])
         for pair in worst_words(embeddings, relation, count=inputs.pairs, seed=inputs.seed)

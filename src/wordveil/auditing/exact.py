@@ -13,19 +13,24 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
-from wordveil.auditing.journal import Journal
 from wordveil.errors import ParameterError
+from wordveil.files.journal import Journal
 from wordveil.kernels.threads import map_chunks
 
 __all__ = ["ChannelVerdict", "Distances", "verify_channel"]
 
 Distances = float | Float64Array | Callable[[int, int], Float64Array]
-"""One number for every pair (1.0 for local DP), the (v, v) matrix, or a function of (start, stop) giving its rows."""
+"""One number for every pair (1.0 for local DP), the (v, v) matrix, or a function of (start, stop) giving its rows.
+
+The distance of two inputs of which nothing is claimed is inf.
+"""
 
 TILE = 80_000  # doubles of one tile of differences: 640 kB, inside a core's L2 cache
 BLOCK = 32  # input rows of a unit of work and of the journal
@@ -51,7 +56,7 @@ class ChannelVerdict:
         worst_loss: Its log-ratio, nats; inf where the output is impossible under x'.
         worst_distance: dist(x, x').
         tolerance: Nats allowed for float64 logarithms.
-        triples: (x, x', y) examined.
+        triples: (x, x', y) of which something is claimed, all examined; 0 where no pair is spoken of.
         exact: False where the numbers are proved upper bounds rather than attained values.
     """
 
@@ -120,13 +125,19 @@ def verify_channel(
     _check_channel(channel, epsilon, delta, slack)
     rows = _distance_rows(distances, len(channel))
     job = _Job(channel, rows, epsilon, delta, slack)
-    log = Journal(journal, job.identity() if journal is not None else {})
-    blocks = [i for i in range(-(-len(channel) // BLOCK)) if i not in log.done]
+    log = None if journal is None else Journal(Path(journal), job.identity(), remedy="give a new journal file")
+    if log is not None:
+        log.load()
+    done = {} if log is None else {int(index): result for index, result in log.tally.items()}
+    blocks = [i for i in range(-(-len(channel) // BLOCK)) if i not in done]
     for index, result in zip(blocks, map_chunks(job.block, blocks, threads), strict=True):
-        log.record(index, result)
+        done[index] = result
+        if log is not None:
+            log.tally = {str(i): found for i, found in done.items()}
+            log.save()
         if progress is not None:
             progress(min(BLOCK, len(channel) - index * BLOCK))
-    return job.verdict(list(log.done.values()))
+    return job.verdict(list(done.values()))
 
 
 def _check_channel(channel: Float64Array, epsilon: float, delta: float, slack: float) -> None:
@@ -191,6 +202,7 @@ class _Job:
             "shape": list(self.channel.shape),
             "claim": [self.epsilon, self.delta, self.slack],
             "rows": BLOCK,
+            "blocks": "with pairs",
         }
 
     def _tiles(self, first: int) -> Iterator[tuple[slice, slice]]:
@@ -219,14 +231,19 @@ class _Job:
             result["delta"] = self._hockey(start, stop, distance)
         return result
 
+    def _claimed(self, start: int, distance: Float64Array) -> NDArray[np.bool_]:
+        """Return which pairs of a block's rows with all inputs are spoken of and not seen in another order before."""
+        later = np.arange(self.v)[None, :] > np.arange(start, start + len(distance))[:, None]
+        return np.asarray(later & np.isfinite(distance))
+
     def _summary(self, start: int, losses: Float64Array, distance: Float64Array) -> dict[str, Any]:
-        later = np.arange(self.v)[None, :] > np.arange(start, start + losses.shape[1])[:, None]
-        losses = np.where(later, losses, -np.inf)
+        claimed = self._claimed(start, distance)
+        losses = np.where(claimed, losses, -np.inf)
         losses[losses > -IMPOSSIBLE / 2] = np.inf
         with np.errstate(divide="ignore", invalid="ignore"):
             excess = losses - self.slack
             ratio = np.where(excess <= self.tolerance, np.maximum(excess, 0.0), excess) / distance[None]
-        ratio = np.where(np.isnan(ratio) | ~later, 0.0, ratio)  # 0/0: equal rows at distance 0
+        ratio = np.where(np.isnan(ratio) | ~claimed, 0.0, ratio)  # 0/0: equal rows at distance 0
         beyond = losses - self.epsilon * distance[None]
         order, i, j = (int(a) for a in np.unravel_index(int(ratio.argmax()), ratio.shape))
         pair = (start + i, j) if order == 0 else (j, start + i)
@@ -235,11 +252,13 @@ class _Job:
             "pair": pair,
             "distance": float(distance[i, j]),
             "slack": float(max(0.0, beyond.max())),
+            "pairs": 2 * int(claimed.sum()),
         }
 
     def _hockey(self, start: int, stop: int, distance: Float64Array) -> list[float]:
         """Return (delta, x, x') with the largest sum_y (P(y|x) - e^(claimed loss) P(y|x'))_+ of the block."""
         factor = np.exp(np.minimum(self.epsilon * distance + self.slack, 700.0))
+        claimed = self._claimed(start, distance)
         best = [0.0, float(start), float(min(start + 1, self.v - 1))]
         height = max(1, TILE // self.outputs)
         for low in range(start, self.v, height):
@@ -251,6 +270,7 @@ class _Job:
                     (np.maximum(row - f * others, 0.0).sum(axis=1), False),
                     (np.maximum(others - f * row, 0.0).sum(axis=1), True),
                 ):
+                    sums = np.where(claimed[i - start, low : low + height], sums, 0.0)
                     j = int(sums.argmax())
                     if sums[j] > best[0]:
                         pair = (low + j, i) if swapped else (i, low + j)
@@ -280,5 +300,5 @@ class _Job:
             worst_loss=math.inf if loss > -IMPOSSIBLE / 2 else loss,
             worst_distance=float(distance),
             tolerance=self.tolerance,
-            triples=self.v * (self.v - 1) * self.outputs,
+            triples=sum(r["pairs"] for r in results) * self.outputs,
         )

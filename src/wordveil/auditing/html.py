@@ -17,7 +17,7 @@ WIDTH, HEIGHT, MARGIN = 640, 320, 48
 
 def page(report: dict[str, Any], lines: Sequence[str]) -> str:
     """Return the page of a report given as its dictionary and its summary lines."""
-    kind = "refuted" if report["refuted"] else "kept"
+    kind = "kept" if report["tested"] and not report["refuted"] else "refuted"
     parts = [
         f'<h1 class="{kind}">{escape(lines[0])}</h1>',
         f"<p>{escape(lines[1])}</p>",

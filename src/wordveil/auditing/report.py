@@ -52,9 +52,21 @@ class AuditReport:
         )
 
     @property
+    def tested(self) -> bool:
+        """Whether anything is claimed of a pair that was tried."""
+        return (self.exact is not None and self.exact.triples > 0) or any(
+            audit.pair.epsilon is not None for audit in self.pairs
+        )
+
+    @property
+    def verdict(self) -> str:
+        """REFUTED, NOT REFUTED, or NOT TESTED."""
+        return "REFUTED" if self.refuted else "NOT REFUTED" if self.tested else "NOT TESTED"
+
+    @property
     def exit_code(self) -> int:
-        """1 where refuted, else 0: for pipelines."""
-        return int(self.refuted)
+        """1 where refuted, 2 where no pair of the claim could be tried, else 0: for pipelines."""
+        return {"REFUTED": 1, "NOT TESTED": 2, "NOT REFUTED": 0}[self.verdict]
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
@@ -63,6 +75,7 @@ class AuditReport:
             "subject": self.subject,
             "claim": self.claim,
             "refuted": self.refuted,
+            "tested": self.tested,
             "alpha": self.alpha,
             "exact": None if self.exact is None else self.exact.as_dict(),
             "pairs": [pair.as_dict() for pair in self.pairs],
@@ -80,8 +93,9 @@ class AuditReport:
 
     def summary_lines(self) -> list[str]:
         """Return the verdict first, then its reasons, one line each."""
-        verdict = "REFUTED" if self.refuted else "NOT REFUTED"
-        lines = [f"{verdict}: {self.subject}", f"claim: {self.claim}"]
+        lines = [f"{self.verdict}: {self.subject}", f"claim: {self.claim}"]
+        if self.verdict == "NOT TESTED":
+            lines.append("no pair of the claim could be tried: nothing is claimed of the inputs compared")
         if self.exact is not None:
             lines.append(_exact_line(self.exact))
         lines += [_pair_line(pair) for pair in sorted(self.pairs, key=lambda p: not p.refuted)]

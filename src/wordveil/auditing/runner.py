@@ -92,7 +92,7 @@ def audit(
         options: Samples, pairs, alpha, seed.
 
     Returns:
-        The report; `exit_code` is 1 where refuted.
+        The report; `exit_code` is 1 where refuted, 2 where no pair of the claim could be tried.
 
     Raises:
         ParameterError: If a parameter is out of range or something needed is missing.
@@ -138,7 +138,7 @@ def audit_mechanism(
     """
     options = options or AuditOptions()
     source = RandomSource() if options.seed is None else RandomSource.seeded_for_tests(options.seed)
-    thing = adapt(mechanism, kind=kind, **(claim or {}))
+    thing = adapt(mechanism, embeddings=embeddings, dimensions=dimensions, kind=kind, **(claim or {}))
     name = name or repr(mechanism)
     inputs = Inputs(
         embeddings=embeddings, dimensions=dimensions, texts=texts, pairs=options.pairs, seed=options.seed or 0

@@ -17,7 +17,7 @@ from wordveil.arrays import Float64Array
 from wordveil.auditing.exact import ChannelVerdict
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
-from wordveil.mechanisms.exponential import FittedExponential
+from wordveil.mechanisms.base import WordRandomizer
 from wordveil.mechanisms.worst_pairs import word_distances
 
 __all__ = ["verify_scores"]
@@ -26,7 +26,7 @@ BLOCK = 256
 
 
 def verify_scores(
-    randomizer: FittedExponential,
+    randomizer: WordRandomizer,
     epsilon: float | None = None,
     *,
     slack: float | None = None,
@@ -55,7 +55,8 @@ def verify_scores(
     if epsilon is None:
         raise ParameterError("epsilon", None, "must be given: this mechanism claims none.")
     slack = (getattr(claim, "slack", 0.0) or 0.0) if slack is None else slack
-    rows, v = randomizer.rows, len(randomizer.embeddings)
+    rows, v = randomizer.selection, len(randomizer.embeddings)
+    assert rows is not None
     logs = rows.log_normalisers(np.arange(v, dtype=np.int32), threads=threads)
     everyone, between = np.arange(v, dtype=np.int32), word_distances(randomizer.embeddings, rows.metric)
 

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from wordveil.certification.certified_rate import certify_rate, certify_selection, repeat_selection
+from wordveil.certification.certified_rate import RATE_METHODS, certify_rate, certify_selection, repeat_selection
 from wordveil.certification.fitted_constants import (
     PROFILE,
     certify_constants,
     certify_profile,
-    rebuild_constants,
     repeat_profile,
 )
 from wordveil.certification.named_mechanisms import rebuild_mechanism
 from wordveil.certification.normaliser_lipschitz import Progress
 from wordveil.errors import CertificateError
-from wordveil.mechanisms.base import VectorMechanism
-from wordveil.mechanisms.exponential import LARGEST_LOSS, LIPSCHITZ, SelectionMechanism
-from wordveil.mechanisms.tight import TIGHT
+from wordveil.mechanisms.base import check_mechanism
+from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.promises.certificates import Certificate, compare
 from wordveil.vocabulary.table import Embeddings
 
@@ -57,15 +55,14 @@ def certify(
     Raises:
         CertificateError: If no method certifies this mechanism, or the rate given costs more than its epsilon.
     """
-    if isinstance(mechanism, SelectionMechanism):
+    chosen: Any = check_mechanism(mechanism)
+    if chosen.certificate_method in RATE_METHODS:
         return certify_selection(
-            mechanism, embeddings, rate=rate, threads=threads, progress=progress, checkpoint=checkpoint
+            chosen, embeddings, rate=rate, threads=threads, progress=progress, checkpoint=checkpoint
         )
     if rate is not None or checkpoint is not None:
         raise CertificateError("A rate and a checkpoint belong to selection mechanisms; leave them out.")
-    if isinstance(mechanism, VectorMechanism):
-        return certify_constants(mechanism, embeddings)
-    raise CertificateError(f"No method certifies {type(mechanism).__name__}; pass a mechanism, not its fitted form.")
+    return certify_constants(chosen, embeddings)
 
 
 def verify(
@@ -91,12 +88,13 @@ def verify(
     Raises:
         CertificateError: Naming what differs: an input, a number, or a claim below what was found.
     """
-    if certificate.method in (LIPSCHITZ, LARGEST_LOSS, TIGHT):
+    if certificate.method in RATE_METHODS:
         repeated = _repeat_selection(certificate, embeddings, mechanism, threads, progress)
     elif certificate.method == PROFILE:
         repeated = repeat_profile(certificate)
     else:
-        repeated = certify_constants(rebuild_constants(certificate), embeddings)
+        named: Any = rebuild_mechanism(certificate)
+        repeated = certify_constants(named, embeddings)
     compare(certificate, repeated)
     return repeated
 

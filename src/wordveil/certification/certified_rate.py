@@ -9,25 +9,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
 
 import wordveil
 from wordveil.certification.normaliser_lipschitz import ExactLoss, Progress
 from wordveil.certification.rate_losses import rate_losses
 from wordveil.errors import CertificateError
-from wordveil.mechanisms.exponential import SelectionMechanism
+from wordveil.mechanisms.selection import LARGEST_LOSS, LIPSCHITZ, SelectionMechanism
+from wordveil.mechanisms.tight import TIGHT
 from wordveil.promises.certificates import Certificate, Scalar
 from wordveil.promises.guarantees import round_up
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = [
+    "RATE_METHODS",
     "SEARCH_TOLERANCE",
     "certify_rate",
     "certify_selection",
     "largest_rate",
     "repeat_selection",
 ]
+
+RATE_METHODS = (LIPSCHITZ, LARGEST_LOSS, TIGHT)
+"""Names of the certificates of a rate: those of mechanisms that select."""
 
 SEARCH_TOLERANCE = 2e-3
 """The search stops once the exact epsilon is within 0.2 % below the target."""
@@ -147,12 +150,16 @@ def certify_rate(
 
     Returns:
         A certificate whose parameter epsilon is the exact loss, rounded up to six digits so that it can be typed.
+
+    Raises:
+        CertificateError: If the mechanism has no rate.
     """
+    if mechanism.certificate_method not in RATE_METHODS:
+        raise CertificateError(f"A rate belongs to mechanisms that select words; {mechanism.name} adds noise.")
     work = rate_losses(mechanism, embeddings, threads=threads, progress=progress, checkpoint=checkpoint)
     found = work.at(rate)
     work.finish()
-    parameters: Any = mechanism
-    costing = replace(parameters, epsilon=max(float(round_up(found.epsilon, 6)), found.epsilon))
+    costing = mechanism.with_epsilon(max(float(round_up(found.epsilon, 6)), found.epsilon))
     return _certificate(costing, embeddings, found, work.solved(rate))
 
 

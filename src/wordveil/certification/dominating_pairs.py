@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.mechanisms.base import VectorRandomizer, WordRandomizer
+from wordveil.mechanisms.base import Randomizer, check_fitted
 from wordveil.parameters import check_positive
 from wordveil.promises.guarantees import MetricDP, NoGuarantee
 from wordveil.promises.pair_loss import PairLoss
@@ -11,7 +11,7 @@ from wordveil.promises.pair_loss import PairLoss
 __all__ = ["dominating_pair"]
 
 
-def dominating_pair(fitted: VectorRandomizer | WordRandomizer, *, diameter: float | None = None) -> PairLoss:
+def dominating_pair(fitted: Randomizer, *, diameter: float | None = None) -> PairLoss:
     """Return the dominating pair of a fitted mechanism.
 
     Args:
@@ -22,14 +22,15 @@ def dominating_pair(fitted: VectorRandomizer | WordRandomizer, *, diameter: floa
         GuaranteeError: If no dominating pair of this mechanism is known, or it has no guarantee.
         ParameterError: If the diameter is missing, superfluous or not positive.
     """
-    claim = fitted.guarantee()
+    chosen = check_fitted(fitted)
+    claim = chosen.guarantee()
     if isinstance(claim, NoGuarantee):
         raise GuaranteeError(f"There is no promise to compose: {claim.reason}")
     if isinstance(claim, MetricDP) and claim.largest_distance is None:
         check_positive("diameter", diameter)
     elif diameter is not None:
         raise ParameterError("diameter", diameter, "belongs to noise whose loss grows without end; leave it out.")
-    pair = fitted.loss_profile(diameter)
+    pair = chosen.loss_profile(diameter)
     if pair is None:
         raise GuaranteeError(
             f"{type(fitted).__name__} cannot be composed by its own loss: no dominating pair of it is known here. Use "

@@ -5,6 +5,7 @@ It holds public numbers only. The file is tied to the inputs of the computation;
 
 from __future__ import annotations
 
+import io
 import os
 import time
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from wordveil.errors import ResumeError
+from wordveil.files.atomic import write_whole
 
 __all__ = ["SavedWork"]
 
@@ -78,11 +80,7 @@ class SavedWork:
         content = {
             f"{stage}|{name}": value for stage, entries in self._stages.items() for name, value in entries.items()
         }
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            with open(temporary, "wb") as file:
-                np.savez(file, inputs=np.asarray(self._inputs), **content)
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        packed = io.BytesIO()
+        np.savez(packed, inputs=np.asarray(self._inputs), **content)
+        write_whole(path, packed.getvalue(), shared=True)
         self._saved_at = time.monotonic()

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from wordveil.errors import GuaranteeError
-from wordveil.mechanisms.base import VectorRandomizer, WordRandomizer
+from wordveil.mechanisms.base import Randomizer, check_fitted
 from wordveil.mechanisms.laplace_profile import laplace_epsilon
 from wordveil.parameters import check_positive
 from wordveil.promises.guarantees import LocalDP, Standing, round_down, weakest
@@ -16,7 +16,7 @@ __all__ = ["laplace_to_local"]
 _MINIMAL_EPSILON = 1e-9
 
 
-def laplace_to_local(fitted: VectorRandomizer | WordRandomizer, *, diameter: float, delta: float) -> LocalDP:
+def laplace_to_local(fitted: Randomizer, *, diameter: float, delta: float) -> LocalDP:
     """Turn the metric DP of one draw of Laplace noise into local DP over a public diameter, by its exact profile.
 
     Guarantee:
@@ -35,13 +35,14 @@ def laplace_to_local(fitted: VectorRandomizer | WordRandomizer, *, diameter: flo
         GuaranteeError: If it is nothing of that kind, or its promise has a delta of its own.
         ParameterError: If a parameter is outside its domain.
     """
-    dimensions = fitted.laplace_dimensions
+    noise = check_fitted(fitted)
+    dimensions = noise.laplace_dimensions
     if dimensions is None:
         raise GuaranteeError(
             f"The profile is that of one draw of Laplace noise, and {type(fitted).__name__} does not say whether it is "
             "one: pass the fitted mechanism, or use to_local() for its promise."
         )
-    claim: Any = fitted.guarantee()
+    claim: Any = noise.guarantee()
     if claim.delta != 0:
         raise GuaranteeError("The promise has a delta of its own, which the profile does not cover; use to_local().")
     check_positive("diameter", diameter)

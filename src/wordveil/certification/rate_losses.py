@@ -10,7 +10,7 @@ Neither chooses the rate.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -20,9 +20,9 @@ from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.tight_constraints import solve_tight_constraints, tight_loss
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import CertificateError, ParameterError
-from wordveil.mechanisms.exponential import LARGEST_LOSS, SelectionMechanism
 from wordveil.mechanisms.metric_rows import bound_metric, distance_source
-from wordveil.mechanisms.tight import TightConstraints, pack_base, unpack_base
+from wordveil.mechanisms.selection import LARGEST_LOSS, SelectionMechanism
+from wordveil.mechanisms.tight import TIGHT, TightConstraints, pack_base, unpack_base
 from wordveil.metrics.distances import Metric
 from wordveil.promises.certificates import Certificate, Scalar
 from wordveil.vocabulary.table import Embeddings
@@ -68,14 +68,15 @@ def rate_losses(
     Raises:
         CertificateError: If a checkpoint is asked for where none can be kept.
     """
-    if not isinstance(mechanism, TightConstraints):
+    if mechanism.certificate_method != TIGHT:
         return PairRates(mechanism, embeddings, threads=threads, progress=progress, checkpoint=checkpoint)
     if checkpoint is not None:
         raise CertificateError("Tight constraints are solved in one go; leave the checkpoint out.")
     base = None
     if repeat is not None:
         base = unpack_base(repeat.parameters.get("base"), len(embeddings.candidates))
-    return TightRates(mechanism, embeddings, base=base, threads=threads, progress=progress)
+    tight = cast(TightConstraints, mechanism)  # no other has this certificate
+    return TightRates(tight, embeddings, base=base, threads=threads, progress=progress)
 
 
 class PairRates:

@@ -69,7 +69,7 @@ def build_app(wanted: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
             continue
         module = importlib.import_module(f"wordveil.cli.{name}")
         if hasattr(module, "app"):
-            app.add_typer(module.app, name=name, help=line)
+            app.add_typer(_group(module.app), name=name, help=line)
         else:
             app.command(name, cls=Command)(_declared(getattr(module, name)))
     return app
@@ -101,6 +101,15 @@ def _declared(command: Callable[..., None]) -> Callable[..., None]:
     made.__doc__, made.__kwdefaults__ = function.__doc__, function.__kwdefaults__
     made.__annotations__ = {name: _for_typer(h) for name, h in get_type_hints(function, include_extras=True).items()}
     return made
+
+
+def _group(app: typer.Typer) -> typer.Typer:
+    """Declare the options of all commands of a group to typer."""
+    for command in app.registered_commands:
+        command.callback = _declared(cast(Callable[..., None], command.callback))
+    for group in app.registered_groups:
+        _group(cast(typer.Typer, group.typer_instance))
+    return app
 
 
 def _for_typer(hint: Any) -> Any:

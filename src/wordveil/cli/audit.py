@@ -39,12 +39,13 @@ def audit(
 ) -> None:
     """Audit a mechanism's claim by exact checks and by statistics that hold with the stated confidence.
 
-    Exit code 0: nothing refuted. 1: refuted, with the pair and the numbers. 2: the audit could not run.
+    Exit code 0: nothing refuted. 1: refuted, with the pair and the numbers. 2: the audit could not run, or no pair of
+    the claim could be tried.
     """
     from wordveil.auditing import AuditOptions
     from wordveil.auditing import audit as run
     from wordveil.errors import ParameterError
-    from wordveil.pipeline.run_report import check_report_path
+    from wordveil.pipeline.run import check_report_path
 
     if (mechanism is None) == (python is None):
         raise ParameterError("--mechanism", None, "or --python must be given, and only one of them.")

@@ -21,7 +21,7 @@ from wordveil.cli.common import (
     say,
 )
 from wordveil.cli.progress import count_bar
-from wordveil.errors import CertificateError, ParameterError
+from wordveil.errors import CertificateError
 
 if TYPE_CHECKING:
     from wordveil.promises.certificates import Certificate
@@ -52,7 +52,7 @@ def certify(
     --calibration certified-local certifies local DP: epsilon is then in nats, between any two words.
     """
     from wordveil.certification import verify as repeat
-    from wordveil.mechanisms.exponential import SelectionMechanism
+    from wordveil.certification.certified_rate import RATE_METHODS
     from wordveil.promises.certificates import Certificate
 
     embeddings = open_vocabulary(vocabulary)
@@ -85,7 +85,7 @@ def certify(
         return
     certificate.save(output)
     say(f"wrote {output}: " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.numbers.items()))
-    if isinstance(chosen, SelectionMechanism) and "epsilon" in certificate.parameters:
+    if certificate.method in RATE_METHODS and "epsilon" in certificate.parameters:
         words = ["wordveil", "sanitize", "IN", "--output", "OUT", "--mechanism", mechanism]
         words += ["--epsilon", repr(certificate.parameters["epsilon"])]
         words += ["--calibration", calibration or "certified", "--certificate", str(output)]
@@ -100,10 +100,7 @@ def _make(
     """Return the certificate for this epsilon, or for what the rate costs where none is given."""
     from wordveil.certification import certify as make
     from wordveil.certification import certify_rate
-    from wordveil.mechanisms.exponential import SelectionMechanism
 
     if rate is None or epsilon is not None:
         return make(mechanism, embeddings, rate=rate, **how)
-    if not isinstance(mechanism, SelectionMechanism):
-        raise ParameterError("--rate", rate, f"belongs to mechanisms that select words; {mechanism.name} adds noise.")
     return certify_rate(mechanism, embeddings, rate, **how)

@@ -185,7 +185,7 @@ def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> P
 
 def _with_certificate(wanted: Wanted, path: Path) -> tuple[Certificate, Wanted]:
     """Return the certificate of a file, and what is wanted with the calibration and the epsilon it was made for."""
-    from wordveil.mechanisms.exponential import LARGEST_LOSS
+    from wordveil.mechanisms.selection import LARGEST_LOSS
     from wordveil.promises.certificates import Certificate
 
     if "calibration" not in [field.name for field in fields(mechanism_class(wanted.mechanism))]:
@@ -207,10 +207,9 @@ def _certificate(
     wanted: Wanted, mechanism: Any, embeddings: Embeddings, given: Certificate | None, *, quiet: bool
 ) -> Certificate | None:
     """Return the certificate that the mechanism needs, checked to be for these inputs; None where it needs none."""
-    from wordveil.mechanisms.exponential import SelectionMechanism
     from wordveil.pipeline.fitting import shipped_certificate
 
-    if not isinstance(mechanism, SelectionMechanism) or not mechanism.needs_certificate:
+    if not mechanism.needs_certificate:
         return given
     if given is not None:
         try:
@@ -284,11 +283,10 @@ def _check_numbers(chosen: Any, values: dict[str, Any]) -> None:
 def _decoded(mechanism: Any, decoder: str, epsilon: float) -> WordMechanism:
     """Return a vector mechanism with the decoder of this name."""
     from wordveil.decoding.decoded import Decoded
-    from wordveil.mechanisms.base import VectorMechanism
 
     if decoder not in DECODERS:
         raise ParameterError("--decoder", decoder, f"must be one of {', '.join(DECODERS)}.")
-    if not isinstance(mechanism, VectorMechanism):
+    if mechanism.releases != "vectors":
         raise ParameterError("--decoder", decoder, f"is for vector mechanisms; {mechanism.name} selects words itself.")
     chosen = _load(DECODERS[decoder])
     takes_epsilon = "epsilon" in [field.name for field in fields(chosen)]

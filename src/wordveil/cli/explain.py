@@ -43,7 +43,6 @@ def explain(
     """Explain the guarantee of a mechanism in plain words."""
     from wordveil.errors import ParameterError
     from wordveil.pipeline.explanations import explain as explain_guarantee
-    from wordveil.pipeline.explanations import metric_of
     from wordveil.pipeline.fitting import fit_words
     from wordveil.promises.release import TextOptions, disclosures
 
@@ -69,7 +68,7 @@ def explain(
         say(note)
     randomizer = fit_words(prepared.mechanism, embeddings, prepared.certificate)
     guarantee = randomizer.guarantee()
-    metric = metric_of(prepared.mechanism, randomizer)
+    metric = randomizer.metric
     explanation = explain_guarantee(
         embeddings, guarantee, metric=metric, pairs=pairs, tokens=tokens, advice=randomizer.advice()
     )

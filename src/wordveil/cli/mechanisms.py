@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +11,7 @@ from wordveil.cli.common import mechanism_class, open_vocabulary
 from wordveil.names import MECHANISMS
 
 if TYPE_CHECKING:
+    from wordveil.mechanisms.base import Mechanism
     from wordveil.promises.guarantees import Guarantee
     from wordveil.vocabulary.table import Embeddings
 
@@ -19,8 +19,6 @@ __all__ = ["mechanisms"]
 
 EPSILON = 4.0
 FEW_WORDS = 500  # promise and standing do not depend on how many words a mechanism is fitted to; time does
-REQUIRED: dict[str, dict[str, Any]] = {"projection": {"dimensions": 32}}
-"""What a mechanism needs besides epsilon to be listed."""
 
 
 def mechanisms(
@@ -33,7 +31,10 @@ def mechanisms(
     few = Embeddings.from_arrays(embeddings.words[:FEW_WORDS], embeddings.vectors[:FEW_WORDS])
     rows: list[dict[str, str]] = []
     for name in MECHANISMS:
-        for calibration, mechanism in _variants(mechanism_class(name), REQUIRED.get(name, {})):
+        listed: dict[str, Mechanism] = {}  # the first example at every calibration
+        for example in mechanism_class(name).examples():
+            listed.setdefault(example.calibration, example.with_epsilon(EPSILON))
+        for calibration, mechanism in listed.items():
             guarantee = _guarantee(mechanism, few)
             rows.append(
                 {
@@ -52,22 +53,10 @@ def mechanisms(
         typer.echo("  ".join(row[key].ljust(widths[key]) for key in row).rstrip())
 
 
-def _guarantee(mechanism: Any, embeddings: Embeddings) -> Guarantee:
+def _guarantee(mechanism: Mechanism, embeddings: Embeddings) -> Guarantee:
     """Return what the mechanism promises, with the certificate it may need."""
     from wordveil.certification import certify
     from wordveil.pipeline.fitting import fit_words
 
-    certificate = certify(mechanism, embeddings) if getattr(mechanism, "needs_certificate", False) else None
+    certificate = certify(mechanism, embeddings) if mechanism.needs_certificate else None
     return fit_words(mechanism, embeddings, certificate).guarantee()
-
-
-def _variants(mechanism: Any, required: dict[str, Any]) -> list[tuple[str | None, Any]]:
-    """Return the mechanism at every calibration it offers; a refuted one is made for the list alone."""
-    names = [field.name for field in fields(mechanism)]
-    common: dict[str, Any] = {"epsilon": EPSILON, **required}
-    if "allow_refuted" in names:
-        common["allow_refuted"] = True
-    if "calibration" not in names:
-        return [(None, mechanism(**common))]
-    choices = get_args(get_type_hints(mechanism)["calibration"])
-    return [(choice, mechanism(**common, calibration=choice)) for choice in choices]

@@ -58,8 +58,7 @@ def release(
     The guarantee, what it assumes, what is only measured (the grid) and what is disclosed go to standard error.
     """
     from wordveil.errors import ParameterError
-    from wordveil.mechanisms.base import VectorMechanism
-    from wordveil.pipeline.run_report import check_report_path
+    from wordveil.pipeline.run import check_report_path
     from wordveil.pipeline.vectors import VectorSettings, release_vector_file
     from wordveil.pipeline.vectors.values import write_vector_report
 
@@ -78,7 +77,7 @@ def release(
     if mechanism == "projection" and table is None:
         given = _projection_settings(given, source, column)
     chosen = build_mechanism(mechanism, epsilon, given, allow_refuted=allow_refuted)
-    if not isinstance(chosen, VectorMechanism):
+    if chosen.releases != "vectors":
         raise ParameterError("mechanism", mechanism, "must be a vector mechanism, such as laplace: it works on words.")
     with row_bar("rows released", quiet=quiet) as progress:
         result = release_vector_file(

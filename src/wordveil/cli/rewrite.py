@@ -49,10 +49,10 @@ def rewrite(
     Every run draws afresh: rewriting the same text twice releases it twice, and the promises add up.
     """
     from wordveil.documents import DocumentSettings
+    from wordveil.files.run_key import run_source
     from wordveil.neural.pass_records import PassRecord
     from wordveil.neural.rewriting import TextRewriter
     from wordveil.neural.rewriting_runs import BLOCK_CHARACTERS, rewrite_documents
-    from wordveil.pipeline.runs import run_source
 
     settings = DocumentSettings(
         format=format, columns=tuple(column or ()), drop_others=drop_others, block_characters=BLOCK_CHARACTERS

@@ -169,7 +169,8 @@ def sanitize(
     """
     from wordveil.documents import DocumentSettings, FormatDetails
     from wordveil.errors import ParameterError
-    from wordveil.pipeline.runs import run_source, sanitize_documents
+    from wordveil.files.run_key import run_source
+    from wordveil.pipeline.runs import sanitize_documents
     from wordveil.pipeline.sanitizer import Sanitizer
 
     if block_tokens < 1:
@@ -189,7 +190,7 @@ def sanitize(
         line_buffered=line_buffered,
     )
     if report is not None:
-        from wordveil.pipeline.run_report import check_report_path
+        from wordveil.pipeline.run import check_report_path
 
         check_report_path(report, others=(source, output, *(public_words or ()), certificate, exclude_outputs))
     embeddings, notes = _vocabulary(vocabulary, exclude_outputs, verify=verify or report is not None)
@@ -280,7 +281,7 @@ def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tupl
 def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
     """Return the largest loss between any two words, or "" where the guarantee already says it or there is none."""
     from wordveil.mechanisms.certificate_check import NOT_REPEATED
-    from wordveil.mechanisms.exponential import LARGEST_LOSS
+    from wordveil.mechanisms.selection import LARGEST_LOSS
     from wordveil.promises.guarantees import LocalDP, MetricDP, round_up
 
     if isinstance(guarantee, LocalDP) and certificate is not None and certificate.method == LARGEST_LOSS:

@@ -161,16 +161,16 @@ def _vector_mechanism(
     name: str, epsilon: float | None, settings: list[str] | None, *, allow_refuted: bool
 ) -> VectorMechanism | None:
     from wordveil.errors import ParameterError
-    from wordveil.mechanisms.base import VectorMechanism
 
     if name == "none":
         return None
     if epsilon is None:
         raise ParameterError("--epsilon", None, "must be given with a mechanism.")
-    built = build_mechanism(name, epsilon, settings or (), allow_refuted=allow_refuted)
-    if not isinstance(built, VectorMechanism):
+    built: Any = build_mechanism(name, epsilon, settings or (), allow_refuted=allow_refuted)
+    if built.releases != "vectors":
         raise ParameterError("mechanism", name, "releases words, not vectors; take a vector mechanism or none.")
-    return built
+    chosen: VectorMechanism = built
+    return chosen
 
 
 def _show(epoch: Epoch) -> None:

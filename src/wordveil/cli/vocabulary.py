@@ -1,28 +1,31 @@
-"""`wordveil vocabulary`: import an embedding file, show a vocabulary's facts, list neighbours of a public word."""
+"""`wordveil vocabulary`: import an embedding file, show its facts, build neighbour lists, show a word's nearest."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordveil.cli.common import VocabularyOption, open_vocabulary, say
 from wordveil.cli.app import Command
+from wordveil.cli.common import VocabularyOption, open_vocabulary, read_word_list, say
 
 if TYPE_CHECKING:
-    from wordveil.vocabulary.table import Embeddings
-
-if TYPE_CHECKING:
+    from wordveil.arrays import IdArray
+    from wordveil.vocabulary.neighbour_lists import NeighbourLists
     from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["app"]
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+lists_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+app.add_typer(lists_app, name="neighbours", help="Lists of every word's nearest words, for the mechanism of that name.")
 
 IMPORT_SAMPLE = 200  # public words behind the recorded default epsilons; `calibrate` uses 1 000
 DEFAULTS = ("laplace", "santext", "tem")
+LENGTH = 32  # of the neighbour lists that an import makes
+FREQUENT = 4000  # and how many of the most frequent words the second lists are among
 FEW = 100  # entries that may be output, below which a vocabulary was hardly meant so
 
 
@@ -41,14 +44,24 @@ def import_(
         str,
         typer.Option("--candidates", help="Which entries may be output: words, all, or only-words to drop all others."),
     ] = "words",
+    order: Annotated[
+        str, typer.Option("--order", help="frequency, if the commonest words come first; else unknown.")
+    ] = "unknown",
     limit: Annotated[
         int | None, typer.Option("--limit", help="Number of rows to take, from the start. Default: all.")
     ] = None,
     calibrate: Annotated[bool, typer.Option(help="Record default epsilons (takes a few seconds).")] = True,
+    neighbours: Annotated[
+        bool, typer.Option(help="Build neighbour lists (takes a minute or two for 400,000 words).")
+    ] = True,
 ) -> None:
     """Convert an embedding file to wordveil's own form: checked, memory-mapped, with a word index."""
+    from wordveil.errors import ParameterError
+    from wordveil.vocabulary.header import ORDERS
     from wordveil.vocabulary.importing import import_embeddings
 
+    if order not in ORDERS:
+        raise ParameterError("--order", order, f"must be one of {', '.join(ORDERS)}.")
     embeddings = import_embeddings(
         source,
         destination,
@@ -59,8 +72,11 @@ def import_(
         limit=limit,
         progress=_show_rows if sys.stderr.isatty() else None,
     )
+    embeddings = embeddings.record(order=order)
     if calibrate:
         embeddings = embeddings.record(default_epsilon=_default_epsilons(embeddings))
+    if neighbours:
+        _first_lists(embeddings)
     _print_facts(embeddings)
     if len(embeddings.candidates) < FEW and len(embeddings.candidates) < len(embeddings):
         say(f"few entries may be output; --candidates all lets all {len(embeddings):,}")
@@ -81,6 +97,40 @@ def _default_epsilons(embeddings: Embeddings) -> dict[str, float]:
         else:
             found[mechanism] = float(f"{epsilon:.3g}")
     return found
+
+
+def _first_lists(embeddings: Embeddings) -> None:
+    """Store lists among all words that may be output, and among the most frequent where their frequency is known."""
+    from wordveil.errors import ParameterError
+    from wordveil.vocabulary.frequencies import most_frequent
+
+    _store(embeddings, min(LENGTH, len(embeddings.candidates)), None, "cosine")
+    try:
+        frequent = most_frequent(embeddings, FREQUENT)
+    except ParameterError:
+        return  # there are no more words than that, or too few whose frequency is known
+    _store(embeddings, LENGTH, frequent, "cosine")
+
+
+def _store(embeddings: Embeddings, k: int, outputs: Any, metric: str, threads: int | None = None) -> NeighbourLists:
+    from wordveil.cli.progress import row_bar
+    from wordveil.errors import ParameterError
+    from wordveil.metrics.distances import Angular, AnyMetric, Euclidean
+    from wordveil.vocabulary.stored_lists import store_lists
+
+    metrics: dict[str, AnyMetric | None] = {"cosine": None, "euclidean": Euclidean(), "angular": Angular()}
+    if metric not in metrics:
+        raise ParameterError("--metric", metric, f"must be one of {', '.join(metrics)}.")
+    done, total = 0, len(embeddings)
+    with row_bar("lists", quiet=False) as show:
+
+        def progress(more: int) -> None:
+            nonlocal done
+            done += more
+            if show is not None:
+                show(done, total)
+
+        return store_lists(embeddings, k, outputs=outputs, metric=metrics[metric], threads=threads, progress=progress)
 
 
 def _show_rows(rows: int, share: float | None) -> None:
@@ -112,10 +162,57 @@ def _print_facts(embeddings: Embeddings) -> None:
         "casing": header.casing,
         "normalisation": header.normalisation,
         "checksum": header.checksum,
+        "order": header.order,
+        "neighbours": _described_lists(embeddings),
         "default epsilon": ", ".join(f"{m} {header.default_epsilon[m]:g}" for m in header.default_epsilon) or "none",
     }
     for key, value in facts.items():
         typer.echo(f"{key + ':':17}{value}")
+
+
+def _described_lists(embeddings: Embeddings) -> str:
+    from wordveil.vocabulary.stored_lists import stored_keys
+
+    listed = [
+        f"{key.k} of {count:,} by {key.metric.removesuffix('()').lower()}" for key, count in stored_keys(embeddings)
+    ]
+    return "; ".join(listed) or "none"
+
+
+@lists_app.command("build", cls=Command)
+def build_neighbours(
+    vocabulary: VocabularyOption = None,
+    k: Annotated[int, typer.Option("--count", "-k", help="Length of a list, at most 64.")] = LENGTH,
+    outputs: Annotated[
+        str,
+        typer.Option("--outputs", help="all; a number, of the most frequent words; or a file of words, one a line."),
+    ] = "all",
+    counts: Annotated[
+        Path | None, typer.Option("--counts", help="File of public counts that --outputs goes by: word, space, number.")
+    ] = None,
+    metric: Annotated[str, typer.Option("--metric", help="cosine, euclidean or angular.")] = "cosine",
+    threads: Annotated[int | None, typer.Option("--threads", help="Threads to use. Default: all processors.")] = None,
+) -> None:
+    """Build lists of each word's nearest words into a vocabulary; run again to go on where it was stopped."""
+    embeddings = open_vocabulary(vocabulary)
+    lists = _store(embeddings, k, _outputs(embeddings, outputs, counts), metric, threads)
+    typer.echo(
+        f"{lists.k} nearest of {len(lists.outputs):,} outputs for each of {len(lists):,} words: {lists.checksum}"
+    )
+
+
+def _outputs(embeddings: Embeddings, given: str, counts: Path | None) -> IdArray | None:
+    from wordveil.errors import ParameterError
+    from wordveil.vocabulary.frequencies import most_frequent
+
+    if given == "all":
+        return None
+    if given.isdecimal():
+        return most_frequent(embeddings, int(given), counts=counts)
+    ids = embeddings.ids(sorted(read_word_list(Path(given))))
+    if not len(ids) or ids.min() < 0:
+        raise ParameterError("--outputs", given, "must list words of this vocabulary only, at least one.")
+    return ids
 
 
 @app.command(cls=Command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from wordveil.mechanisms.base import (
     VectorRandomizer,
     WordMechanism,
     WordRandomizer,
+    check_mechanism,
 )
 from wordveil.mechanisms.rows import checked_ids
 from wordveil.mechanisms.worst_pairs import word_relation
@@ -26,7 +28,7 @@ from wordveil.promises.relations import Relation
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Decoded", "FittedDecoded"]
+__all__ = ["Decoded", "FittedDecoded", "as_words"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +66,15 @@ class Decoded(WordMechanism):
         """The vector mechanism's source."""
         return self.mechanism.paper
 
+    @property
+    def calibration(self) -> str:  # type: ignore[override]
+        """The vector mechanism's."""
+        return self.mechanism.calibration
+
+    def fitter(self, embeddings: Embeddings) -> Callable[[float], FittedDecoded]:
+        fitted = self.fit(embeddings)
+        return lambda epsilon: replace(fitted, randomizer=self.mechanism.with_epsilon(epsilon).fit(embeddings))
+
     def fit(self, embeddings: Embeddings) -> FittedDecoded:
         randomizer = self.mechanism.fit(embeddings)
         decoder = self.decoder.fit(randomizer.decoding_space(embeddings))
@@ -83,6 +94,10 @@ class FittedDecoded(WordRandomizer):
     randomizer: VectorRandomizer
     decoder: FittedDecoder
     draw_width: int
+
+    @property
+    def vectors(self) -> VectorRandomizer:
+        return self.randomizer
 
     @property
     def metric(self) -> AnyMetric:
@@ -131,3 +146,14 @@ class FittedDecoded(WordRandomizer):
         ids = checked_ids(ids, len(self.embeddings))
         noisy = self.randomizer.randomize(np.asarray(self.embeddings.vectors[ids]), draws[:kept])
         return self.decoder.decode(noisy, draws[kept:], threads=threads, progress=progress)
+
+
+def as_words(mechanism: object) -> WordMechanism:
+    """Return a mechanism as one of words: a vector mechanism is decoded to the nearest.
+
+    Raises:
+        ParameterError: If it is no mechanism.
+    """
+    chosen: Any = check_mechanism(mechanism)
+    words: WordMechanism = Decoded(mechanism=chosen) if chosen.releases == "vectors" else chosen
+    return words

@@ -7,6 +7,7 @@ reached by name (`a.b`, lists included) and rebuilt from Python values. Needs py
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +18,9 @@ from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.documents.arrow_types import bare_schema, bare_table
 from wordveil.documents.base import DocumentFormat, Record, absent_column
 from wordveil.documents.json_walker import SelectionNode, selection_tree
-from wordveil.documents.output import Claim, discard_partial, is_regular_target, partial_path, publish, remove_partial
-from wordveil.documents.streams import standard_output
+from wordveil.documents.output import open_direct
 from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterError
+from wordveil.files.atomic import open_private, sync
 
 __all__ = ["Parquet", "ParquetSink"]
 
@@ -213,27 +214,28 @@ def _replace(value: Any, node: SelectionNode, texts: Iterator[ReleasedText | Non
 
 
 class ParquetSink:
-    """Collects released rows into row groups; parts lie in a temporary directory until they are merged.
+    """Collects released rows into row groups, which lie in a folder until they are merged; a pipe gets them one by one.
 
-    A pipe gets the row groups one after the other.
+    Args:
+        form: The format that read the rows.
+        path: The file to write; None writes straight to the destination.
+        destination: The output as the caller named it.
+        parts: Folder of row groups.
+        done: Row groups that an interrupted run left there; None starts anew.
     """
 
-    def __init__(self, form: Parquet, destination: str, *, resume_at: int | None = None) -> None:
-        self._form = form
-        self._atomic = is_regular_target(destination)
-        self._parts = resume_at or 0
-        self._writer: Any = None
-        if not self._atomic:
-            self._out = standard_output() if destination == "-" else open(destination, "wb")  # noqa: SIM115
-            return
-        self.target = Path(destination).resolve()
-        self.partial = partial_path(self.target)
-        if resume_at is None:
-            discard_partial(self.partial)
-            self.partial.mkdir(mode=0o700)
-        self._claim = Claim(self.partial)
-
     resumable_anywhere = False
+
+    def __init__(self, form: Parquet, path: Path | None, destination: str, *, parts: Path, done: int | None) -> None:
+        self._form, self._path, self._folder = form, path, parts
+        self._parts = done or 0
+        self._writer: Any = None
+        if path is None:
+            self._out = open_direct(destination)
+        elif done is None:
+            if parts.exists():
+                shutil.rmtree(parts)
+            parts.mkdir(mode=0o700)
 
     def write(self, record: Record, released: Sequence[ReleasedText | None]) -> None:
         """Take one row; the last row of a batch writes its row group."""
@@ -243,56 +245,43 @@ class ParquetSink:
             return
         table = self._form.rebuilt(batch)
         pa, _ = _pyarrow()
-        if not self._atomic:
+        if self._path is None:
             self._merged(self._out).write_table(table, row_group_size=table.num_rows)
             return
         with open(self._part(self._parts), "wb") as file:
             with pa.ipc.new_file(file, self._form.schema) as part:
                 part.write_table(table)
-            file.flush()
-            os.fsync(file.fileno())
+            sync(file)
         self._parts += 1
 
     def end_section(self) -> None:
         """Nothing: a row group ends by itself."""
 
     def checkpoint(self) -> int:
-        """Number of row groups on the disk."""
+        """Return the number of row groups on the disk."""
         return self._parts
 
     def seal(self) -> None:
-        """Merge the row groups into one file inside the temporary directory."""
-        if not self._atomic:
+        """Merge the row groups into one file."""
+        if self._path is None:
             self._merged(self._out).close()
             self._out.flush()
             return
         pa, _ = _pyarrow()
-        with open(self.partial / "merged", "wb") as file:
+        with open_private(self._path) as file:
             writer = self._merged(file)
             for index in range(self._parts):
                 with pa.memory_map(os.fspath(self._part(index))) as part:
                     table = pa.ipc.open_file(part).read_all()
                     writer.write_table(table, row_group_size=max(1, table.num_rows))
             writer.close()
-            file.flush()
-            os.fsync(file.fileno())
+            sync(file)
 
-    def publish(self) -> None:
-        """Replace the target."""
-        if self._atomic:
-            publish(self.partial / "merged", self.target)
-            remove_partial(self.partial)
-            self._claim.release()
-
-    def abort(self, *, keep: bool = False) -> None:
-        """Remove the temporary directory, or keep it for a later resume."""
-        if self._atomic:
-            if not keep:
-                remove_partial(self.partial)
-            self._claim.release()
+    def close(self) -> None:
+        """Nothing: row groups are closed one by one."""
 
     def _part(self, index: int) -> Path:
-        return self.partial / f"{index:08d}.arrow"
+        return self._folder / f"{index:08d}.arrow"
 
     def _merged(self, file: BinaryIO) -> Any:
         if self._writer is None:

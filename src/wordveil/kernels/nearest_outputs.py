@@ -18,7 +18,7 @@ from wordveil.kernels.distance_sources import DistanceSource
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.threads import map_chunks
 
-__all__ = ["BlockSearch", "CoordinateSearch", "OutputSearch"]
+__all__ = ["BlockSearch", "CoordinateSearch", "OutputSearch", "own_first"]
 
 SPARE = 4  # outputs asked for beyond k, so that most rows are certain at once
 WIDER = 8  # how many times more the next attempt asks for
@@ -115,6 +115,16 @@ class CoordinateSearch:
     def _direct(self, row: Float64Array, k: int) -> NDArray[np.int64]:
         difference = self._words - row
         return np.asarray(_smallest(np.einsum("ij,ij->i", difference, difference)[None, :], k)[0])
+
+
+def own_first(words: IdArray, lists: IdArray) -> IdArray:
+    """Return lists of nearest words, shape (n, k), with the word itself in front.
+
+    Words with an equal vector tie with it at distance 0, so that it may stand behind them, or not at all.
+    """
+    strangers = lists != words[:, None]
+    order = np.argsort(~strangers, axis=1, kind="stable")[:, : lists.shape[1] - 1]
+    return np.concatenate((words[:, None], np.take_along_axis(lists, order, axis=1)), axis=1)
 
 
 def _smallest(rows: Float64Array, k: int) -> NDArray[np.int64]:

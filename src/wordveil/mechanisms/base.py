@@ -15,22 +15,30 @@ asks for the class. A mechanism of a third party needs no more than the abstract
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import ClassVar, Literal, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
-from wordveil.errors import CertificateError, ParameterError
+from wordveil.errors import CertificateError, GuaranteeError, ParameterError
 from wordveil.metrics.distances import AnyMetric, Euclidean
+from wordveil.parameters import check_positive
 from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import Guarantee, LocalDP, PrivacyUnit, Standing
+from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, PrivacyUnit, Standing, round_down
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Pair, Relation
 from wordveil.randomness import DocumentStreams, Draws, RandomSource, Stream
 from wordveil.vocabulary.table import Embeddings
 
+if TYPE_CHECKING:
+    from wordveil.mechanisms.metric_rows import ChannelRows
+
 __all__ = [
+    "CoordinateNoise",
     "InputDomain",
     "Mechanism",
     "Progress",
@@ -39,8 +47,13 @@ __all__ = [
     "VectorRandomizer",
     "WordMechanism",
     "WordRandomizer",
+    "check_fitted",
+    "check_mechanism",
     "refuted_claim",
+    "vector_mechanism",
 ]
+
+LAW_ROWS = 64  # rows of a law held at a time
 
 Progress = Callable[[int], None]
 """Called with the number of tokens or rows done since the last call."""
@@ -55,12 +68,16 @@ class Mechanism(ABC):
     Attributes:
         name: The mechanism's name on the command line and in reports.
         paper: Where it comes from.
+        releases: Whether it turns vectors into vectors or words into words.
         epsilon: The loss promised, in the unit its guarantee says.
+        calibration: Which of several ways to keep epsilon it takes; empty where there is one.
     """
 
     name: ClassVar[str]
     paper: ClassVar[str]
+    releases: ClassVar[Literal["vectors", "words"]]
     epsilon: float
+    calibration: str = ""
 
     @classmethod
     def examples(cls) -> Sequence[Self]:
@@ -81,6 +98,14 @@ class Mechanism(ABC):
         """Name of the computation that certifies it; empty where there is nothing to certify."""
         return ""
 
+    def require(self, certificate: Certificate, embeddings: Embeddings) -> None:
+        """Check that a certificate was made for this mechanism, vocabulary and candidate set.
+
+        Raises:
+            CertificateError: Naming what differs.
+        """
+        raise CertificateError(f"{self.name} takes no certificate when it is fitted.")
+
     @classmethod
     def rebuild(cls, certificate: Certificate) -> Self:
         """Return the mechanism that a certificate names, which says all its parameters.
@@ -96,7 +121,13 @@ class Mechanism(ABC):
 
 
 class Randomizer(ABC):
-    """What word and vector randomizers have in common: a claim, and answers about it."""
+    """What word and vector randomizers have in common: a claim, and answers about it.
+
+    Attributes:
+        releases: Whether it turns vectors into vectors or words into words.
+    """
+
+    releases: ClassVar[Literal["vectors", "words"]]
 
     @property
     def metric(self) -> AnyMetric:
@@ -131,7 +162,16 @@ class Randomizer(ABC):
             diameter: Largest distance between two inputs, public, in the metric of the guarantee; needed where its
                 loss grows with the distance without end, and of no use elsewhere.
         """
-        return None
+        claim, d = self.guarantee(), self.laplace_dimensions
+        if d is None or diameter is None or not isinstance(claim, MetricDP) or claim.delta > 0:
+            return None
+        from wordveil.mechanisms.laplace_profile import laplace_pair  # SciPy, which drawing does not need
+
+        check_positive("diameter", diameter)
+        # The profile of log-concave noise never falls with the distance: that of the largest one stands for all.
+        pair = laplace_pair(d, math.nextafter(claim.epsilon * diameter, math.inf))
+        within = f"all inputs lie within a public diameter of {round_down(diameter)}"
+        return replace(pair, assumptions=(*claim.assumptions, within))
 
     def on(self, device: str) -> Self:
         """Return the same randomizer, law and guarantee, working on a device: "cpu", or a card such as "cuda:1".
@@ -164,6 +204,7 @@ class VectorMechanism(Mechanism):
         certifies_vocabulary: Whether words and matrix enter what is certified, rather than their dimension alone.
     """
 
+    releases = "vectors"
     certifies_vocabulary: ClassVar[bool] = False
 
     @abstractmethod
@@ -181,11 +222,31 @@ class VectorMechanism(Mechanism):
         Raises:
             ParameterError: If one is.
         """
-        raise ParameterError("vocabulary", None, f"must be given: {self.name} takes its noise from a public table.")
+        raise ParameterError(
+            "vocabulary",
+            None,
+            f"must be given: {self.name} takes its noise from a public table. For any vectors take another, such as "
+            "laplace or clipped-gaussian.",
+        )
 
     def constants(self, embeddings: Embeddings) -> Mapping[str, float]:
         """Return the numbers that fitting computes, for a certificate; none where `certificate_method` is empty."""
         return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoordinateNoise:
+    """Independent noise of one law in every coordinate.
+
+    Attributes:
+        law: Of one coordinate.
+        scale: Standard deviation of the Gaussian, scale parameter of the Laplace law.
+        reach: Where the law is cut off, symmetrically; inf for nowhere.
+    """
+
+    law: Literal["gaussian", "laplace"]
+    scale: float
+    reach: float = math.inf
 
 
 class VectorRandomizer(Randomizer):
@@ -195,6 +256,7 @@ class VectorRandomizer(Randomizer):
         dimensions: Number of columns of what it releases: d, or m for a projection.
     """
 
+    releases = "vectors"
     dimensions: int
 
     @property
@@ -205,6 +267,11 @@ class VectorRandomizer(Randomizer):
     @property
     def clip_norm(self) -> float | None:
         """Radius of the ball that inputs are clipped to; None where they are not."""
+        return None
+
+    @property
+    def coordinate_noise(self) -> CoordinateNoise | None:
+        """What `randomize` adds to every coordinate of every (clipped) input alike; None where it does more."""
         return None
 
     @property
@@ -248,11 +315,17 @@ class VectorRandomizer(Randomizer):
             seed=seed,
         )
 
-    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array | None:
-        """Return the log density of outputs, shape (n, dimensions), for one input vector, up to a constant.
+    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array | None:
+        """Return ln p(output | input) up to a constant that is the same for all inputs; None where it is not known.
 
-        The constant must be the same for all inputs; -inf where an output is impossible; None where no density is
-        known. Audits choose events by it, and count them on real samples.
+        Audits choose events by it and count them on real samples; it makes the best attack on vectors.
+
+        Args:
+            outputs: Shape (n, dimensions).
+            vectors: Inputs, shape (k, d).
+
+        Returns:
+            Shape (n, k); -inf where an output is impossible, inf where an input without noise gives no other.
         """
         return None
 
@@ -276,9 +349,15 @@ class VectorRandomizer(Randomizer):
 class WordMechanism(Mechanism):
     """Parameters of a mechanism from words to words."""
 
+    releases = "words"
+
     @abstractmethod
     def fit(self, embeddings: Embeddings) -> WordRandomizer:
         """Bind to a public vocabulary."""
+
+    def fitter(self, embeddings: Embeddings) -> Callable[[float], WordRandomizer]:
+        """Return the function that fits it at an epsilon; what does not depend on epsilon is made once."""
+        return lambda epsilon: self.with_epsilon(epsilon).fit(embeddings)
 
     def fit_certified(self, embeddings: Embeddings, certificate: Certificate | None) -> WordRandomizer:
         """Bind to a public vocabulary with the certificate that a calibration needs; None where it needs none.
@@ -287,7 +366,7 @@ class WordMechanism(Mechanism):
             CertificateError: If there is one and the mechanism takes none, or there is none and it needs one.
         """
         if certificate is not None:
-            raise CertificateError(f"{self.name} takes no certificate when it is fitted.")
+            self.require(certificate, embeddings)
         return self.fit(embeddings)
 
 
@@ -302,10 +381,24 @@ class WordRandomizer(Randomizer):
         draws_by_engine: Whether the words drawn can differ with the engine that computes its weights.
     """
 
+    releases = "words"
     embeddings: Embeddings
     draw_width: int
     answers_unknown: ClassVar[bool] = False
     draws_by_engine: ClassVar[bool] = False
+
+    @property
+    def vectors(self) -> VectorRandomizer | None:
+        """The vector randomizer whose noisy vectors it decodes; None where there are no vectors."""
+        return None
+
+    @property
+    def selection(self) -> ChannelRows | None:
+        """Its rows b(y) exp(-rate * min(dist(x, y), cap)), where its law is of this form; None elsewhere.
+
+        What exact computations over whole vocabularies read, for which `law` takes too much memory.
+        """
+        return None
 
     @property
     def outputs(self) -> IdArray:
@@ -339,7 +432,23 @@ class WordRandomizer(Randomizer):
 
     def keep_probabilities(self, ids: IdArray) -> Float64Array | None:
         """Return the exact probability that each word, one that may be output, stays unchanged; None as for `law`."""
+        if self.law(ids[:0]) is None:
+            return None
+        kept = np.empty(len(ids))
+        for start in range(0, len(ids), LAW_ROWS):
+            part = ids[start : start + LAW_ROWS]
+            rows = self.law(part)
+            assert rows is not None
+            kept[start : start + len(part)] = rows[np.arange(len(part)), np.searchsorted(self.outputs, part)]
+        return kept
+
+    def pair_loss(self, first: int, second: int) -> float | None:
+        """Return the largest loss between two given words in nats, where more is known than the guarantee says."""
         return None
+
+    def procedure(self) -> str:
+        """How a word is drawn, in one sentence that anybody understands; empty where there is none."""
+        return ""
 
     def related(self, claim: Guarantee | None = None) -> Relation:
         from wordveil.mechanisms.worst_pairs import word_relation  # loads kernels, which drawing may not need
@@ -368,6 +477,39 @@ class WordRandomizer(Randomizer):
     def release(self, ids: IdArray, source: RandomSource, *, threads: int | None = None) -> IdArray:
         """Randomize ids with a fresh stream of the source: the one-call form for small batches."""
         return self.randomize(ids, self.sample(source.fresh_stream(), len(ids)), threads=threads)
+
+
+def check_mechanism(thing: object) -> Mechanism:
+    """Return what was given if it is a mechanism.
+
+    Raises:
+        ParameterError: If it is none, such as a class or a fitted form.
+    """
+    if isinstance(thing, Mechanism):
+        return thing
+    raise ParameterError("mechanism", f"<{type(thing).__name__}>", "must be a mechanism, such as TEM(epsilon=9).")
+
+
+def check_fitted(thing: object) -> Randomizer:
+    """Return what was given if it is a fitted mechanism.
+
+    Raises:
+        GuaranteeError: If it is not, such as a promise, which does not say what is drawn.
+    """
+    if isinstance(thing, Randomizer):
+        return thing
+    raise GuaranteeError(f"<{type(thing).__name__}> does not say what is drawn: pass the fitted mechanism.")
+
+
+def vector_mechanism(thing: object) -> VectorMechanism:
+    """Return what was given if it is a mechanism of vectors.
+
+    Raises:
+        ParameterError: If it is none.
+    """
+    if isinstance(thing, VectorMechanism):
+        return thing
+    raise ParameterError("mechanism", check_mechanism(thing).name, "must be a vector mechanism, such as laplace.")
 
 
 def refuted_claim(epsilon: float, delta: float = 0.0) -> LocalDP:

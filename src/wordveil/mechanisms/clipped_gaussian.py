@@ -10,9 +10,9 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, refuted_claim
+from wordveil.mechanisms.base import CoordinateNoise, VectorMechanism, VectorRandomizer, refuted_claim
 from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_log_delta, gaussian_pair
-from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, clipped_row
+from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, row_distances
 from wordveil.parameters import check_delta, check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
 from wordveil.promises.pair_loss import PairLoss
@@ -98,7 +98,7 @@ class ClippedGaussian(VectorMechanism):
 
     @classmethod
     def examples(cls) -> tuple[ClippedGaussian, ...]:
-        return cls(epsilon=2.0), cls(epsilon=2.0, calibration="classical", allow_refuted=True)
+        return cls(epsilon=2.0), cls(epsilon=20.0, calibration="classical", allow_refuted=True)
 
     @property
     def certificate_method(self) -> str:
@@ -143,6 +143,10 @@ class FittedClippedGaussian(VectorRandomizer):
     def clip_norm(self) -> float:
         return self.mechanism.clip_norm
 
+    @property
+    def coordinate_noise(self) -> CoordinateNoise:
+        return CoordinateNoise(law="gaussian", scale=self.sigma)
+
     def guarantee(self) -> LocalDP | NoGuarantee:
         return self.claim
 
@@ -153,9 +157,9 @@ class FittedClippedGaussian(VectorRandomizer):
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
         return None if isinstance(self.claim, NoGuarantee) else gaussian_pair(self.mechanism.unit_scale)
 
-    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array:
-        squared = np.square(outputs - clipped_row(vector, self.clip_norm)).sum(axis=1)
-        return np.asarray(-squared / (2 * self.sigma**2))
+    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
+        clipped = clip_to_ball(vectors, self.clip_norm)
+        return np.asarray(-np.square(row_distances(outputs, clipped)) / (2 * self.sigma**2))
 
     def advice(self) -> str:
         if isinstance(self.claim, NoGuarantee):

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
-from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, clipped_row
+from wordveil.mechanisms.base import CoordinateNoise, VectorMechanism, VectorRandomizer
+from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, coordinate_distances
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws, Stream
@@ -80,6 +80,10 @@ class FittedClippedLaplace(VectorRandomizer):
         return self.mechanism.clip_norm
 
     @property
+    def coordinate_noise(self) -> CoordinateNoise:
+        return CoordinateNoise(law="laplace", scale=self.scale)
+
+    @property
     def scale(self) -> float:
         """Scale of the Laplace noise of one coordinate, in the units of the embedding."""
         return 2 * math.sqrt(self.dimensions) * self.mechanism.clip_norm / self.mechanism.epsilon
@@ -90,8 +94,8 @@ class FittedClippedLaplace(VectorRandomizer):
     # No `loss_profile`: a shift within a ball spreads over the coordinates, and no one-dimensional Laplace pair
     # is known to dominate it.
 
-    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array:
-        return np.asarray(-np.abs(outputs - clipped_row(vector, self.clip_norm)).sum(axis=1) / self.scale)
+    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
+        return -coordinate_distances(outputs, clip_to_ball(vectors, self.clip_norm))[0] / self.scale
 
     def sample(self, stream: Stream, n: int) -> Draws:
         # The difference of two exponentials is a Laplace variate.

@@ -99,7 +99,7 @@ class Jaccard(VectorMechanism):
 
     @classmethod
     def examples(cls) -> tuple[Jaccard, ...]:
-        return (cls(epsilon=2.0, neighbours=2, allow_refuted=True),)
+        return (cls(epsilon=2.0, allow_refuted=True),)
 
     def fit(self, embeddings: Embeddings) -> FittedJaccard:
         lists = nearest_lists(embeddings.vectors, min(self.neighbours, len(embeddings)))
@@ -152,8 +152,8 @@ class FittedJaccard(VectorRandomizer):
         pairs = worst_words(self.embeddings, relation, count=n, vectors=True, seed=seed)
         return noise_classes_first(self.embeddings, relation, self.sigmas, pairs)
 
-    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array | None:
-        return word_noise_log_density(self.sigmas, self.rows, outputs, vector)
+    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
+        return word_noise_log_density(self.sigmas, self.rows, outputs, vectors)
 
     def guarantee(self) -> NoGuarantee:
         ratio = self.mechanism.dense_factor / self.mechanism.sparse_factor

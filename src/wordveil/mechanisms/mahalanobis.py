@@ -12,7 +12,7 @@ from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.multivariate_laplace import laplace_noise
-from wordveil.mechanisms.rows import check_draws, checked_rows, multiply_rows
+from wordveil.mechanisms.rows import check_draws, checked_rows, multiply_rows, row_distances
 from wordveil.metrics.distances import Mahalanobis as MahalanobisMetric
 from wordveil.parameters import check_positive, check_within
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing, round_up
@@ -116,8 +116,9 @@ class FittedMahalanobis(VectorRandomizer):
     def laplace_dimensions(self) -> int:
         return self.dimensions
 
-    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array:
-        return np.asarray(-self.mechanism.epsilon * np.linalg.norm(self.metric.coordinates(outputs - vector), axis=1))
+    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
+        seen, given = (self.metric.coordinates(rows) for rows in (outputs, vectors))
+        return -self.mechanism.epsilon * row_distances(seen, given)
 
     @property
     def euclidean_epsilon(self) -> float:

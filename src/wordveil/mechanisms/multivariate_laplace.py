@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
-from wordveil.mechanisms.rows import check_draws, checked_rows
+from wordveil.mechanisms.rows import check_draws, checked_rows, row_distances
 from wordveil.parameters import check_positive, check_whole
-from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing, round_down
-from wordveil.promises.pair_loss import PairLoss
+from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["FittedMultivariateLaplace", "MultivariateLaplace", "laplace_noise", "noise_profile"]
+__all__ = ["FittedMultivariateLaplace", "MultivariateLaplace", "laplace_noise"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +84,8 @@ class FittedMultivariateLaplace(VectorRandomizer):
             standing=Standing.PROVED,
         )
 
-    def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
-        return None if diameter is None else noise_profile(self.dimensions, self.mechanism.epsilon, diameter)
-
-    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array:
-        return np.asarray(-self.mechanism.epsilon * np.linalg.norm(outputs - vector, axis=1))
+    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
+        return -self.mechanism.epsilon * row_distances(outputs, vectors)
 
     def sample(self, stream: Stream, n: int) -> Draws:
         return laplace_noise(stream, n, self.dimensions)
@@ -100,15 +95,6 @@ class FittedMultivariateLaplace(VectorRandomizer):
         check_draws(draws, rows.shape, rows.shape[:1])
         directions, radii = draws
         return np.asarray(rows + directions * (radii / self.mechanism.epsilon)[:, None])
-
-
-def noise_profile(dimensions: int, rate: float, diameter: float) -> PairLoss:
-    """Return the exact profile of multivariate Laplace noise at its largest distance: it grows with the distance."""
-    from wordveil.mechanisms.laplace_profile import laplace_pair  # SciPy, which drawing does not need
-
-    check_positive("diameter", diameter)
-    pair = laplace_pair(dimensions, math.nextafter(rate * diameter, math.inf))
-    return replace(pair, assumptions=(f"all inputs lie within a public diameter of {round_down(diameter)}",))
 
 
 def laplace_noise(stream: Stream, n: int, d: int) -> Draws:

@@ -92,7 +92,7 @@ class NADP(VectorMechanism):
 
     @classmethod
     def examples(cls) -> tuple[NADP, ...]:
-        return cls(epsilon=2.0, overlap=2), cls(epsilon=2.0, overlap=2, isolated="verbatim")
+        return cls(epsilon=2.0), cls(epsilon=2.0, isolated="verbatim")
 
     @property
     def certificate_method(self) -> str:
@@ -160,8 +160,8 @@ class FittedNADP(VectorRandomizer):
             return pairs
         return noise_classes_first(self.embeddings, relation, self.sigmas, pairs)
 
-    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array | None:
-        return word_noise_log_density(self.sigmas, self.rows, outputs, vector)
+    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
+        return word_noise_log_density(self.sigmas, self.rows, outputs, vectors)
 
     @property
     def isolated_share(self) -> float:

@@ -62,7 +62,7 @@ def precompute(
         ParameterError: If the rows would exceed the limit, 64-bit sampling from them cannot honour the promise, the
             mechanism claims no metric DP, or words have a base measure, so that those beyond the distance differ.
     """
-    rows, claim = fitted.rows, fitted.claim
+    rows, claim = fitted.rows, fitted.guarantee()
     if not isinstance(claim, MetricDP) or claim.slack is None:
         raise ParameterError("fitted", claim.promise, "must be a mechanism with metric DP and a stated slack.")
     if fitted.base is not None:
@@ -78,4 +78,4 @@ def precompute(
     slack = claim.slack + max(0.0, made.arithmetic_slack() - rows.arithmetic_slack())
     if slack == float("inf"):
         raise ParameterError("fitted", size.pairs, "pairs weigh too little for 64-bit sampling; lower gamma.")
-    return replace(fitted, rows=made, claim=replace(claim, slack=slack))
+    return replace(fitted, rows=made, grounds=replace(fitted.grounds, slack=slack))

@@ -15,7 +15,7 @@ from wordveil.mechanisms.base import InputDomain, VectorMechanism, VectorRandomi
 from wordveil.mechanisms.multivariate_laplace import laplace_noise
 from wordveil.mechanisms.projection_matrices import draw_matrix, given_matrix, principal_directions, random_rows
 from wordveil.mechanisms.projection_planning import log_union_bound, plan_dimensions, published_dimensions
-from wordveil.mechanisms.rows import check_draws, checked_rows, multiply_rows
+from wordveil.mechanisms.rows import check_draws, checked_rows, multiply_rows, row_distances
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
 from wordveil.parameters import check_delta, check_positive, check_whole
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
@@ -173,8 +173,19 @@ class Projection(VectorMechanism):
         Raises:
             ParameterError: For "exact", "union-bound" and principal directions, which speak of one vocabulary.
         """
-        if self.sensitivity in _OF_WORDS or (self.directions == "principal" and self.matrix is None):
-            raise ParameterError("sensitivity", self.sensitivity, "needs a vocabulary here; use 'spectral'.")
+        if self.sensitivity in _OF_WORDS:
+            raise ParameterError(
+                "sensitivity",
+                self.sensitivity,
+                "covers the words of a vocabulary only; for any vectors use 'spectral', best with "
+                "directions='orthonormal'. Where every row is a word's vector, give that vocabulary.",
+            )
+        if self.needs_vocabulary:
+            raise ParameterError(
+                "directions",
+                "principal",
+                "needs a public vocabulary; give one, or use 'orthonormal'.",
+            )
         if self.sensitivity == "published":
             least = published_dimensions(dimensions, self.beta, self.delta)
             if (self.dimensions or least) < least:
@@ -237,9 +248,9 @@ class FittedProjection(VectorRandomizer):
     def laplace_dimensions(self) -> int:
         return self.dimensions
 
-    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array:
-        image = self.matrix @ np.asarray(vector, dtype=np.float64)
-        return np.asarray(-self.mechanism.epsilon / self.stretch * np.linalg.norm(outputs - image, axis=1))
+    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
+        images = np.asarray(vectors, dtype=np.float64) @ self.matrix.T
+        return -self.mechanism.epsilon / self.stretch * row_distances(outputs, images)
 
     def guarantee(self) -> MetricDP:
         kind = self.mechanism.sensitivity

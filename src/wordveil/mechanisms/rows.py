@@ -18,12 +18,14 @@ __all__ = [
     "checked_ids",
     "checked_rows",
     "clip_to_ball",
-    "clipped_row",
+    "coordinate_distances",
     "multiply_rows",
+    "row_distances",
 ]
 
 LARGEST = 1e100  # of a coordinate: squares and products stay finite
 DIGITS = 2.0**40  # a coordinate of so many noise scales leaves the noise 12 bits of a float64 sum
+FEW = 8  # vectors whose distances are taken from differences
 TILE_ROWS = 64  # rows of every product: BLAS may round a short batch differently from a long one
 
 
@@ -64,33 +66,29 @@ def check_draws(draws: Draws, *shapes: tuple[int, ...]) -> None:
         raise ParameterError("draws", f"shapes {found}", f"must have the shapes {shapes}: one draw a row.")
 
 
-def checked_ids(ids: IdArray, words: int) -> IdArray:
-    """Return word ids after checking that each is one of a vocabulary; they are never shown.
+def checked_ids(ids: IdArray, words: int, *, unknown: bool = False) -> IdArray:
+    """Return word ids after checking that each is one of a vocabulary, or -1 where `unknown`; they are never shown.
 
     Raises:
-        ParameterError: If they are no whole numbers in one row, or one is not in [0, words).
+        ParameterError: If they are no whole numbers in one row, or one is out of range.
     """
     given = np.asarray(ids)
     if given.ndim != 1 or not (given.size == 0 or given.dtype.kind in "iu"):
         raise ParameterError("ids", f"{given.dtype} of shape {given.shape}", "must be whole numbers of shape (n,).")
-    if given.size and not 0 <= given.min() <= given.max() < words:
-        raise ParameterError("ids", "<hidden>", f"must be in [0, {words}), the words of the vocabulary.")
+    least = -1 if unknown else 0
+    if given.size and not least <= given.min() <= given.max() < words:
+        raise ParameterError("ids", "<hidden>", f"must be in [{least}, {words}), the words of the vocabulary.")
     return np.asarray(given, dtype=np.int32)
 
 
-def clip_to_ball(rows: Float64Array, radius: float) -> Float64Array:
+def clip_to_ball(vectors: FloatArray, radius: float) -> Float64Array:
     """Return rows with their Euclidean norm clipped at `radius`, shape (n, d): a 1-Lipschitz map.
 
     Rows inside the ball, the zero vector among them, come back unchanged.
     """
+    rows = np.asarray(vectors, dtype=np.float64)
     norms = np.linalg.norm(rows, axis=1)
     return np.asarray(rows * (radius / np.maximum(norms, radius))[:, None])
-
-
-def clipped_row(vector: FloatArray, radius: float) -> Float64Array:
-    """Return one vector clipped to the ball, shape (d,)."""
-    row: Float64Array = clip_to_ball(np.asarray(vector, dtype=np.float64)[None, :], radius)[0]
-    return row
 
 
 def multiply_rows(rows: Float64Array, matrix: Float64Array) -> Float64Array:
@@ -110,3 +108,20 @@ def multiply_rows(rows: Float64Array, matrix: Float64Array) -> Float64Array:
     for start, part in zip(starts, map_chunks(product, starts, 1), strict=True):
         out[start : start + len(part)] = part
     return out
+
+
+def row_distances(outputs: Float64Array, vectors: FloatArray) -> Float64Array:
+    """Return Euclidean distances, shape (n, k): by direct differences to a few vectors, by a product to more."""
+    words = np.asarray(vectors, dtype=np.float64)
+    if 0 < len(words) <= FEW:
+        return np.stack([np.linalg.norm(outputs - row, axis=1) for row in words], axis=-1)
+    squared = np.square(outputs).sum(axis=1)[:, None] + np.square(words).sum(axis=1) - 2 * outputs @ words.T
+    return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
+
+
+def coordinate_distances(outputs: Float64Array, vectors: FloatArray) -> tuple[Float64Array, Float64Array]:
+    """Return sums and maxima of absolute differences of coordinates, both of shape (n, k)."""
+    from scipy.spatial.distance import cdist  # releasing needs no SciPy
+
+    words = np.asarray(vectors, dtype=np.float64)
+    return np.asarray(cdist(outputs, words, "cityblock")), np.asarray(cdist(outputs, words, "chebyshev"))

@@ -11,14 +11,24 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from wordveil.arrays import Float64Array
+from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import CertificateError, ParameterError
-from wordveil.mechanisms.exponential import FittedExponential, SelectionMechanism, fit_selection
+from wordveil.mechanisms.exponential import FittedExponential, fit_selection
+from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.metrics.distances import Angular, Euclidean, Metric, is_norm
 from wordveil.promises.certificates import Certificate, Scalar
+from wordveil.promises.guarantees import MetricDP
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["BASE_TAIL_NATS", "MOST_OUTPUTS", "TIGHT", "TightConstraints", "pack_base", "unpack_base"]
+__all__ = [
+    "BASE_TAIL_NATS",
+    "MOST_OUTPUTS",
+    "TIGHT",
+    "FittedTightConstraints",
+    "TightConstraints",
+    "pack_base",
+    "unpack_base",
+]
 
 BASE_TAIL_NATS = 22.0
 """Weights stop falling at exp(-22) of the base measure; with the floor, 64-bit sampling can honour what is left."""
@@ -107,12 +117,25 @@ class TightConstraints(SelectionMechanism):
     def solved_parameters(self, certificate: Certificate) -> Mapping[str, Scalar]:
         return {"base": certificate.parameters.get("base")}
 
-    def fit(self, embeddings: Embeddings, certificate: Certificate | None = None) -> FittedExponential:
+    def fit(self, embeddings: Embeddings, certificate: Certificate | None = None) -> FittedTightConstraints:
         base = None
         if certificate is not None:
             self.require(certificate, embeddings)
             base = unpack_base(certificate.parameters.get("base"), len(embeddings.candidates))
-        return fit_selection(self, embeddings, certificate, base=base)
+        return fit_selection(FittedTightConstraints, self, embeddings, certificate, base=base)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedTightConstraints(FittedExponential):
+    """Tight constraints bound to a vocabulary and its base measure."""
+
+    def guarantee(self) -> MetricDP:
+        return self.metric_dp(self.mechanism.epsilon, self.rows.cap)  # by the certificate, whatever b is
+
+    def law(self, ids: IdArray) -> Float64Array:
+        tail, b = BASE_TAIL_NATS / self.rows.rate, np.asarray(self.base)
+        weights = b * np.exp(-self.rows.rate * np.minimum(self.distances(ids), tail))
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def pack_base(base: Float64Array) -> str:

@@ -16,9 +16,9 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, refuted_claim
+from wordveil.mechanisms.base import CoordinateNoise, VectorMechanism, VectorRandomizer, refuted_claim
 from wordveil.mechanisms.gaussian_scale import analytic_scale
-from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, clipped_row
+from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, coordinate_distances
 from wordveil.mechanisms.truncated_law import (
     certified_half_width,
     exact_half_width,
@@ -114,7 +114,7 @@ class TruncatedLaplace(VectorMechanism):
 
     @classmethod
     def examples(cls) -> tuple[TruncatedLaplace, ...]:
-        published = cls(epsilon=0.5, delta=0.3, calibration="published", padded_dimensions=8, allow_refuted=True)
+        published = cls(epsilon=0.5, delta=0.3, calibration="published", allow_refuted=True)
         return cls(epsilon=2.0), cls(epsilon=2.0, calibration="exact"), published
 
     @property
@@ -187,6 +187,10 @@ class FittedTruncatedLaplace(VectorRandomizer):
     def clip_norm(self) -> float:
         return self.mechanism.clip_norm
 
+    @property
+    def coordinate_noise(self) -> CoordinateNoise:
+        return CoordinateNoise(law="laplace", scale=1 / self.alpha, reach=self.half_width)
+
     def guarantee(self) -> LocalDP | NoGuarantee:
         return self.claim
 
@@ -194,11 +198,13 @@ class FittedTruncatedLaplace(VectorRandomizer):
         claim, mechanism = self.claim, self.mechanism
         return refuted_claim(mechanism.epsilon, mechanism.delta) if isinstance(claim, NoGuarantee) else claim
 
-    def log_density(self, outputs: Float64Array, vector: FloatArray) -> Float64Array:
-        noise = np.abs(outputs - clipped_row(vector, self.clip_norm))
+    # No `loss_profile`: for a direction the worst shift is the longest, but which direction is worst is not known.
+
+    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
+        total, largest = coordinate_distances(outputs, clip_to_ball(vectors, self.clip_norm))
         # The edge itself is within rounding of the support; a hair beyond it is not.
         edge = self.half_width * (1 + 1e-9) + 1e-9 * self.clip_norm
-        return np.where(noise.max(axis=1) > edge, -np.inf, -self.alpha * noise.sum(axis=1))
+        return np.where(largest > edge, -np.inf, -self.alpha * total)
 
     def advice(self) -> str:
         mechanism, d = self.mechanism, self.dimensions

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
+from wordveil.mechanisms.rows import row_distances
 from wordveil.parameters import as_floats
 from wordveil.vocabulary.table import Embeddings
 
@@ -64,12 +65,14 @@ class WordRows:
 
 
 def word_noise_log_density(
-    sigmas: Float64Array, rows: WordRows, outputs: Float64Array, vector: FloatArray
-) -> Float64Array | None:
-    """Return the log density of Gaussian noise whose size depends on the word; None where a word has no noise."""
-    sigma = float(sigmas[rows.find(np.asarray(vector)[None, :])[0]])
-    if sigma == 0:
-        return None
-    return np.asarray(
-        -np.square(outputs - vector).sum(axis=1) / (2 * sigma**2) - outputs.shape[1] * np.log(sigma), dtype=np.float64
-    )
+    sigmas: Float64Array, rows: WordRows, outputs: Float64Array, vectors: FloatArray
+) -> Float64Array:
+    """Return the log density, shape (n, k), of Gaussian noise whose size depends on the word."""
+    own = sigmas[rows.find(vectors)]
+    silent = own == 0
+    safe = np.where(silent, 1.0, own)
+    logs = -np.square(row_distances(outputs, vectors) / safe) / 2 - outputs.shape[1] * np.log(safe)
+    # A word without noise explains its own vector and nothing else.
+    same = (outputs[:, None, :] == np.asarray(vectors, dtype=np.float64)[None, silent, :]).all(axis=2)
+    logs[:, silent] = np.where(same, np.inf, -np.inf)
+    return np.asarray(logs)

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from wordveil import __version__
+from wordveil.files.atomic import write_whole
 from wordveil.neural.private_embedding import PrivateEmbedding
-from wordveil.neural.storage import write_bytes, write_json
+from wordveil.neural.storage import write_json
 from wordveil.promises.guarantees import Guarantee, NoGuarantee
 
 __all__ = ["CUT", "ModelCard", "make_card", "write_card"]
@@ -157,4 +158,4 @@ def make_card(
 def write_card(directory: Path, card: ModelCard) -> None:
     """Write `card.json` and `card.md` into a model directory."""
     write_json(directory / "card.json", card.as_dict())
-    write_bytes(directory / "card.md", card.markdown().encode())
+    write_whole(directory / "card.md", card.markdown().encode())

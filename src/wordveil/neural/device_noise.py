@@ -8,25 +8,21 @@ Only laws with a closed transform are here: the three clipped mechanisms.
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorRandomizer
-from wordveil.mechanisms.clipped_gaussian import FittedClippedGaussian
-from wordveil.mechanisms.clipped_laplace import FittedClippedLaplace
-from wordveil.mechanisms.truncated_laplace import FittedTruncatedLaplace
 from wordveil.neural.backend import torch
 
-__all__ = ["CLIPPED", "DEVICE_ASSUMPTION", "DeviceNoise"]
+__all__ = ["DEVICE_ASSUMPTION", "DeviceNoise"]
 
 SEED_BYTES = 8  # what Philox takes whole
 
 DEVICE_ASSUMPTION = (
     "the noise comes from the device's own generator, which is not cryptographic: nobody knows or guesses its seed"
 )
-CLIPPED = (FittedClippedGaussian, FittedClippedLaplace, FittedTruncatedLaplace)
-"""Mechanisms that clip and add independent noise to every coordinate, whatever the table."""
 
 
 class DeviceNoise:
@@ -43,19 +39,19 @@ class DeviceNoise:
     """
 
     def __init__(self, randomizer: VectorRandomizer | None) -> None:
-        if not isinstance(randomizer, CLIPPED):
+        noise = None if randomizer is None else randomizer.coordinate_noise
+        if randomizer is None or randomizer.clip_norm is None or noise is None:
             raise ParameterError(
                 "noise", "device", "exists for clipped-gaussian, clipped-laplace and truncated-laplace; use 'secure'."
             )
-        self._randomizer: Any = randomizer
+        self._radius, self._law = randomizer.clip_norm, noise
         self._generators: dict[tuple[int, Any], Any] = {}
 
     def randomize(self, rows: Any) -> Any:
         """Return clipped rows with fresh noise from a generator of their device, shape (n, d), float64."""
         wide = rows.double()
-        radius = self._randomizer.mechanism.clip_norm
         norms = torch.linalg.vector_norm(wide, dim=1, keepdim=True)
-        return wide * (radius / norms.clamp_min(radius)) + self._noise(wide, self._generator(wide.device))
+        return wide * (self._radius / norms.clamp_min(self._radius)) + self._noise(wide, self._generator(wide.device))
 
     def _generator(self, device: Any) -> Any:
         place = (os.getpid(), device)
@@ -66,15 +62,14 @@ class DeviceNoise:
         return generator
 
     def _noise(self, like: Any, generator: Any) -> Any:
-        drawn = self._randomizer
-        if isinstance(drawn, FittedClippedGaussian):
-            return torch.empty_like(like).normal_(generator=generator) * drawn.sigma
-        if isinstance(drawn, FittedClippedLaplace):
+        scale, reach = self._law.scale, self._law.reach
+        if self._law.law == "gaussian":
+            return torch.empty_like(like).normal_(generator=generator) * scale
+        if reach == math.inf:
             # The difference of two exponentials is a Laplace variate.
             one, two = (torch.empty_like(like).exponential_(generator=generator) for _ in range(2))
-            return (one - two) * drawn.scale
+            return (one - two) * scale
         signed = 2 * torch.empty_like(like).uniform_(generator=generator) - 1
-        reach = drawn.alpha * drawn.half_width
-        inside = -torch.expm1(torch.tensor(-reach, dtype=like.dtype, device=like.device))
-        sizes = (-torch.log1p(-signed.abs() * inside) / drawn.alpha).clamp_max(drawn.half_width)
+        inside = -torch.expm1(torch.tensor(-reach / scale, dtype=like.dtype, device=like.device))
+        sizes = (-torch.log1p(-signed.abs() * inside) * scale).clamp_max(reach)
         return torch.copysign(sizes, signed)

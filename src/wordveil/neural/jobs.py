@@ -275,7 +275,7 @@ def load_model(directory: Path, *, source: RandomSource | None = None, device: s
     weights = load_tensors(directory / "model.pt")
     extra = [name for name in weights if name.endswith("_extra_state")]
     for name in extra:
-        weights[name] = {"pass": 0, "passes": {}}
+        weights[name] = {"pass": 0, "passes": {}, "promise": ""}
     try:
         model.load_state_dict(weights)
     except RuntimeError:

@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.errors import DataFormatError, ParameterError
-from wordveil.neural.passes import KEY_BYTES, check_process, text_digest
+from wordveil.neural.passes import KEY_BYTES, check_process, check_promise, sentence_keys, text_digest
 
 __all__ = ["PassRecord"]
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS secret (key BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS promise (text TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS passes (place BLOB, text BLOB, PRIMARY KEY (place, text)) WITHOUT ROWID;
 """
 PLACE_BYTES = 10  # a nonce of `RandomSource`
@@ -61,27 +62,40 @@ class PassRecord:
                 self._file.execute("INSERT INTO secret VALUES (?)", row)
         return bytes(row[0])
 
-    def count(self, sentences: Sequence[Hashable] | None, places: Sequence[int] | None = None) -> None:
+    @property
+    def promise(self) -> str:
+        row: Any = self._file.execute("SELECT text FROM promise").fetchone()
+        if row is None and self.largest:
+            raise DataFormatError(self.path or "", "counts passes of an unknown promise.", remedy="Name another file.")
+        return "" if row is None else str(row[0])
+
+    def count(self, sentences: Sequence[Hashable] | None, places: Sequence[int] | None = None, *, promise: str) -> None:
         """Add one pass of each text, unless it passed at its place before; the counts are on the disk on return.
 
         Args:
             sentences: The texts.
             places: Where the noise of each lies; None for fresh noise, every pass of which counts.
+            promise: What the pass promises, by `promise_text`.
 
         Raises:
             ParameterError: If the texts are not given.
+            GuaranteeError: If the record counts passes of another promise.
             WordveilError: In a fork of the process that opened the record.
         """
         check_process(self._process)
         if sentences is None:
             raise ParameterError("sentences", None, "must be given as texts: this record counts by text.")
-        texts: Any = sentences
+        counted = self.promise
+        check_promise(counted, promise)
+        texts: Any = sentence_keys(sentences)
         if places is None:
             drawn = [os.urandom(PLACE_BYTES) for _ in texts]
         else:
             drawn = [place.to_bytes(PLACE_BYTES, "little") for place in places]
         rows = [(place, text_digest(text, self._key)) for place, text in zip(drawn, texts, strict=True)]
         with self._file:
+            if not counted:
+                self._file.execute("INSERT INTO promise VALUES (?)", (promise,))
             self._file.executemany("INSERT OR IGNORE INTO passes VALUES (?, ?)", rows)
 
     @property
@@ -96,7 +110,7 @@ class PassRecord:
         """The largest count, by a name of the record that says nothing of its key."""
         return {hashlib.blake2b(key=self._key, digest_size=16).hexdigest(): self.largest}
 
-    def add(self, counts: Mapping[str, int]) -> None:
+    def add(self, counts: Mapping[str, int], promise: str) -> None:
         """Refuse counts of which nobody knows the text; the record's own are there already.
 
         Raises:

@@ -1,23 +1,35 @@
 """How often a private sentence went through the noise, and what that many releases of it promise together.
 
 Every pass draws afresh, so every pass is one more release of the same sentence: epsilons and deltas add. A training
-epoch is one pass over each of its sentences. Passes over public text cost nothing and are not counted here.
+epoch is one pass over each of its sentences. Passes over public text cost nothing and are not counted here. A counter
+counts passes of one promise and refuses others: a number of passes says nothing unless each is known to cost the same.
 A counter is of one process: what other processes pass is theirs to count, and their promises add up.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import threading
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from wordveil.errors import ParameterError, WordveilError
+from wordveil.errors import GuaranteeError, ParameterError, WordveilError
 from wordveil.promises.guarantees import Guarantee, compose_releases
 
-__all__ = ["KEY_BYTES", "PassCounter", "Passes", "all_passes", "check_process", "text_digest"]
+__all__ = [
+    "KEY_BYTES",
+    "PassCounter",
+    "Passes",
+    "all_passes",
+    "check_process",
+    "check_promise",
+    "promise_text",
+    "sentence_keys",
+    "text_digest",
+]
 
 KEY_BYTES = 32
 DIGEST_BYTES = 16
@@ -42,6 +54,40 @@ def check_process(made_in: int) -> None:
         )
 
 
+def promise_text(guarantee: Guarantee) -> str:
+    """Return a promise with all its digits, as counters compare it."""
+    return json.dumps(guarantee.as_dict(), sort_keys=True, default=str)
+
+
+def check_promise(counted: str, promise: str) -> None:
+    """Refuse to add passes of unlike promises: nobody could say what they come to.
+
+    Raises:
+        GuaranteeError: If passes were counted under another promise; "" stands for none yet.
+    """
+    if counted not in ("", promise):
+        raise GuaranteeError(
+            "These passes are counted under another promise: another mechanism, epsilon, vocabulary or source. "
+            "Give each promise a counter or record of its own, and add up what they promise."
+        )
+
+
+def sentence_keys(sentences: Any) -> list[Hashable]:
+    """Return the keys of sentences as values that are equal where the keys are, also from tensors and arrays.
+
+    Raises:
+        ParameterError: If a key is neither text nor bytes nor a whole number nor a tuple of them; it is not shown.
+    """
+    keys = [key.tolist() if hasattr(key, "tolist") else key for key in sentences]
+    if not all(map(_is_key, keys)):
+        raise ParameterError("sentences", "<hidden>", "must be keys that are str, bytes, int, or tuples of them.")
+    return keys
+
+
+def _is_key(key: object) -> bool:
+    return all(map(_is_key, key)) if isinstance(key, tuple) else isinstance(key, str | bytes | int)
+
+
 class Passes(Protocol):
     """Whatever counts passes: in memory, or in a file (`pass_records`)."""
 
@@ -50,18 +96,26 @@ class Passes(Protocol):
         """The most passes that any one sentence may have gone through."""
 
     @property
+    def promise(self) -> str:
+        """What each counted pass promises, by `promise_text`; "" before the first."""
+
+    @property
     def counts(self) -> Mapping[str, int]:
         """The largest count of each counter that has gone into this one, its own included, by the counter's name."""
 
-    def count(self, sentences: Sequence[Hashable] | None, places: Sequence[int] | None = None) -> None:
+    def count(self, sentences: Sequence[Hashable] | None, places: Sequence[int] | None = None, *, promise: str) -> None:
         """Add one pass over these sentences, or over all where they are not named.
 
         Args:
             sentences: One key per sentence.
             places: Where the noise of each sentence lies, if a later pass can find it again.
+            promise: What the pass promises, by `promise_text`.
+
+        Raises:
+            GuaranteeError: If passes were counted under another promise.
         """
 
-    def add(self, counts: Mapping[str, int]) -> None:
+    def add(self, counts: Mapping[str, int], promise: str) -> None:
         """Add what other counters have counted; a counter that is added again only grows to its larger count."""
 
 
@@ -86,23 +140,32 @@ class PassCounter:
         if largest < 0:
             raise ParameterError("largest", largest, "must be at least 0.")
         self._name, self._process = os.urandom(NAME_BYTES).hex(), os.getpid()
-        self._common = largest
+        self._common, self._promise = largest, ""
         self._others: dict[str, int] = {}
         self._own: Counter[Hashable] = Counter()
         self._lock = threading.Lock()  # replicas of a layer count together
 
-    def count(self, sentences: Sequence[Hashable] | None, places: Sequence[int] | None = None) -> None:
+    @property
+    def promise(self) -> str:
+        return self._promise
+
+    def count(self, sentences: Sequence[Hashable] | None, places: Sequence[int] | None = None, *, promise: str) -> None:
         """Add one pass over these sentences, or over all where they are not named; a key given twice counts twice.
 
         Raises:
             WordveilError: In a fork of the process that made the counter.
+            GuaranteeError: If passes were counted under another promise.
+            ParameterError: If a key is no value that equal sentences share.
         """
         check_process(self._process)
+        keys = None if sentences is None else sentence_keys(sentences)
         with self._lock:
-            if sentences is None:
+            check_promise(self._promise, promise)
+            self._promise = promise
+            if keys is None:
                 self._common += 1
             else:
-                self._own.update(sentences)
+                self._own.update(keys)
 
     @property
     def largest(self) -> int:
@@ -117,9 +180,13 @@ class PassCounter:
             # A counter that has counted nothing leaves no name: trainings on public text save equal bytes.
             return {**self._others, **({self._name: own} if own else {})}
 
-    def add(self, counts: Mapping[str, int]) -> None:
+    def add(self, counts: Mapping[str, int], promise: str) -> None:
         """Add what other counters have counted, as if all had passed one sentence."""
+        if not any(counts.values()):
+            return
         with self._lock:
+            check_promise(self._promise, promise)
+            self._promise = promise
             for name, count in counts.items():
                 if name != self._name and count:  # its own has only grown since
                     self._others[name] = max(self._others.get(name, 0), int(count))

@@ -25,8 +25,8 @@ from wordveil.errors import CertificateError, ParameterError, WordveilError
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.neural.backend import Module, nn, not_compiled, require_torch, torch
-from wordveil.neural.device_noise import CLIPPED, DEVICE_ASSUMPTION, DeviceNoise
-from wordveil.neural.passes import PassCounter, Passes, all_passes
+from wordveil.neural.device_noise import DEVICE_ASSUMPTION, DeviceNoise
+from wordveil.neural.passes import PassCounter, Passes, all_passes, check_promise, promise_text
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.promises.certificates import identity
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
@@ -108,7 +108,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         self._named = _named(mechanism)
         self._source = RandomSource() if source is None else source
         self._pass = 0
-        self.passes: Passes = PassCounter()
+        self._passes: Passes = PassCounter()
         self._check(decoder)
         self._device_noise = DeviceNoise(self._randomizer) if noise == "device" else None
         space = embeddings if self._randomizer is None else self._randomizer.decoding_space(embeddings)
@@ -139,7 +139,17 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
     @property
     def _any_vectors(self) -> bool:
         """Whether the proof speaks of any two vectors, so that a table that moves changes nothing."""
-        return self._randomizer is None or isinstance(self._randomizer, CLIPPED)
+        return self._randomizer is None or self._randomizer.clip_norm is not None
+
+    @property
+    def passes(self) -> Passes:
+        """Where passes are counted; one that counts another promise's passes cannot take its place."""
+        return self._passes
+
+    @passes.setter
+    def passes(self, passes: Passes) -> None:
+        check_promise(passes.promise, promise_text(self.guarantee()))
+        self._passes = passes
 
     @property
     def source(self) -> RandomSource:
@@ -224,8 +234,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
             raise ParameterError("nonces", "given", "need noise='secure': a device's generator has no places.")
         flat = self._checked(ids.reshape(-1).cpu().numpy())
         places = None if nonces is None else self._places(flat, nonces)
-        if not self.text_is_public and self._randomizer is not None:
-            self.passes.count(sentences, places)
+        self._count(sentences, places)
         present = flat != PADDING
         out = torch.zeros((flat.size, self.dimensions), dtype=torch.float32, device=self.table.device)
         if present.any():
@@ -233,6 +242,10 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
             released = self._released(self._known(flat[present], draw), draw)
             out[torch.from_numpy(present).to(out.device)] = released
         return out.reshape(*ids.shape, self.dimensions)
+
+    def _count(self, sentences: Sequence[Hashable] | None = None, places: Sequence[int] | None = None) -> None:
+        if not self.text_is_public:  # passes without noise count too: with others they add up to no promise
+            self.passes.count(sentences, places, promise=promise_text(self.guarantee()))
 
     def _checked(self, ids: Any) -> IdArray:
         if ids.dtype.kind not in "iu" or (ids.size and (ids.max() >= len(self.vocabulary) or ids.min() < UNKNOWN)):
@@ -242,8 +255,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
 
     def vectors(self, rows: Float64Array) -> Float64Array:
         """Return released vectors for rows given as they are, shape (n, m): what `forward` does after the look-up."""
-        if not self.text_is_public:
-            self.passes.count(None)
+        self._count()
         if self.noise == "device":
             given = torch.from_numpy(np.asarray(rows, dtype=np.float64)).to(self.table.device)
             return np.asarray(self._drawn_on_device(given).cpu().numpy())
@@ -257,19 +269,19 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         """
         if self._decoder is None:
             raise ParameterError("decoder", None, "must be given for words to come out.")
-        if not self.text_is_public:
-            self.passes.count(None)
+        self._count()
         draw = self._pass_draw(len(ids))
         return self._decoded(self._known(ids, draw), draw)
 
     def get_extra_state(self) -> dict[str, Any]:
         """Return what a resumed run must go on from: passes drawn from a test source, and the counts of passes."""
-        return {"pass": self._pass, "passes": dict(self.passes.counts)}
+        return {"pass": self._pass, "passes": dict(self.passes.counts), "promise": self.passes.promise}
 
     def set_extra_state(self, state: Any) -> None:
         # Never backwards: going back to an earlier state must not draw a pass's noise again, nor forget a pass.
         self._pass = max(self._pass, int(state["pass"]))
-        self.passes.add(state["passes"])
+        check_promise(state["promise"], promise_text(self.guarantee()))
+        self.passes.add(state["passes"], state["promise"])
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:  # asked by copy, deepcopy and pickle alike
         raise WordveilError(
@@ -360,7 +372,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
     def _measure(self) -> float:
         """Return the root mean square of a released coordinate, from public words and public draws."""
         probes = np.asarray(self.vocabulary.vectors[:PROBES], dtype=np.float64)
-        stream = RandomSource.seeded_for_tests(0, engine=self._source.engine).stream("size of released vectors")
+        stream = RandomSource.public("size of released vectors", engine=self._source.engine)
         noisy = self._randomized(probes, lambda sample: sample(stream, len(probes)))
         size = float(np.sqrt(np.mean(noisy**2)))
         return size if size > 0 else 1.0

@@ -8,28 +8,20 @@ of the network depend on the batch. With noise="device" a resumed run draws afre
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from wordveil import __version__
 from wordveil.arrays import ReleasedText
-from wordveil.documents import (
-    RUN_KEY,
-    Callbacks,
-    DocumentSettings,
-    DocumentSummary,
-    Record,
-    is_resumable,
-    remove_run_key,
-    run_documents,
-)
+from wordveil.documents import DocumentSettings, Record
+from wordveil.files.atomic import check_not_busy, is_replaceable, sibling
+from wordveil.files.journal import is_resumable
 from wordveil.neural.pass_records import PassRecord
 from wordveil.neural.passes import all_passes
 from wordveil.neural.rewriting import TextRewriter
-from wordveil.pipeline.runs import keep_run_key
+from wordveil.pipeline.document_runs import Callbacks, DocumentSummary, run_documents
 from wordveil.promises.guarantees import Guarantee
 
 __all__ = ["BLOCK_CHARACTERS", "RewriteReport", "rewrite_documents"]
@@ -60,25 +52,6 @@ class RewriteReport:
     composed: Guarantee | None
 
 
-@dataclass
-class _Tokens:
-    """How many tokens passed, kept over a resume."""
-
-    count: int = 0
-
-    def save(self) -> Mapping[str, Any]:
-        return {"tokens": self.count}
-
-    def restore(self, saved: Mapping[str, Any]) -> None:
-        self.count = saved.get("tokens", 0)
-
-
-def _passes_path(destination: Path) -> Path:
-    """Where the passes of a run that can be resumed are counted until it has succeeded."""
-    target = destination.resolve()
-    return target.with_name(f".{target.name}.passes")
-
-
 def rewrite_documents(
     source: str,
     destination: str,
@@ -104,15 +77,19 @@ def rewrite_documents(
         DocumentFormatError: If the input is malformed; no output remains.
         ResumeError: If the interrupted run had another input, other settings or another model.
     """
-    tokens, target = _Tokens(), Path(destination)
-    key_path = keep_run_key(source, target, rewriter.source, resume=resume)
-    if key_path is not None and not (resume and is_resumable(target)):
-        PassRecord.discard(_passes_path(target))
-    rewriter.passes = passes or PassRecord(None if key_path is None else _passes_path(target))
+    counts = Counter[str]()
+    resumable = (Path(source).is_file() or Path(source).is_dir()) and is_replaceable(destination)
+    # Beside the output, passes are counted until the run has succeeded; where nothing can be resumed, in memory.
+    own = sibling(destination, "passes") if resumable and Path(destination).resolve().parent.is_dir() else None
+    if own is not None:
+        check_not_busy(Path(destination))
+        if not (resume and is_resumable(destination)):
+            PassRecord.discard(own)
+    rewriter.passes = passes or PassRecord(own)
 
     def process(records: list[Record]) -> list[list[ReleasedText | None]]:
         released, passed = _release(rewriter, records)
-        tokens.count += passed
+        counts["tokens"] += passed
         return released
 
     reports: list[RewriteReport] = []
@@ -120,7 +97,7 @@ def rewrite_documents(
     def published(summary: DocumentSummary) -> None:
         report = RewriteReport(
             summary=summary,
-            tokens=tokens.count,
+            tokens=counts["tokens"],
             guarantee=rewriter.guarantee,
             disclosed=rewriter.disclosed,
             passes=rewriter.passes.largest,
@@ -134,20 +111,25 @@ def rewrite_documents(
             destination,
             process,
             settings=settings or DocumentSettings(block_characters=BLOCK_CHARACTERS),
-            fingerprint=_fingerprint(rewriter),
+            fingerprint={
+                "model": rewriter.digest(),
+                "version": __version__,
+                "test source": rewriter.source.is_test_source,
+            },
+            randomness=rewriter.source,
             resume=resume,
-            tally=tokens,
+            counts=counts,
             callbacks=Callbacks(
-                progress=None if progress is None else lambda done, total, n: progress(done, total, n, tokens.count),
-                sealed=lambda: None if key_path is None else remove_run_key(key_path),
+                progress=None
+                if progress is None
+                else lambda done, total, n: progress(done, total, n, counts["tokens"]),
                 published=published,
             ),
         )
     finally:
         rewriter.passes = PassRecord()
-        if key_path is not None and not is_resumable(target):
-            remove_run_key(key_path)
-            PassRecord.discard(_passes_path(target))
+        if own is not None and not is_resumable(destination):
+            PassRecord.discard(own)
     return reports[0]
 
 
@@ -158,10 +140,3 @@ def _release(rewriter: TextRewriter, records: list[Record]) -> tuple[list[list[R
     released, passed = rewriter.rewrite_counted([text for _, text in given], ids=[key for key, _ in given])
     rest = iter(released)
     return [[None if text is None else next(rest) for text in record.texts] for record in records], passed
-
-
-def _fingerprint(rewriter: TextRewriter) -> dict[str, Any]:
-    # A digest of 128 random bits says nothing of them; it keeps a run from going on under another key.
-    key = hashlib.blake2b(rewriter.source.export_key(), digest_size=16).hexdigest()
-    test = rewriter.source.is_test_source
-    return {RUN_KEY: key, "model": rewriter.digest(), "version": __version__, "test source": test}

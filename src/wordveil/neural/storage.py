@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import pickle
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from wordveil.errors import DataFormatError
+from wordveil.files.atomic import write_whole
 from wordveil.neural.backend import torch
 
-__all__ = ["load_tensors", "read_json", "save_tensors", "write_bytes", "write_json", "write_json_lines"]
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file in one step: a reader, or a run after a power cut, sees the old bytes or the new ones."""
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    partial.replace(path)
+__all__ = ["load_tensors", "read_json", "save_tensors", "write_json", "write_json_lines"]
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write one JSON object."""
-    write_bytes(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+    write_whole(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def write_json_lines(path: Path, values: Iterable[Mapping[str, Any]]) -> None:
     """Write one JSON object a line."""
-    write_bytes(path, "".join(json.dumps(value) + "\n" for value in values).encode())
+    write_whole(path, "".join(json.dumps(value) + "\n" for value in values).encode())
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -55,7 +45,7 @@ def save_tensors(path: Path, value: Mapping[str, Any]) -> None:
     """Write tensors, numbers and strings in nested dictionaries."""
     buffer = io.BytesIO()
     torch.save(value, buffer)
-    write_bytes(path, buffer.getvalue())
+    write_whole(path, buffer.getvalue())
 
 
 def load_tensors(path: Path) -> dict[str, Any]:

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.decoding.decoded import Decoded
+from wordveil.decoding.decoded import as_words
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
-from wordveil.mechanisms.exponential import FittedExponential, SelectionMechanism
+from wordveil.pipeline.public_sample import SAMPLE, public_sample
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Calibration", "calibrate", "keep_probability", "public_sample"]
+__all__ = ["Calibration", "calibrate", "keep_probability"]
 
-SAMPLE = 1000
 LOG_TOLERANCE = math.log(1.002)  # epsilon is found to within 0.2 %
 SEARCH_RANGE = (1e-4, 1e6)
 
@@ -45,15 +43,6 @@ class Calibration:
     curve: tuple[tuple[float, float], ...]
 
 
-def public_sample(embeddings: Embeddings, size: int = SAMPLE) -> IdArray:
-    """Return `size` candidate ids drawn uniformly without replacement by a fixed public rule (all, where fewer)."""
-    candidates = embeddings.candidates
-    if len(candidates) <= size:
-        return candidates
-    uniforms = RandomSource.seeded_for_tests(0).stream("public sample").lane(0).random(len(candidates))
-    return np.sort(candidates[np.argsort(uniforms, kind="stable")[:size]])
-
-
 def keep_probability(randomizer: WordRandomizer, ids: IdArray, weights: Float64Array | None = None) -> float:
     """Return the mean probability that an input word is released unchanged.
 
@@ -64,11 +53,9 @@ def keep_probability(randomizer: WordRandomizer, ids: IdArray, weights: Float64A
         ids: Public input words, shape (n,), candidates of its vocabulary.
         weights: Relative frequency of each, shape (n,); None weighs them equally.
     """
-    if isinstance(randomizer, FittedExponential):
-        kept = randomizer.keep_probabilities(ids)
-    else:
-        source = RandomSource.seeded_for_tests(0)
-        draws = randomizer.sample(source.stream("calibration"), len(ids))
+    kept = randomizer.keep_probabilities(ids)
+    if kept is None:
+        draws = randomizer.sample(RandomSource.public("calibration"), len(ids))
         kept = (randomizer.randomize(ids, draws) == ids).astype(np.float64)
     return float(np.average(kept, weights=weights))
 
@@ -100,7 +87,7 @@ def calibrate(
         raise ParameterError("keep", keep, "must be in (0, 1).")
     if sample < 1:
         raise ParameterError("sample", sample, "must be at least 1.")
-    if isinstance(mechanism, SelectionMechanism) and mechanism.needs_certificate:
+    if mechanism.needs_certificate:
         raise ParameterError(
             "calibration",
             mechanism.calibration,
@@ -108,7 +95,7 @@ def calibrate(
             "certified rate is higher, so that more words stay than asked for.",
         )
     ids, weights = _typical_words(embeddings, frequencies, sample)
-    fit_at = _refitter(embeddings, mechanism)
+    fit_at = as_words(mechanism).fitter(embeddings)
     curve: dict[float, float] = {}
 
     def evaluate(log_epsilon: float) -> float:
@@ -142,26 +129,6 @@ def _typical_words(
     if not (np.all(np.isfinite(weights)) and np.all(weights > 0)):
         raise ParameterError("frequencies", "<listed>", "must be finite and positive numbers.")
     return found[usable][:sample], weights
-
-
-def _refitter(embeddings: Embeddings, mechanism: WordMechanism | VectorMechanism) -> Callable[[float], WordRandomizer]:
-    """Return a function from epsilon to a fitted mechanism; a decoder's search table is built once."""
-    parameters: Any = mechanism
-    if isinstance(mechanism, Decoded):
-        decoder, vector_mechanism = mechanism.decoder.fit(embeddings), mechanism.mechanism
-    elif isinstance(mechanism, VectorMechanism):
-        decoder, vector_mechanism = Decoded(mechanism=mechanism).decoder.fit(embeddings), mechanism
-    else:
-        return lambda epsilon: replace(parameters, epsilon=epsilon).fit(embeddings)
-    base: Any = Decoded(mechanism=vector_mechanism).fit(embeddings)
-    vector_parameters: Any = vector_mechanism
-
-    def fit_at(epsilon: float) -> WordRandomizer:
-        randomizer = replace(vector_parameters, epsilon=epsilon).fit(embeddings)
-        fitted: WordRandomizer = replace(base, randomizer=randomizer, decoder=decoder)
-        return fitted
-
-    return fit_at
 
 
 def _bracket(evaluate: Callable[[float], float], keep: float) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.metric_rows import distance_source
 from wordveil.metrics.distances import AnyMetric, Euclidean, Metric, distances
-from wordveil.pipeline.calibration import public_sample
+from wordveil.pipeline.public_sample import public_sample
 from wordveil.promises.guarantees import (
     Guarantee,
     LocalDP,
@@ -31,7 +31,7 @@ from wordveil.promises.guarantees import (
 )
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Explanation", "InWords", "WorkedPair", "explain", "in_words", "metric_of"]
+__all__ = ["Explanation", "InWords", "WorkedPair", "explain", "in_words"]
 
 SAMPLE = 300
 WEAK = 0.99  # of an even guess; a promise that allows more is called weak
@@ -165,13 +165,6 @@ def _of_a_text(guarantee: MetricDP | LocalDP, typical: float | None, tokens: int
     if typical == 0 or guarantee.unit is not PrivacyUnit.TOKEN:
         return None
     return compose_tokens(guarantee, [1.0 if typical is None else typical] * tokens)
-
-
-def metric_of(mechanism: object, randomizer: object) -> AnyMetric:
-    """Return the metric that the guarantee of a fitted mechanism speaks of; Euclidean unless it has its own."""
-    inner = getattr(randomizer, "randomizer", None)
-    found: AnyMetric = getattr(mechanism, "metric", None) or getattr(inner, "metric", None) or Euclidean()
-    return found
 
 
 def in_words(embeddings: Embeddings, guarantee: Guarantee, metric: AnyMetric | None = None) -> InWords:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wordveil.decoding.decoded import Decoded
-from wordveil.errors import CertificateError, ParameterError
-from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
-from wordveil.mechanisms.exponential import LARGEST_LOSS, SelectionMechanism
+from wordveil.decoding.decoded import as_words
+from wordveil.errors import CertificateError
+from wordveil.mechanisms.base import Mechanism, WordRandomizer, check_mechanism
+from wordveil.mechanisms.selection import LARGEST_LOSS
 from wordveil.promises.certificates import Certificate
 from wordveil.vocabulary.table import Embeddings
 
@@ -21,13 +21,13 @@ __all__ = ["FOLDER", "certificate_in_use", "file_name", "fit_words", "on_device"
 FOLDER = Path(__file__).parents[1] / "certification" / "packaged"
 
 
-def file_name(mechanism: SelectionMechanism) -> str:
+def file_name(mechanism: Mechanism) -> str:
     """Return the name under which the certificate of a mechanism is shipped."""
     promise = "-local" if mechanism.certificate_method == LARGEST_LOSS else ""
     return f"{mechanism.name}{promise}-{mechanism.epsilon:g}.json"
 
 
-def shipped_certificate(mechanism: SelectionMechanism, embeddings: Embeddings) -> Certificate | None:
+def shipped_certificate(mechanism: Mechanism, embeddings: Embeddings) -> Certificate | None:
     """Return the shipped certificate for exactly this mechanism, vocabulary and candidate set, or None.
 
     A vocabulary whose outputs were narrowed is another one: certify it with `certify`.
@@ -44,17 +44,15 @@ def shipped_certificate(mechanism: SelectionMechanism, embeddings: Embeddings) -
 
 
 def certificate_in_use(
-    mechanism: WordMechanism | VectorMechanism, embeddings: Embeddings, certificate: Certificate | None
+    mechanism: Mechanism, embeddings: Embeddings, certificate: Certificate | None
 ) -> Certificate | None:
     """Return the certificate given, else the shipped one where the mechanism needs one."""
-    if certificate is None and isinstance(mechanism, SelectionMechanism) and mechanism.needs_certificate:
+    if check_mechanism(mechanism).needs_certificate and certificate is None:
         return shipped_certificate(mechanism, embeddings)
     return certificate
 
 
-def fit_words(
-    mechanism: WordMechanism | VectorMechanism, embeddings: Embeddings, certificate: Certificate | None = None
-) -> WordRandomizer:
+def fit_words(mechanism: Mechanism, embeddings: Embeddings, certificate: Certificate | None = None) -> WordRandomizer:
     """Bind any mechanism to a vocabulary as a word mechanism, with the certificate its calibration needs.
 
     Args:
@@ -66,13 +64,8 @@ def fit_words(
         CertificateError: If a certificate is needed and none is given or shipped, or one is given and not needed.
         ParameterError: If it is no mechanism.
     """
-    if not isinstance(mechanism, WordMechanism | VectorMechanism):
-        raise ParameterError(
-            "mechanism", f"<{type(mechanism).__name__}>", "must be a mechanism, such as TEM(epsilon=9)."
-        )
-    word_mechanism = Decoded(mechanism=mechanism) if isinstance(mechanism, VectorMechanism) else mechanism
-    certificate = certificate_in_use(word_mechanism, embeddings, certificate)
-    return word_mechanism.fit_certified(embeddings, certificate)
+    words = as_words(mechanism)
+    return words.fit_certified(embeddings, certificate_in_use(words, embeddings, certificate))
 
 
 def on_device(randomizer: WordRandomizer, device: str) -> WordRandomizer:

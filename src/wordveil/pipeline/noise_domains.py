@@ -10,7 +10,6 @@ from typing import Any
 
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.base import WordRandomizer
-from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.promises.certificates import identity
 from wordveil.promises.release import Provenance, TextOptions
 
@@ -33,7 +32,7 @@ def noise_domain(mechanism: Any, randomizer: WordRandomizer, options: TextOption
         "vocabulary": origin.checksum,
         "candidates": origin.candidates_checksum,
         # Decoded words are the same on every engine; selection's weights differ in the last bits.
-        "engine": origin.engine if isinstance(randomizer, FittedExponential) else "",
+        "engine": origin.engine if randomizer.draws_by_engine else "",
     }
     return hashlib.blake2b(json.dumps(setting, sort_keys=True).encode(), digest_size=16).hexdigest() + "|"
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from wordveil.errors import ParameterError
 from wordveil.pipeline.evidence import Evidence
+from wordveil.pipeline.run import check_report_path
 from wordveil.pipeline.runs import RunReport
 from wordveil.promises.html import items, page, row, table
 
-__all__ = ["check_report_path", "left_out", "write_report"]
+__all__ = ["left_out", "write_report"]
 
 GLOSSARY = {
     "unit": "what two texts differ in that the promise cannot tell apart: one token unless said otherwise",
@@ -48,30 +48,6 @@ def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evid
     target = Path(path)
     form = _as_json if target.suffix == ".json" else _as_html
     target.write_text(form({**report.as_dict(), **asdict(evidence or Evidence())}), encoding="utf-8")
-
-
-def check_report_path(
-    path: str | os.PathLike[str],
-    endings: Sequence[str] = (".json", ".html"),
-    *,
-    others: Iterable[str | os.PathLike[str] | None] = (),
-) -> None:
-    """Raise `ParameterError` where no report of these forms could be written: worth knowing before a long run.
-
-    Args:
-        path: Where the report is to go.
-        endings: The forms there are.
-        others: What the run reads and writes, which a report must not replace nor lie in; None and "-" are nothing.
-    """
-    target = Path(path)
-    for other in (Path(one).resolve() for one in others if one not in (None, "-")):
-        same = target.exists() and other.exists() and target.samefile(other)
-        if same or other == target.resolve() or other in target.resolve().parents:
-            raise ParameterError("report", target.name, "must be another file than those the run reads and writes.")
-    if target.suffix not in endings:
-        raise ParameterError("report", target.name, f"must end in {' or '.join(endings)}.")
-    if not target.absolute().parent.is_dir():
-        raise ParameterError("report", str(path), "must lie in an existing directory.")
 
 
 def _as_json(facts: Mapping[str, Any]) -> str:

@@ -7,41 +7,24 @@ resumed run draws the noise it would have drawn.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from wordveil.documents import (
-    RUN_KEY,
-    Answers,
-    Callbacks,
-    DocumentSettings,
-    DocumentSummary,
-    Notice,
-    Record,
-    is_complete,
-    is_resumable,
-    load_run_key,
-    remove_run_key,
-    run_documents,
-    run_key_path,
-    save_run_key,
-    tree_files,
-)
-from wordveil.documents.checkpoints import file_identity, is_regular_or_tree
-from wordveil.documents.output import check_not_busy, partial_path
+from wordveil.documents import DocumentSettings, Record, tree_files
 from wordveil.errors import printable
+from wordveil.files.journal import file_identity
+from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, run_documents
+from wordveil.pipeline.run import Notice, silent
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import KEYED, Provenance
-from wordveil.randomness import RandomSource
 
-__all__ = ["FileDigest", "RunReport", "file_digests", "keep_run_key", "run_source", "sanitize_documents"]
+__all__ = ["FileDigest", "RunReport", "file_digests", "sanitize_documents"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,41 +111,6 @@ class RunReport:
         return {**facts, **files, "guarantee": self.guarantee.as_dict(), "provenance": asdict(self.provenance)}
 
 
-@dataclass
-class _Counts:
-    """Tokens and public words of the run, and the tokens of this process's part."""
-
-    tokens: int = 0
-    exempt: int = 0
-    tokens_here: int = 0
-
-    def add(self, tokens: int, exempt: int) -> None:
-        """Count one block."""
-        self.tokens += tokens
-        self.tokens_here += tokens
-        self.exempt += exempt
-
-    def save(self) -> Mapping[str, Any]:
-        return {"tokens": self.tokens, "exempt": self.exempt}
-
-    def restore(self, saved: Mapping[str, Any]) -> None:
-        self.tokens, self.exempt = saved.get("tokens", 0), saved.get("exempt", 0)
-
-
-def run_source(destination: str | os.PathLike[str], *, resume: bool = False) -> RandomSource:
-    """Return the randomness of a run: a fresh key, or the key of the interrupted run at this destination.
-
-    Raises:
-        ResumeError: If an interrupted run is there but its key is missing or readable by others.
-    """
-    path = run_key_path(Path(destination))
-    if not resume or os.fspath(destination) == "-" or not is_resumable(Path(destination)):
-        return RandomSource()
-    if is_complete(Path(destination)) and not path.exists():
-        return RandomSource()  # nothing is left to draw: the output needs only its name
-    return RandomSource(load_run_key(path))
-
-
 def sanitize_documents(
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
@@ -198,64 +146,54 @@ def sanitize_documents(
         ParameterError: If settings or destination do not fit, or another run is writing there.
     """
     settings = settings or DocumentSettings()
-    counts = _Counts()
-    key_path = keep_run_key(source, Path(destination), sanitizer.source, resume=resume)
-    started = time.perf_counter()
+    counts, here = Counter[str](), Counter[str]()  # of the whole run, and of this process's part
+    job, started = sanitizer.for_batch_job(), time.perf_counter()
     reports: list[RunReport] = []
+
+    def process(records: list[Record]) -> Answers:
+        answers, found = _answers(job, records)
+        for counter in (counts, here):
+            counter.update(found)
+        return answers
 
     def published(summary: DocumentSummary) -> None:
         seconds = time.perf_counter() - started
-        reports.append(_report(source, destination, sanitizer, settings, counts, summary, seconds))
+        rate = here["tokens"] / seconds
+        reports.append(
+            RunReport(
+                guarantee=sanitizer.guarantee,
+                disclosed=_run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir()),
+                provenance=sanitizer.provenance,
+                settings=_reading(settings),
+                options=sanitizer.options.choices(),
+                tokens=counts["tokens"],
+                exempt=counts["exempt"],
+                finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                seconds=seconds,
+                tokens_per_second=rate,
+                **_files(source, destination),
+                **_counted(summary),
+            )
+        )
         if deliver is not None:
             deliver(reports[0])
 
-    calls = Callbacks(
-        progress=None if progress is None else lambda done, total, n: progress(done, total, n, counts.tokens),
-        notice=notice or (lambda _: None),
-        sealed=lambda: None if key_path is None else remove_run_key(key_path),
-        published=published,
+    run_documents(
+        source,
+        destination,
+        process,
+        settings=settings,
+        fingerprint={"options": sanitizer.options.choices(), **asdict(sanitizer.provenance)},
+        randomness=sanitizer.source,
+        resume=resume,
+        counts=counts,
+        callbacks=Callbacks(
+            progress=None if progress is None else lambda done, total, n: progress(done, total, n, counts["tokens"]),
+            notice=notice or silent,
+            published=published,
+        ),
     )
-    try:
-        run_documents(
-            source,
-            destination,
-            partial(_answers, sanitizer.for_batch_job(), counts),
-            settings=settings,
-            fingerprint=_fingerprint(sanitizer),
-            resume=resume,
-            tally=counts,
-            callbacks=calls,
-        )
-    finally:
-        if key_path is not None and not is_resumable(Path(destination)):
-            remove_run_key(key_path)
     return reports[0]
-
-
-def _report(
-    source: str | os.PathLike[str],
-    destination: str | os.PathLike[str],
-    sanitizer: Sanitizer,
-    settings: DocumentSettings,
-    counts: _Counts,
-    summary: DocumentSummary,
-    seconds: float,
-) -> RunReport:
-    """The report of a run whose output is in its place."""
-    return RunReport(
-        guarantee=sanitizer.guarantee,
-        disclosed=_run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir()),
-        provenance=sanitizer.provenance,
-        settings=_reading(settings),
-        options=sanitizer.options.choices(),
-        tokens=counts.tokens,
-        exempt=counts.exempt,
-        finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        seconds=seconds,
-        tokens_per_second=counts.tokens_here / seconds,
-        **_files(source, destination),
-        **_counted(summary),
-    )
 
 
 def _files(source: str | os.PathLike[str], destination: str | os.PathLike[str]) -> dict[str, Any]:
@@ -301,39 +239,14 @@ def _reading(settings: DocumentSettings) -> dict[str, Any]:
     return {name.removeprefix("documents."): value for name, value in settings.fingerprint().items()}
 
 
-def _answers(sanitizer: Sanitizer, counts: _Counts, records: list[Record]) -> Answers:
-    """Return the released texts of each record of a block; a record is one document."""
+def _answers(sanitizer: Sanitizer, records: list[Record]) -> tuple[Answers, dict[str, int]]:
+    """Return the released texts of each record of a block, and what to count; a record is one document."""
     texts = [[text for text in record.texts if text is not None] for record in records]
     ids = [record.key for record, held in zip(records, texts, strict=True) if held]
     batch = sanitizer.release_documents([held for held in texts if held], ids=ids)
-    counts.add(batch.tokens, batch.exempt)
     released = iter(batch.texts)
-    return [[None if text is None else next(released) for text in record.texts] for record in records]
-
-
-def keep_run_key(
-    source: str | os.PathLike[str], destination: Path, randomness: RandomSource, *, resume: bool
-) -> Path | None:
-    """Save the run key where the run can be resumed, and return where; None where no key must lie about.
-
-    Raises:
-        ParameterError: If another run is writing to the destination.
-    """
-    readable = Path(source).is_file() or Path(source).is_dir()
-    if not (readable and is_regular_or_tree(os.fspath(destination))) or not destination.resolve().parent.is_dir():
-        return None
-    # Before anything is touched: the key there may be the key of a run that is alive.
-    check_not_busy(partial_path(destination.resolve()))
-    path = run_key_path(destination)
-    if not (resume and is_resumable(destination)):
-        save_run_key(path, randomness.export_key())
-    return path
-
-
-def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
-    # A digest of 128 random bits says nothing of them; it keeps a run from going on under another key.
-    key = hashlib.blake2b(sanitizer.source.export_key(), digest_size=16).hexdigest()
-    return {"options": sanitizer.options.choices(), RUN_KEY: key, **asdict(sanitizer.provenance)}
+    answers = [[None if text is None else next(released) for text in record.texts] for record in records]
+    return answers, {"tokens": batch.tokens, "exempt": batch.exempt}
 
 
 def _run_disclosures(

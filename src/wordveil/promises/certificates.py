@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from wordveil.errors import CertificateError
+from wordveil.files.atomic import write_whole
 
 __all__ = ["CLAIM_MARGIN", "Certificate", "Scalar", "compare", "identity"]
 
@@ -101,14 +102,8 @@ class Certificate:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the JSON form, all or nothing; return the path."""
-        destination = Path(path)
-        temporary = destination.with_name(f".{destination.name}.{os.getpid()}.tmp")
-        try:
-            temporary.write_text(self.to_json(), encoding="utf-8")
-            os.replace(temporary, destination)
-        finally:
-            temporary.unlink(missing_ok=True)
-        return destination
+        write_whole(Path(path), self.to_json().encode(), shared=True)
+        return Path(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:

@@ -81,8 +81,13 @@ class Relation(ABC):
         return None
 
     @abstractmethod
+    def units(self, first: Inputs, second: Inputs) -> Float64Array:
+        """Return how many epsilons are claimed between n inputs and m others, shape (n, m); inf for nothing."""
+
     def losses(self, first: Inputs, second: Inputs) -> Float64Array:
         """Return what is claimed between n inputs and m others, in nats with slack, shape (n, m); inf for nothing."""
+        epsilon, slack = getattr(self.claim, "epsilon", 1.0), getattr(self.claim, "slack", None)
+        return np.asarray(epsilon * self.units(first, second) + (slack or 0.0))
 
     def loss(self, first: Any, second: Any) -> tuple[float, float] | None:
         """Return the (epsilon, delta) claimed between two inputs, slack included; None where nothing is claimed."""
@@ -117,7 +122,7 @@ def _some(total: int, most: int, seed: int) -> NDArray[np.int64]:
 class NoPairs(Relation):
     """Nothing is claimed of any pair."""
 
-    def losses(self, first: Inputs, second: Inputs) -> Float64Array:
+    def units(self, first: Inputs, second: Inputs) -> Float64Array:
         return np.full((len(first), len(second)), math.inf)
 
     def pairs(self, v: int, *, most: int | None = None, seed: int = 0) -> NDArray[np.int64]:
@@ -134,8 +139,8 @@ class EveryPair(Relation):
     def delta(self) -> float:
         return self.claim.delta
 
-    def losses(self, first: Inputs, second: Inputs) -> Float64Array:
-        return np.full((len(first), len(second)), self.claim.epsilon + (self.claim.slack or 0.0))
+    def units(self, first: Inputs, second: Inputs) -> Float64Array:
+        return np.ones((len(first), len(second)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,10 +158,9 @@ class AtDistance(Relation):
     def delta(self) -> float:
         return self.claim.delta
 
-    def losses(self, first: Inputs, second: Inputs) -> Float64Array:
+    def units(self, first: Inputs, second: Inputs) -> Float64Array:
         cap = math.inf if self.claim.largest_distance is None else self.claim.largest_distance
-        counted = np.minimum(self.distances(first, second), cap)
-        return np.asarray(self.claim.epsilon * counted + (self.claim.slack or 0.0))
+        return np.minimum(self.distances(first, second), cap)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,11 +184,11 @@ class Adjacent(Relation):
     def edges(self) -> NDArray[np.integer]:
         return self.joined
 
-    def losses(self, first: Inputs, second: Inputs) -> Float64Array:
+    def units(self, first: Inputs, second: Inputs) -> Float64Array:
         left, right = (np.asarray(x if self.find is None else self.find(x), dtype=np.int64) for x in (first, second))
         spoken = np.isin(_keys(left[:, None], right[None, :]), _keys(self.joined[:, 0], self.joined[:, 1]))
         spoken |= left[:, None] == right[None, :]
-        return np.where(spoken, self.claim.epsilon + (self.claim.slack or 0.0), math.inf)
+        return np.where(spoken, 1.0, math.inf)
 
     def pairs(self, v: int, *, most: int | None = None, seed: int = 0) -> NDArray[np.int64]:
         inside = (self.joined < v).all(axis=1) & (self.joined[:, 0] != self.joined[:, 1])

@@ -84,14 +84,17 @@ class TextOptions:
                 raise ParameterError(name, getattr(self, name), f"must be one of {', '.join(get_args(choices))}.")
         object.__setattr__(self, "public_words", _word_set(self.public_words))
         object.__setattr__(self, "grids", tuple(self.grids))
-        if (self.numbers == "metric") != bool(self.grids) or (self.grids and self.unknown != "typed"):
-            raise ParameterError("numbers", self.numbers, "and grids belong together, with unknown='typed'.")
+        metric = self.numbers == "metric"
+        if metric != bool(self.grids):
+            raise ParameterError("numbers", self.numbers, "does not fit the grids: 'metric' needs one, and only it.")
+        if metric and self.unknown != "typed":
+            raise ParameterError("unknown", self.unknown, "must be 'typed' where numbers keep their magnitude.")
         if len({grid.kind for grid in self.grids}) < len(self.grids):
             raise ParameterError("grids", f"<{len(self.grids)} grids>", "must be of different kinds.")
 
     def choices(self) -> dict[str, Any]:
         """Return the choices as plain values that JSON can hold; equal choices give equal values."""
-        return asdict(self) | {"public_words": sorted(self.public_words)}
+        return asdict(self) | {"public_words": sorted(self.public_words), "grids": list(map(asdict, self.grids))}
 
 
 def _word_set(given: Any) -> frozenset[str]:

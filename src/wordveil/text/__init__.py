@@ -9,12 +9,14 @@ from wordveil.text.characters import GAP_CHARACTERS
 from wordveil.text.detokenization import apply_casing, apply_shapes, detokenize
 from wordveil.text.encoded import EncodedBatch, EncodedText
 from wordveil.text.encoding import Encoder
+from wordveil.text.function_words import FUNCTION_WORDS
 from wordveil.text.schemes import DEFAULT_SCHEME, SCHEMES, tokenizer_for
 from wordveil.text.tokenizer import Tokenizer
 from wordveil.text.writing import Writer
 
 __all__ = [
     "DEFAULT_SCHEME",
+    "FUNCTION_WORDS",
     "GAP_CHARACTERS",
     "SCHEMES",
     "EncodedBatch",

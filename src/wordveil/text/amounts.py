@@ -18,7 +18,7 @@ __all__ = ["amount"]
 
 _MAGNITUDES = {"k": 3, "m": 6, "b": 9, "t": 12}
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
-_DATE_PARTS = re.compile(r"\d+|[A-Za-z]{3}")
+_DATE_PARTS = re.compile(r"\d+|[A-Za-z]+")
 
 
 @cache
@@ -67,15 +67,14 @@ def _decimal(text: str) -> float:
 
 
 def _day(token: str) -> int:
-    parts = [part.lower() for part in _DATE_PARTS.findall(token)][:3]
-    named = [_MONTHS.index(part) // 4 + 1 for part in parts if part in _MONTHS.split()]
+    parts = _DATE_PARTS.findall(token)
     numbers = [int(part) for part in parts if part.isdecimal()]
-    if named:
-        day, month, year = numbers[0], named[0], numbers[-1]
+    if named := [part[:3].lower() for part in parts if part[:3].lower() in _MONTHS.split()]:
+        day, month, year = numbers[0], _MONTHS.index(named[0]) // 4 + 1, numbers[1]
     elif len(parts[0]) == 4:
-        year, month, day = numbers
+        year, month, day = numbers[:3]
     else:
-        day, month, year = numbers
+        day, month, year = numbers[:3]
         if day <= 12 and ("/" in token or month > 12):
             day, month = month, day
     if year < 100:

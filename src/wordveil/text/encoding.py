@@ -24,6 +24,7 @@ from wordveil.kernels.compiled.text_reader import Left, PackedWords, ReaderSetti
 from wordveil.text.characters import plain_characters
 from wordveil.text.chunks import portions
 from wordveil.text.encoded import EncodedBatch, EncodedText
+from wordveil.text.joining import joined
 from wordveil.text.readings import FULL_WORDS, UNKNOWN, Reading, spellings
 from wordveil.text.reference import Rules, TextReading, caseless, encode_text, read_token
 from wordveil.text.schemes import DEFAULT_SCHEME, SCHEMES
@@ -93,7 +94,8 @@ class Encoder:
 
     def encode_batch(self, texts: Sequence[PrivateText]) -> EncodedBatch:
         """Encode a batch of texts into one value; `encode` with its parts end to end."""
-        return self._reading()(texts, [True] * len(texts))
+        given = list(self._joined(texts))
+        return self._reading()(given, [True] * len(given))
 
     def encode_parts(self, texts: Iterable[PrivateText]) -> Iterator[EncodedBatch]:
         """Encode a batch of texts a part at a time, long texts in pieces; memory is bounded whatever their length.
@@ -102,8 +104,11 @@ class Encoder:
             ParameterError: If a text has `LONGEST` characters without white space before a letter.
         """
         read = self._reading()
-        for pieces, last in portions(texts, markup=self.tokenizer.markup):
+        for pieces, last in portions(self._joined(texts), markup=self.tokenizer.markup):
             yield read(pieces, last)
+
+    def _joined(self, texts: Iterable[PrivateText]) -> Iterable[PrivateText]:
+        return texts if self.typed is None else map(joined, texts)
 
     def _reading(self) -> Callable[[Sequence[str], Sequence[bool]], EncodedBatch]:
         """Return what reads the texts of one call."""

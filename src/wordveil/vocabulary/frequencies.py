@@ -17,7 +17,7 @@ import numpy as np
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import EmbeddingFormatError, ParameterError
 from wordveil.parameters import check_whole
-from wordveil.vocabulary.packaged import PACKAGED_FOLDER, load_array
+from wordveil.vocabulary.packaged import PACKAGED_FOLDER, load_array, packaged_header
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 __all__ = ["COUNTS_FILE", "most_frequent", "word_frequencies"]
@@ -26,11 +26,14 @@ COUNTS_FILE = PACKAGED_FOLDER / "counts.npy"
 
 
 @cache
-def _listed() -> tuple[Embeddings, Float64Array]:
-    """Return the embedded vocabulary and the counts of its words and of everything else, shape (32 001,)."""
-    embeddings = load_embeddings()
-    counts = load_array(COUNTS_FILE, np.uint32, (len(embeddings) + 1,))
-    return embeddings, counts.astype(np.float64)
+def _counts() -> Float64Array:
+    """Return the counts of the embedded words and of everything else, shape (32 001,)."""
+    return load_array(COUNTS_FILE, np.uint32, (packaged_header().rows + 1,)).astype(np.float64)
+
+
+@cache
+def _listed() -> Embeddings:
+    return load_embeddings()
 
 
 def word_frequencies(embeddings: Embeddings, *, smoothing: float = 0.0) -> Float64Array:
@@ -50,8 +53,10 @@ def word_frequencies(embeddings: Embeddings, *, smoothing: float = 0.0) -> Float
         >>> bool(shares[table.id("the")] > 100 * shares[table.id("diabetes")] > 0)
         True
     """
-    listed, counts = _listed()
-    words = list(embeddings.words)
+    counts = _counts()
+    if embeddings.header.checksum == packaged_header().checksum:
+        return np.asarray((counts[:-1] + smoothing) / (counts.sum() + smoothing * len(embeddings)))
+    listed, words = _listed(), list(embeddings.words)
     ids = listed.ids(words)
     ids = np.where(ids < 0, listed.ids([word.lower() for word in words]), ids)
     found = np.where(ids < 0, 0.0, counts[ids])

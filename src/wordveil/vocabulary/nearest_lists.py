@@ -15,8 +15,9 @@ from scipy.sparse.csgraph import connected_components
 from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
+from wordveil.kernels.nearest_outputs import own_first
 
-__all__ = ["EdgeArray", "components", "edge_lengths", "nearest_lists", "own_first", "unique_edges"]
+__all__ = ["EdgeArray", "components", "edge_lengths", "nearest_lists", "unique_edges"]
 
 EdgeArray = NDArray[np.int64]
 """Edges of an undirected graph, shape (e, 2), first id below second, sorted, each once."""
@@ -50,16 +51,6 @@ def nearest_lists(
         raise ParameterError("k", k, f"must be in [1, {v}], the number of words.")
     own = np.arange(v, dtype=np.int32)
     return own_first(own, NearestWords(vectors, own).top(vectors, k, threads=threads, progress=progress)[0])
-
-
-def own_first(words: IdArray, lists: IdArray) -> IdArray:
-    """Return lists of nearest words, shape (n, k), with the word itself in front.
-
-    Words with an equal vector tie with it at distance 0, so that it may stand behind them, or not at all.
-    """
-    strangers = lists != words[:, None]
-    order = np.argsort(~strangers, axis=1, kind="stable")[:, : lists.shape[1] - 1]
-    return np.concatenate((words[:, None], np.take_along_axis(lists, order, axis=1)), axis=1)
 
 
 def unique_edges(first: NDArray[np.integer], second: NDArray[np.integer]) -> EdgeArray:

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from wordveil.arrays import Float32Array, Float64Array, IdArray
-from wordveil.errors import ChecksumError, ParameterError
+from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.kernels.distance_sources import FunctionSource, TableSource
-from wordveil.kernels.nearest_outputs import BlockSearch, CoordinateSearch, OutputSearch
+from wordveil.kernels.nearest_outputs import BlockSearch, CoordinateSearch, OutputSearch, own_first
 from wordveil.metrics.distances import AnyMetric, Metric, PairwiseMetric
 from wordveil.parameters import check_whole
 from wordveil.promises.certificates import identity
 from wordveil.vocabulary.checksums import candidates_checksum
-from wordveil.vocabulary.nearest_lists import own_first
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = [
@@ -74,6 +75,7 @@ class NeighbourLists:
         key: What the lists depend on.
         outputs: Ids that may be in a list, int32, ascending.
         ids: The lists, shape (v, k), int32, read-only.
+        path: The file that they are mapped from, if any: workers map it too.
 
     Example:
         >>> from wordveil import Embeddings
@@ -85,6 +87,7 @@ class NeighbourLists:
     key: ListsKey
     outputs: IdArray = field(repr=False)
     ids: IdArray = field(repr=False)
+    path: Path | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.ids.ndim != 2 or self.ids.shape[1] != self.key.k or self.ids.dtype != np.int32:
@@ -92,6 +95,11 @@ class NeighbourLists:
             raise ParameterError("ids", problem, f"must be int32 of shape (v, {self.key.k}).")
         for array in (self.outputs, self.ids):
             array.flags.writeable = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is not None:
+            return map_lists, (self.path, self.key, self.outputs)
+        return _restored, (self.key, self.outputs, self.ids)
 
     @property
     def k(self) -> int:
@@ -121,8 +129,7 @@ class NeighbourLists:
             ParameterError: If k is not in [1, k of these].
         """
         _check_k(k, self.k)
-        key = ListsKey(vocabulary=self.key.vocabulary, outputs=self.key.outputs, metric=self.key.metric, k=k)
-        return NeighbourLists(key=key, outputs=self.outputs, ids=self.ids[:, :k].copy())
+        return replace(self, key=replace(self.key, k=k), ids=self.ids[:, :k])
 
     def verify(self) -> None:
         """Check what a proof rests on: each list holds k different outputs, its own word first where it is one.
@@ -142,6 +149,24 @@ class NeighbourLists:
                 raise ChecksumError(
                     f"A list of words {low} to {low + len(part) - 1} is damaged. Build the lists again."
                 )
+
+
+def map_lists(path: Path, key: ListsKey, outputs: IdArray) -> NeighbourLists:
+    """Map lists from an array of shape (v, k or more) in a .npy file, unchecked.
+
+    Raises:
+        EmbeddingFormatError: If it cannot be read, or holds something else.
+    """
+    try:
+        ids = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))[:, : key.k]
+        return NeighbourLists(key=key, outputs=outputs, ids=ids, path=path)
+    except (OSError, ValueError, EOFError, IndexError, ParameterError) as error:
+        remedy = "Remove it and build the lists again."
+        raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=remedy) from None
+
+
+def _restored(key: ListsKey, outputs: IdArray, ids: IdArray) -> NeighbourLists:
+    return NeighbourLists(key=key, outputs=outputs, ids=ids)
 
 
 def build_lists(
@@ -182,8 +207,10 @@ def build_lists(
     return NeighbourLists(key=key, outputs=chosen, ids=ids)
 
 
-def lists_key(embeddings: Embeddings, k: int, outputs: IdArray, metric: AnyMetric | None) -> ListsKey:
-    """Return what the lists of these arguments depend on.
+def lists_key(
+    embeddings: Embeddings, k: int, outputs: IdArray, metric: AnyMetric | None, *, rule: str = COSINE
+) -> ListsKey:
+    """Return what the lists of these arguments depend on; `rule` names what takes the place of a metric.
 
     Raises:
         ParameterError: If k is outside its domain.
@@ -193,7 +220,7 @@ def lists_key(embeddings: Embeddings, k: int, outputs: IdArray, metric: AnyMetri
     return ListsKey(
         vocabulary=embeddings.header.checksum,
         outputs=candidates_checksum(outputs),
-        metric=COSINE if metric is None else identity(metric),
+        metric=rule if metric is None else identity(metric),
         k=k,
     )
 

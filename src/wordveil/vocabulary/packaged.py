@@ -5,6 +5,7 @@
     default/vectors.npy   (v, d) int8
     default/scales.npy    (d,) float32
     default/counts.npy    how often the words occur; see `frequencies`
+    default/neighbours-*  lists of every word's nearest; see `stored_lists`
     default/never_output.txt   slurs and obscene words, which may be input and not output
 
 The matrix used everywhere is codes * scales in float32. Nothing is downloaded.
@@ -24,7 +25,7 @@ from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.wordlist import WordList
 
-__all__ = ["PACKAGED_FOLDER", "PackagedTable", "load_array", "never_output", "read_packaged"]
+__all__ = ["PACKAGED_FOLDER", "PackagedTable", "load_array", "never_output", "packaged_header", "read_packaged"]
 
 PACKAGED_FOLDER = Path(__file__).parent / "default"
 NEVER_OUTPUT = "never_output.txt"
@@ -52,18 +53,26 @@ def read_packaged(folder: Path = PACKAGED_FOLDER) -> PackagedTable:
     Raises:
         EmbeddingFormatError: If a file is missing or the parts do not fit each other.
     """
+    header = packaged_header(folder)
     try:
-        text = (folder / "header.json").read_text(encoding="utf-8")
         words = WordList.from_lines((folder / "words.txt").read_bytes())
     except OSError as error:
         raise EmbeddingFormatError(folder, f"cannot be read ({error}).", remedy=_REMEDY) from None
-    header = VocabularyHeader.from_json(text, path=folder / "header.json")
     codes = load_array(folder / "vectors.npy", np.int8, (header.rows, header.dimensions))
     scales = load_array(folder / "scales.npy", np.float32, (header.dimensions,))
     if len(words) != header.rows:
         problem = f"has {len(words)} words, the header says {header.rows}."
         raise EmbeddingFormatError(folder / "words.txt", problem, remedy=_REMEDY)
     return PackagedTable(header=header, words=words, vectors=np.multiply(codes, scales, dtype=np.float32))
+
+
+def packaged_header(folder: Path = PACKAGED_FOLDER) -> VocabularyHeader:
+    """Return the header of the packaged vocabulary, or of another folder of the same layout."""
+    try:
+        text = (folder / "header.json").read_text(encoding="utf-8")
+    except OSError as error:
+        raise EmbeddingFormatError(folder, f"cannot be read ({error}).", remedy=_REMEDY) from None
+    return VocabularyHeader.from_json(text, path=folder / "header.json")
 
 
 def never_output(folder: Path = PACKAGED_FOLDER) -> list[str]:

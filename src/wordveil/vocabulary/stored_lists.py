@@ -1,15 +1,94 @@
-"""Neighbour lists by their key: those that lie beside a vocabulary, or ones made on the spot."""
+"""Neighbour lists that lie beside a vocabulary, found by what they depend on.
+
+    neighbours-<key>.npy    (v, k) int32, memory-mapped
+    neighbours-<key>.json   what the lists depend on, and their checksum; written last
+    crowds-<key>.npy        (v,) the block of each word, and crowds-<key>.json likewise
+
+While lists are made they grow in `.neighbours-<key>.partial`, from which an interrupted build goes on. The embedded
+vocabulary has them packed: (v * k / 2, 3) uint8, 12 bits for each place among the outputs.
+"""
 
 from __future__ import annotations
 
+import io
+import json
+import os
+from dataclasses import asdict, replace
+from numbers import Integral
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
 from numpy.typing import ArrayLike
 
+from wordveil.arrays import IdArray
+from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.metrics.distances import AnyMetric
+from wordveil.vocabulary.crowds import CROWDS, Crowds, build_crowds
 from wordveil.vocabulary.frequencies import most_frequent
-from wordveil.vocabulary.neighbour_lists import NeighbourLists, Progress, build_lists
+from wordveil.vocabulary.neighbour_lists import (
+    ListsKey,
+    NeighbourLists,
+    Progress,
+    build_lists,
+    checked_outputs,
+    list_blocks,
+    lists_key,
+    map_lists,
+)
+from wordveil.vocabulary.packaged import PACKAGED_FOLDER
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["neighbour_lists"]
+__all__ = ["crowds", "find_lists", "neighbour_lists", "pack_lists", "save_crowds", "store_lists", "stored_keys"]
+
+
+def crowds(
+    embeddings: Embeddings, k: int, *, outputs: int | ArrayLike | None = None, progress: Progress | None = None
+) -> Crowds:
+    """Return the crowds of a vocabulary: those stored, else made now and stored where it lies in a directory.
+
+    Args:
+        embeddings: The public vocabulary.
+        k: Least number of outputs of a block, in [1, 64] and at most their number.
+        outputs: As for `neighbour_lists`.
+        progress: As for `build_crowds`.
+
+    Raises:
+        ParameterError: If k or an output is outside its domain.
+        EmbeddingFormatError, ChecksumError: If stored crowds are damaged.
+    """
+    chosen = _chosen(embeddings, outputs)
+    key = lists_key(embeddings, k, chosen, None, rule=CROWDS)
+    folder = embeddings.directory or PACKAGED_FOLDER
+    path = folder / f"crowds-{key.checksum[:16]}.npy"
+    note = path.with_suffix(".json")
+    if not note.exists():
+        made = build_crowds(embeddings, k, outputs=chosen, progress=progress)
+        if embeddings.directory is not None:
+            save_crowds(made, path)
+        return made
+    found, checksum, _ = _read_note(note)
+    try:
+        stored = Crowds(key=key, outputs=chosen, block=np.load(path, allow_pickle=False).astype(np.int32))
+    except (OSError, ValueError, EOFError) as error:
+        raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
+    if found != key or stored.checksum != checksum:
+        raise ChecksumError(f"{path}: the crowds differ from their checksum. {_REMEDY}")
+    stored.verify()
+    return stored
+
+
+def save_crowds(made: Crowds, path: Path) -> None:
+    """Write the blocks in as few bytes as hold them, and what they depend on after them."""
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("wb") as stream:
+        np.save(stream, made.block.astype(np.min_scalar_type(int(made.block.max()))))
+        _sync(stream)
+    os.replace(partial, path)
+    _write_note(path.with_suffix(".json"), made)
+
+
+_REMEDY = "Remove it and build the lists again."
 
 
 def neighbour_lists(
@@ -21,7 +100,7 @@ def neighbour_lists(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> NeighbourLists:
-    """Return the lists of the k outputs nearest to each word; see `build_lists`.
+    """Return the lists of the k outputs nearest to each word: those stored, else made now; see `build_lists`.
 
     Args:
         embeddings: The public vocabulary.
@@ -34,6 +113,174 @@ def neighbour_lists(
 
     Raises:
         ParameterError: If k or an output is outside its domain.
+        EmbeddingFormatError, ChecksumError: If stored lists are damaged.
     """
-    chosen = most_frequent(embeddings, outputs) if isinstance(outputs, int) else outputs
+    chosen = _chosen(embeddings, outputs)
+    found = find_lists(embeddings, k, outputs=chosen, metric=metric)
+    if found is not None:
+        return found
     return build_lists(embeddings, k, outputs=chosen, metric=metric, threads=threads, progress=progress)
+
+
+def find_lists(
+    embeddings: Embeddings, k: int, *, outputs: int | ArrayLike | None = None, metric: AnyMetric | None = None
+) -> NeighbourLists | None:
+    """Return stored lists, whole and checked against their checksum, or None where none were stored.
+
+    Args:
+        embeddings: The public vocabulary; its directory is searched, or what comes with the embedded one.
+        k: Length of a list; the beginnings of longer ones serve too.
+        outputs: As for `neighbour_lists`.
+        metric: The metric; None for cosine.
+
+    Raises:
+        ParameterError: If k or an output is outside its domain.
+        EmbeddingFormatError, ChecksumError: If the lists are damaged.
+    """
+    chosen = _chosen(embeddings, outputs)
+    wanted = lists_key(embeddings, k, chosen, metric)
+    for note in _notes(embeddings):
+        key, checksum, _ = _read_note(note)
+        if key.k < k or replace(key, k=k) != wanted:
+            continue
+        lists = _open(note.with_suffix(".npy"), key, chosen)
+        if len(lists) != len(embeddings) or lists.checksum != checksum:
+            raise ChecksumError(f"{lists.path or note}: the lists differ from their checksum. {_REMEDY}")
+        lists.verify()
+        return lists.first(k)
+    return None
+
+
+def stored_keys(embeddings: Embeddings) -> list[tuple[ListsKey, int]]:
+    """Return what the lists stored for a vocabulary depend on, with the number of their outputs."""
+    notes = map(_read_note, _notes(embeddings))
+    return [(key, outputs) for key, _, outputs in notes if key.vocabulary == embeddings.header.checksum]
+
+
+def store_lists(
+    embeddings: Embeddings,
+    k: int,
+    *,
+    outputs: int | ArrayLike | None = None,
+    metric: AnyMetric | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> NeighbourLists:
+    """Build lists into the vocabulary's directory, going on where an interrupted build stopped, and map them.
+
+    Args:
+        embeddings: A vocabulary that is mapped from a directory.
+        k: As for `neighbour_lists`; what was stored for a larger k is returned as it is.
+        outputs: As for `neighbour_lists`.
+        metric: As for `neighbour_lists`.
+        threads: Threads to use; the answer does not depend on it.
+        progress: Called with the number of words done since the last call, those of an earlier attempt first.
+
+    Raises:
+        ParameterError: If k or an output is outside its domain, or the vocabulary lies in no directory.
+        ChecksumError: If what was resumed or written is damaged; it is removed then.
+    """
+    if embeddings.directory is None:
+        raise ParameterError("directory", None, "must be a saved vocabulary; save this one first.")
+    chosen = _chosen(embeddings, outputs)
+    found = find_lists(embeddings, k, outputs=chosen, metric=metric)
+    if found is not None:
+        return found
+    key = lists_key(embeddings, k, chosen, metric)
+    path = embeddings.directory / f"{_stem(key)}.npy"
+    partial = path.with_name(f".{path.stem}.partial")
+    with partial.open("ab") as stream:
+        start = _resume(stream, len(embeddings), k)
+        if progress is not None:
+            progress(start)
+        for part in list_blocks(embeddings, k, chosen, metric, start=start, threads=threads):
+            stream.write(np.ascontiguousarray(part, dtype="<i4").data)
+            _sync(stream)
+            if progress is not None:
+                progress(len(part))
+    try:
+        map_lists(partial, key, chosen).verify()
+    except (ChecksumError, EmbeddingFormatError):
+        partial.unlink()  # it was begun by something else, or the disk lost a part of it
+        raise
+    os.replace(partial, path)
+    lists = map_lists(path, key, chosen)
+    _write_note(path.with_suffix(".json"), lists)
+    return lists
+
+
+def pack_lists(lists: NeighbourLists, folder: Path = PACKAGED_FOLDER) -> Path:
+    """Write lists as the embedded vocabulary holds them, places among the outputs in 12 bits; return the array's path.
+
+    Raises:
+        ParameterError: If there are more than 4 096 outputs, or the number of entries is odd.
+    """
+    if len(lists.outputs) > 1 << 12 or lists.ids.size % 2:
+        raise ParameterError("outputs", len(lists.outputs), "must be at most 4096, and v * k even.")
+    first, second = np.searchsorted(lists.outputs, lists.ids.ravel()).reshape(-1, 2).T
+    path = folder / f"{_stem(lists.key)}.npy"
+    np.save(path, np.stack((first & 255, first >> 8 | (second & 15) << 4, second >> 4), axis=1).astype(np.uint8))
+    _write_note(path.with_suffix(".json"), lists)
+    return path
+
+
+def _open(path: Path, key: ListsKey, outputs: IdArray) -> NeighbourLists:
+    """Map lists, or unpack them where they are packed."""
+    if path.parent != PACKAGED_FOLDER:
+        return map_lists(path, key, outputs)
+    try:
+        low, middle, high = np.load(path, allow_pickle=False).astype(np.int32).T
+        places = np.stack((low | (middle & 15) << 8, middle >> 4 | high << 4), axis=1).reshape(-1, key.k)
+        return NeighbourLists(key=key, outputs=outputs, ids=outputs[places])
+    except (OSError, ValueError, EOFError, IndexError) as error:
+        raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy="Reinstall wordveil.") from None
+
+
+def _chosen(embeddings: Embeddings, outputs: int | ArrayLike | None) -> IdArray:
+    return checked_outputs(embeddings, most_frequent(embeddings, outputs) if isinstance(outputs, Integral) else outputs)
+
+
+def _stem(key: ListsKey) -> str:
+    return f"neighbours-{key.checksum[:16]}"
+
+
+def _resume(stream: IO[bytes], v: int, k: int) -> int:
+    """Make the stream end after the header or the last whole list; return how many lists it holds."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<i4", "fortran_order": False, "shape": (v, k)})
+    start = header.tell()
+    done = min((os.fstat(stream.fileno()).st_size - start) // (4 * k), v)
+    if done < 0:
+        stream.truncate(0)
+        stream.write(header.getvalue())
+        return 0
+    stream.truncate(start + done * 4 * k)
+    return done
+
+
+def _notes(embeddings: Embeddings) -> list[Path]:
+    return sorted((embeddings.directory or PACKAGED_FOLDER).glob("neighbours-*.json"))
+
+
+def _write_note(path: Path, lists: NeighbourLists | Crowds) -> None:
+    """Write what lists or crowds depend on and their checksum, in one step."""
+    note = {**asdict(lists.key), "number_of_outputs": len(lists.outputs), "checksum": lists.checksum}
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("w", encoding="utf-8") as stream:
+        stream.write(json.dumps(note, indent=2) + "\n")
+        _sync(stream)
+    os.replace(partial, path)
+
+
+def _read_note(path: Path) -> tuple[ListsKey, str, int]:
+    try:
+        note = json.loads(path.read_text(encoding="utf-8"))
+        checksum, outputs = str(note.pop("checksum")), int(note.pop("number_of_outputs"))
+        return ListsKey(**note), checksum, outputs
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        raise EmbeddingFormatError(path, "is no note of neighbour lists.", remedy=_REMEDY) from None
+
+
+def _sync(stream: IO[Any]) -> None:
+    stream.flush()
+    os.fsync(stream.fileno())

@@ -13,7 +13,6 @@ from wordveil.decoding.decoded import Decoded
 from wordveil.lab.evaluation.bayes import BayesGuess
 from wordveil.lab.evaluation.deniability import OverlapSkewness, PlausibleDeniability
 from wordveil.lab.evaluation.evidence import channel_guesses, columns, nearest_words, observe, word_channel
-from wordveil.lab.evaluation.likelihoods import log_likelihoods
 from wordveil.lab.evaluation.membership import MembershipInference
 from wordveil.lab.evaluation.priors import draw_words
 from wordveil.lab.evaluation.subjects import Subject, subject_of, unprotected
@@ -151,7 +150,7 @@ def test_likelihoods_differ_as_the_claimed_laws_do(world, mechanism):
     fitted = mechanism.fit(world)
     subject = subject_of(Decoded(mechanism=mechanism).fit(world))
     outputs = subject.release_vectors(np.array([3, 40], dtype=np.int32), SOURCE, mechanism.name)
-    logs = log_likelihoods(fitted, outputs, world)
+    logs = fitted.log_density(outputs, world.vectors)
     ratio = claimed_log_ratio(fitted, world.vectors[5], world.vectors[62])
     assert logs[:, 5] - logs[:, 62] == pytest.approx(ratio(outputs), rel=1e-9, abs=1e-9)
 
@@ -160,7 +159,7 @@ def test_silent_words_give_themselves_away(world):
     fitted = NADP(epsilon=1.0, tau=0.9, overlap=3, isolated="verbatim").fit(world)
     silent = np.flatnonzero(fitted.sigmas == 0)
     assert silent.size
-    logs = log_likelihoods(fitted, world.vectors[silent[:1]].astype(np.float64), world)
+    logs = fitted.log_density(world.vectors[silent[:1]].astype(np.float64), world.vectors)
     assert logs[0].argmax() == silent[0]
     assert logs[0, silent[0]] == np.inf
 
@@ -180,7 +179,7 @@ def test_what_is_observed_of_vectors_is_their_law_and_the_nearest_word(world, pr
     ids = np.arange(0, 80, 9, dtype=np.int32)
     seen = observe(subject, ids, prior, SOURCE, "seen")
     released = subject.release_vectors(ids, SOURCE, "seen")
-    logs = log_likelihoods(subject.vectors, released[2:5], world)
+    logs = subject.vectors.log_density(released[2:5], world.vectors)
     assert seen.likelihoods(slice(2, 5)) == pytest.approx(np.exp(logs - logs.max(axis=1, keepdims=True)))
     far = ((released[:, None, :] - world.vectors.astype(float)[None]) ** 2).sum(axis=2)
     assert seen.named.tolist() == nearest_words(subject, released).tolist() == far.argmin(axis=1).tolist()

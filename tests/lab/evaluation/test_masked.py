@@ -8,7 +8,6 @@ import pytest
 from wordveil.decoding.decoded import Decoded
 from wordveil.lab.evaluation.corpora import encode
 from wordveil.lab.evaluation.evidence import observe
-from wordveil.lab.evaluation.likelihoods import law_known
 from wordveil.lab.evaluation.masked import Candidates, guess_in_context
 from wordveil.lab.evaluation.priors import word_prior
 from wordveil.lab.evaluation.subjects import subject_of
@@ -47,8 +46,8 @@ def test_a_word_without_noise_is_certain(world):
     likelihoods = observe(subject, silent, word_prior(world), SOURCE, "silent").likelihoods(slice(None))
     model = WordPredictor(word_prior(world), np.eye(len(world)), np.zeros((len(world), 1), dtype=np.float32))
     assert Candidates.of(likelihoods, model, 3).expected[0, silent[0]] == pytest.approx(1.0)
-    assert law_known(subject.vectors)
-    assert not law_known(object())
+    assert subject.law_known
+    assert not subject_of(subject.words, decoded=True).law_known
 
 
 def test_context_features_equal_a_loop(world):

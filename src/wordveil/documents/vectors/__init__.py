@@ -8,7 +8,6 @@ from pathlib import Path
 from wordveil.documents.vectors.base import OutputPlan, VectorFormat, VectorReader
 from wordveil.documents.vectors.npy import Npy
 from wordveil.documents.vectors.npz import Npz
-from wordveil.documents.vectors.output import RowsOutput
 from wordveil.documents.vectors.parquet import Parquet
 from wordveil.documents.vectors.safetensors import Safetensors
 from wordveil.errors import DataFormatError, ParameterError
@@ -16,7 +15,6 @@ from wordveil.errors import DataFormatError, ParameterError
 __all__ = [
     "VECTOR_FORMATS",
     "OutputPlan",
-    "RowsOutput",
     "VectorFormat",
     "VectorReader",
     "open_vectors",

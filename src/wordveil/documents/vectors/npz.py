@@ -6,7 +6,6 @@ What else a member holds, a comment in its header or bytes behind its values, is
 from __future__ import annotations
 
 import math
-import os
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -30,6 +29,7 @@ from wordveil.documents.vectors.base import (
 )
 from wordveil.documents.vectors.npy import npy_header, npy_header_of, read_npy_header
 from wordveil.errors import DataFormatError
+from wordveil.files.atomic import sync
 
 __all__ = ["Npz"]
 
@@ -174,8 +174,7 @@ class Npz(VectorFormat):
                     assert isinstance(plan.reader, _NpzReader)
                     with self._member(out, name) as target:
                         plan.reader.copy_member(name, target)
-            file.flush()
-            os.fsync(file.fileno())
+            sync(file)
         return merged
 
     @staticmethod

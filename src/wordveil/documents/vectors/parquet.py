@@ -6,7 +6,6 @@ fixed size. Metadata of the file and of its columns, and categories that no row 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from wordveil.documents.arrow_types import bare_schema, bare_table
 from wordveil.documents.vectors.base import OutputPlan, VectorFormat, VectorReader, check_matrix, check_names, pick
 from wordveil.errors import DataFormatError, MissingExtraError, ParameterError
+from wordveil.files.atomic import sync
 
 __all__ = ["Parquet"]
 
@@ -51,7 +51,7 @@ class _ParquetReader(VectorReader):
             self.name = pick(self.path, name, lists, "column of lists")
             self.others = tuple(n for n in self.schema.names if n != self.name)
             kind = self.schema.field(self.name).type
-            self._dtype = np.dtype(_number_type(kind).to_pandas_dtype())
+            self._dtype = pa.array([], _number_type(kind)).to_numpy(zero_copy_only=False).dtype
             self.rows = self._file.metadata.num_rows
             self.dimensions = kind.list_size if pa.types.is_fixed_size_list(kind) else self._first_length()
             check_matrix(self.path, (self.rows, self.dimensions), self._dtype)
@@ -172,8 +172,7 @@ class Parquet(VectorFormat):
                     kept = bare_table(next(tables), others) if plan.keep else None
                     columns = [vectors if n == plan.name or kept is None else kept.column(n) for n in schema.names]
                     writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=count)
-            file.flush()
-            os.fsync(file.fileno())
+            sync(file)
         return merged
 
     @staticmethod

@@ -24,6 +24,7 @@ from wordveil.documents.vectors.base import (
     pick,
     raw_blocks,
 )
+from wordveil.files.atomic import sync
 from wordveil.files.safetensors import NUMBERS, SafetensorsFile, widened
 
 __all__ = ["Safetensors"]
@@ -95,6 +96,5 @@ class Safetensors(VectorFormat):
                 file.seek(0, os.SEEK_END)
                 for name in plan.keep:
                     plan.reader.copy_tensor(name, file)
-                file.flush()
-                os.fsync(file.fileno())
+                sync(file)
         return rows

@@ -2,7 +2,7 @@
 
 Three kinds of evidence, each with its confidence:
 
-    exact      every triple of a selection mechanism: its smallest true epsilon on this vocabulary, no chance of error
+    exact      the law that a word mechanism states: its smallest true epsilon on this vocabulary, no chance of error
     counted    events counted on samples, whatever the mechanism is; blind beyond ln(samples) nats
     density    the mechanism's own density, averaged over samples of it: also sees events rarer than one in n samples
 
@@ -11,21 +11,19 @@ An audit refutes; a bound below the claim proves nothing. Vector mechanisms are 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from wordveil.arrays import Float64Array
-from wordveil.auditing import audit_pair, verify_scores
+from wordveil.auditing import ChannelVerdict, Subject, audit_pair
+from wordveil.auditing.cases import Inputs, make_case
 from wordveil.auditing.densities import LogRatio
 from wordveil.auditing.intervals import check_alpha, lower_bound
-from wordveil.auditing.subjects import OnGrid, VectorSubject
-from wordveil.decoding.decoded import FittedDecoded
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.promises import Contender
-from wordveil.mechanisms.exponential import FittedExponential
-from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee
+from wordveil.promises.guarantees import Guarantee, MetricDP, NoGuarantee
 from wordveil.promises.relations import Pair
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
@@ -92,57 +90,42 @@ class Audited:
 
 
 def audit_promise(contender: Contender, embeddings: Embeddings, settings: AuditSettings, seed: int) -> Audited:
-    """Audit a fitted row.
+    """Audit a fitted row: before decoding, where it decodes vectors.
 
     Args:
         contender: The row.
         embeddings: The public vocabulary.
         settings: Samples, pairs, alpha.
         seed: Of the samples.
-
-    Raises:
-        ParameterError: If the row is neither a selection mechanism nor decoded from vectors.
     """
-    words = contender.words
-    if isinstance(words, FittedExponential):
-        return _exact(words, contender.guarantee)
-    if not isinstance(words, FittedDecoded):
-        raise ParameterError("words", type(words).__name__, "cannot be audited: neither selected nor decoded.")
-    randomizer = words.randomizer
     stated = contender.guarantee
-    claim = randomizer.published() if isinstance(stated, NoGuarantee) else stated
-    pairs = randomizer.worst_pairs(settings.pairs, claim=claim, embeddings=embeddings)
-    subject = OnGrid(VectorSubject(randomizer, RandomSource.seeded_for_tests(seed)), pairs[0].first)
-    share = settings.alpha / (2 * len(pairs))
-    found = [_pair(subject, pair, claim, settings.samples, share) for pair in pairs]
+    claim = None if isinstance(stated, NoGuarantee) else stated
+    inputs = Inputs(embeddings=embeddings, pairs=settings.pairs, seed=0, claim=claim, threads=1)
+    randomizer = contender.words.vectors or contender.words
+    case = make_case(randomizer, inputs, RandomSource.seeded_for_tests(seed))
+    if case.exact is not None:
+        return _exact(case.exact)
+    share = settings.alpha / (2 * len(case.pairs))
+    found = [_pair(case.subject, pair, case.claim, settings.samples, share) for pair in case.pairs]
     best = max(found, key=lambda one: one.epsilon_at_least)
-    return Audited(
-        method=best.method,
-        claimed_epsilon=best.claimed_epsilon,
-        claimed_delta=best.claimed_delta,
-        epsilon_at_least=best.epsilon_at_least,
+    return replace(
+        best,
         delta_at_least=max(one.delta_at_least for one in found),
         counted_epsilon=max(one.counted_epsilon or 0.0 for one in found),
         counted_delta=max(one.counted_delta or 0.0 for one in found),
-        pair=best.pair,
         alpha=settings.alpha,
         refuted=any(one.refuted for one in found),
     )
 
 
-def _exact(words: FittedExponential, promise: Guarantee) -> Audited:
-    """Return the verdict over every triple of the channel."""
-    assert isinstance(promise, LocalDP | MetricDP)
-    verdict = verify_scores(
-        words, promise.epsilon, slack=promise.slack or 0.0, local=isinstance(promise, LocalDP), threads=1
-    )
+def _exact(verdict: ChannelVerdict) -> Audited:
     a, b = verdict.worst_pair
     return Audited(
         method="exact" if verdict.exact else "upper bound",
         claimed_epsilon=verdict.epsilon,
-        claimed_delta=0.0,
+        claimed_delta=verdict.delta,
         epsilon_at_least=verdict.tight_epsilon,
-        delta_at_least=0.0,
+        delta_at_least=verdict.tight_delta or 0.0,
         counted_epsilon=None,
         counted_delta=None,
         pair=f"word {a} and word {b}",
@@ -151,7 +134,7 @@ def _exact(words: FittedExponential, promise: Guarantee) -> Audited:
     )
 
 
-def _pair(subject: OnGrid, pair: Pair, claim: Guarantee, samples: int, alpha: float) -> Audited:
+def _pair(subject: Subject, pair: Pair, claim: Guarantee, samples: int, alpha: float) -> Audited:
     """Audit one pair by counting, and by the density where that is known; alpha is shared between the two."""
     counted = audit_pair(subject, pair, samples=samples, alpha=alpha)
     epsilon, delta, method = counted.epsilon_at_least, counted.delta_at_least, "counted"
@@ -176,7 +159,7 @@ def _pair(subject: OnGrid, pair: Pair, claim: Guarantee, samples: int, alpha: fl
     )
 
 
-def density_bounds(subject: OnGrid, pair: Pair, ratio: LogRatio, *, samples: int, alpha: float) -> tuple[float, float]:
+def density_bounds(subject: Subject, pair: Pair, ratio: LogRatio, *, samples: int, alpha: float) -> tuple[float, float]:
     """Return lower bounds on epsilon at the claimed delta and on delta at the claimed epsilon, trusting the density.
 
     With L = ln p/q at outputs of p, delta(e) = E[(1 - exp(e - L))_+]: a mean of a variable in [0, 1], each value

@@ -16,7 +16,6 @@ import numpy as np
 from wordveil.arrays import Float64Array
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.evidence import channel_guesses, observe, word_channel
-from wordveil.lab.evaluation.likelihoods import law_known
 from wordveil.lab.evaluation.priors import PUBLIC_LIST, draw_words, word_prior
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
@@ -51,17 +50,22 @@ class BayesGuess(Task):
         return word_prior(embeddings, self.frequencies)
 
     def applies(self, subject: Subject) -> bool:
-        return subject.vectors is None or law_known(subject.vectors)
+        return subject.vectors is None or subject.law_known
 
     def run(self, prepared: Float64Array, subject: Subject, source: RandomSource) -> Mapping[str, float]:
         guessing = float(prepared.max())
         if subject.is_baseline:
             return {"success": 1.0, "naming": 1.0, "guessing": guessing}
-        if subject.selection is not None:
+        if subject.exact:
             _, reached = channel_guesses(word_channel(subject, prepared, source), prepared)
-            outputs = subject.selection.rows.outputs
-            kept = float(prepared[outputs] @ subject.selection.keep_probabilities(outputs))
-            return {"success": float(reached.sum()), "naming": kept, "guessing": guessing}
+            outputs = subject.words.outputs
+            kept = subject.words.keep_probabilities(outputs)
+            assert kept is not None
+            return {
+                "success": float(reached.sum()),
+                "naming": float(prepared[outputs] @ kept),
+                "guessing": guessing,
+            }
         inputs = draw_words(prepared, self.trials, source, "bayes trials")
         if subject.vectors is None:
             released = subject.release_words(inputs, source, "bayes release")

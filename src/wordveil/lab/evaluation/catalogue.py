@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from wordveil.errors import ParameterError
+from wordveil.lab.evaluation.aligned import AlignedSimilarity
 from wordveil.lab.evaluation.attributes import AttributeInference
 from wordveil.lab.evaluation.authorship import AuthorshipLinkage
 from wordveil.lab.evaluation.base import Task
@@ -34,6 +35,7 @@ TASKS: dict[str, type[Task]] = {
         SentenceSimilarity,
         Retrieval,
         TopicRetrieval,
+        AlignedSimilarity,
         TextOverlap,
         ContextualOverlap,
         LexiconClassification,
@@ -55,6 +57,7 @@ TASKS: dict[str, type[Task]] = {
 
 _REDUCED: dict[str, dict[str, Any]] = {
     "sts": {"limit": 700},
+    "aligned-similarity": {"limit": 300},
     "overlap": {"limit": 300},
     "bert-score": {"limit": 150},
     "retrieval": {"documents": 1000, "queries": 200},
@@ -75,6 +78,7 @@ _REDUCED: dict[str, dict[str, Any]] = {
 _MINIATURE: dict[str, dict[str, Any]] = {
     "distortion": {"words": 10},
     "sts": {"limit": 20},
+    "aligned-similarity": {"limit": 10},
     "overlap": {"limit": 10},
     "bert-score": {"limit": 4},
     "retrieval": {"documents": 30, "queries": 10},
@@ -97,7 +101,7 @@ _MINIATURE: dict[str, dict[str, Any]] = {
 SIZES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {"full": {}, "reduced": _REDUCED, "miniature": _MINIATURE}
 """Size -> settings of the tasks that differ from their defaults."""
 
-_FILES = ("path", "train", "test", "public", "frequencies")
+_FILES = ("path", "train", "test", "public", "frequencies", "judge")
 
 
 def chosen_tasks(

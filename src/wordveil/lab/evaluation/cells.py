@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 
 from wordveil import __version__
 from wordveil.errors import ParameterError
+from wordveil.files.atomic import write_whole
 from wordveil.lab.evaluation.audits import AuditSettings
 from wordveil.lab.evaluation.base import Summary, Task, summarise
 from wordveil.lab.evaluation.catalogue import data_digests
@@ -110,7 +110,7 @@ def compute_cell(label: str, key: str, task: Task, prepared: Any, subject: Subje
     started = time.perf_counter()
     if not task.applies(subject):
         return Cell(row=label, task=task.name, key=key, applies=False, seconds=0.0)
-    certain = subject.is_baseline or (task.exact and subject.selection is not None)
+    certain = subject.is_baseline or (task.exact and subject.exact)
     values: dict[str, list[float]] = {score.name: [] for score in task.scores}
     for i in range(1 if certain else repeats):
         seed = int.from_bytes(hashlib.sha256(f"{key}:{i}".encode()).digest()[:8], "big")
@@ -136,11 +136,9 @@ class CellCache:
 
     def get(self, key: str) -> Cell | None:
         """Return a finished cell, or None; a file that was cut short counts as none."""
-        if self.folder is None:
-            return None
         try:
-            return Cell.from_dict(json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8")))
-        except (OSError, ValueError, KeyError, TypeError):
+            return Cell.from_dict(self._read(key))
+        except (ValueError, KeyError, TypeError):
             return None
 
     def put(self, cell: Cell) -> None:
@@ -149,13 +147,8 @@ class CellCache:
 
     def get_promise(self, key: str) -> tuple[dict[str, Any], str] | None:
         """Return a row's guarantee and note, so that a finished row is not fitted again; or None."""
-        if self.folder is None:
-            return None
-        try:
-            facts = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
-            return facts["guarantee"], facts["note"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        facts = self._read(key)
+        return (facts["guarantee"], facts["note"]) if {"guarantee", "note"} <= facts.keys() else None
 
     def put_promise(self, key: str, guarantee: dict[str, Any], note: str) -> None:
         """Write a row's guarantee and note, all or nothing."""
@@ -163,21 +156,22 @@ class CellCache:
 
     def get_audit(self, key: str) -> dict[str, Any] | None:
         """Return what the audit of a row showed, or None."""
-        if self.folder is None:
-            return None
-        try:
-            found: dict[str, Any] = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))["audit"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return found
+        return self._read(key).get("audit")
 
     def put_audit(self, key: str, found: dict[str, Any]) -> None:
         """Write what the audit of a row showed, all or nothing."""
         self._write(key, {"audit": found})
 
-    def _write(self, key: str, facts: Mapping[str, Any]) -> None:
+    def _read(self, key: str) -> dict[str, Any]:
+        """Return what a file holds, nothing where there is none or it holds no JSON object."""
         if self.folder is None:
-            return
-        temporary = self.folder / f".{key}.{os.getpid()}"
-        temporary.write_text(json.dumps(facts), encoding="utf-8")
-        temporary.replace(self.folder / f"{key}.json")
+            return {}
+        try:
+            facts = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return facts if isinstance(facts, dict) else {}
+
+    def _write(self, key: str, facts: Mapping[str, Any]) -> None:
+        if self.folder is not None:
+            write_whole(self.folder / f"{key}.json", json.dumps(facts).encode(), shared=True)

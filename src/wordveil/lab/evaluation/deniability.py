@@ -18,7 +18,7 @@ from wordveil.kernels.nearest import NearestWords
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.priors import PUBLIC_LIST, draw_words, word_prior
 from wordveil.lab.evaluation.subjects import Subject
-from wordveil.mechanisms.exponential import FittedExponential
+from wordveil.mechanisms.base import WordRandomizer
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
@@ -64,8 +64,8 @@ class PlausibleDeniability(Task):
         return draw_words(prior, self.words, public, "deniability words")
 
     def run(self, prepared: IdArray, subject: Subject, source: RandomSource) -> Mapping[str, float]:
-        if subject.selection is not None:
-            kept, distinct = _from_channel(subject.selection, prepared, self.draws)
+        if subject.exact:
+            kept, distinct = _from_channel(subject.words, prepared, self.draws)
         else:
             repeated = np.repeat(prepared, self.draws)
             released = subject.release_words(repeated, source, self.name).reshape(len(prepared), self.draws)
@@ -75,14 +75,14 @@ class PlausibleDeniability(Task):
         return {"n_w": float(kept.mean()), "s_w": float(distinct.mean()), "n_w_worst": float(kept.max())}
 
 
-def _from_channel(selection: FittedExponential, ids: IdArray, draws: int) -> tuple[Float64Array, Float64Array]:
-    place = np.full(len(selection.embeddings), -1)
-    place[selection.rows.outputs] = np.arange(len(selection.rows.outputs))
+def _from_channel(words: WordRandomizer, ids: IdArray, draws: int) -> tuple[Float64Array, Float64Array]:
+    place = np.full(len(words.embeddings), -1)
+    place[words.outputs] = np.arange(len(words.outputs))
     kept, distinct = np.zeros(len(ids)), np.zeros(len(ids))
     for start in range(0, len(ids), ROWS):
         part = ids[start : start + ROWS]
-        rows = selection.rows.weights(part)
-        rows /= rows.sum(axis=1, keepdims=True)
+        rows = words.law(part)
+        assert rows is not None
         own = place[part]
         kept[start : start + len(part)] = np.where(own < 0, 0.0, rows[np.arange(len(part)), own])
         distinct[start : start + len(part)] = expected_distinct(rows, draws)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.lab.evaluation.likelihoods import log_likelihoods
 from wordveil.lab.evaluation.priors import draw_words
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
@@ -49,14 +48,13 @@ class WordChannel:
 
 
 def word_channel(subject: Subject, prior: Float64Array, source: RandomSource) -> WordChannel:
-    """Return the exact channel of a selection mechanism, or one learnt from fresh runs of any other.
+    """Return the exact channel of a mechanism that has one, or one learnt from fresh runs of any other.
 
     Learnt channels are P(y | x) proportional to exp(-rate * distance) and to a bonus where y = x. Rate and bonus have
     the highest likelihood of what words drawn from the prior were released as.
     """
-    if subject.selection is not None:
-        rows = subject.selection.rows
-        return WordChannel(rows.outputs, rows.weights)
+    if subject.exact:
+        return WordChannel(subject.words.outputs, lambda ids: _exact_law(subject, ids))
     inputs = draw_words(prior, LEARNT_PAIRS, source, "learnt channel")
     released = subject.release_words(inputs, source, "learnt channel release")
     distances = _Distances(subject.embeddings)
@@ -71,6 +69,12 @@ def word_channel(subject: Subject, prior: Float64Array, source: RandomSource) ->
         return rows
 
     return WordChannel(distances.outputs, weights)
+
+
+def _exact_law(subject: Subject, ids: IdArray) -> Float64Array:
+    rows = subject.words.law(ids)
+    assert rows is not None
+    return rows
 
 
 def _learnt(distances: Float64Array, inputs: IdArray, released: IdArray, outputs: IdArray) -> tuple[float, float]:
@@ -205,7 +209,8 @@ def observe(subject: Subject, inputs: IdArray, prior: Float64Array, source: Rand
 
 
 def _densities(subject: Subject, vectors: Float64Array) -> Float64Array:
-    logs = log_likelihoods(subject.vectors, vectors, subject.embeddings)
+    assert subject.vectors is not None
+    logs = subject.vectors.log_density(vectors, subject.embeddings.vectors)
     assert logs is not None
     logs = np.clip(logs, -CERTAIN, CERTAIN)
     return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf)))

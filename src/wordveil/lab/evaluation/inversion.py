@@ -25,7 +25,6 @@ from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.corpora import Corpus, encode, place_unknown
 from wordveil.lab.evaluation.data import read_texts
 from wordveil.lab.evaluation.evidence import observe
-from wordveil.lab.evaluation.likelihoods import law_known
 from wordveil.lab.evaluation.masked import Candidates, guess_in_context
 from wordveil.lab.evaluation.pair_model import PairModel, posteriors
 from wordveil.lab.evaluation.priors import content_words, word_prior
@@ -121,7 +120,7 @@ class _Inversion(Task):
         return read_texts(self.public, column=self.public_text, limit=limit)
 
     def applies(self, subject: Subject) -> bool:
-        return subject.vectors is None or law_known(subject.vectors)
+        return subject.vectors is None or subject.law_known
 
     def run(self, prepared: Attack, subject: Subject, source: RandomSource) -> Mapping[str, float]:
         corpus = prepared.corpus

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,17 +21,17 @@ from wordveil.decoding.nearest import Nearest
 from wordveil.decoding.rank_softmax import RankSoftmax
 from wordveil.decoding.vickrey import Vickrey
 from wordveil.lab.evaluation.promises import Contender, Group, PromiseSettings
-from wordveil.mechanisms.base import VectorMechanism
+from wordveil.mechanisms.base import VectorMechanism, WordRandomizer
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
-from wordveil.mechanisms.exponential import FittedExponential, SelectionMechanism
 from wordveil.mechanisms.jaccard import Jaccard
 from wordveil.mechanisms.laplace_profile import laplace_delta
-from wordveil.mechanisms.mahalanobis import FittedMahalanobis, Mahalanobis
+from wordveil.mechanisms.mahalanobis import Mahalanobis
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
+from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.promises.guarantees import MetricDP, NoGuarantee, to_local
@@ -90,9 +91,9 @@ def _mahalanobis(plan: RowPlan) -> Contender:
     # A hair less, so that the rounded-up Euclidean epsilon does not exceed the target.
     own = plan.epsilon / unit.euclidean_epsilon * (1 - 1e-12)
     words = Decoded(mechanism=Mahalanobis(epsilon=own)).fit(plan.embeddings)
-    assert isinstance(words.randomizer, FittedMahalanobis)
+    noise: Any = words.randomizer
     note = f"Mahalanobis epsilon {own:.4g}, a loss of epsilon/sqrt(lambda_min) per unit of Euclidean distance"
-    return Contender(words=words, guarantee=words.randomizer.euclidean_guarantee(), note=note)
+    return Contender(words=words, guarantee=noise.euclidean_guarantee(), note=note)
 
 
 def _projection(plan: RowPlan) -> Contender:
@@ -107,7 +108,7 @@ def _projection_principal(plan: RowPlan) -> Contender:
     return _decoded(plan, mechanism, note="principal directions of the public table: no stretch")
 
 
-def _selected(words: FittedExponential, note: str = "") -> Contender:
+def _selected(words: WordRandomizer, note: str = "") -> Contender:
     return Contender(words=words, guarantee=words.guarantee(), note=note)
 
 
@@ -121,7 +122,7 @@ def _tem(plan: RowPlan) -> Contender:
 
 def _with_certificate(plan: RowPlan, mechanism: SelectionMechanism, reach: float = 1.0) -> Contender:
     certificate = certify(mechanism, plan.embeddings, threads=1)
-    words = mechanism.fit(plan.embeddings, certificate)
+    words: Any = mechanism.fit(plan.embeddings, certificate)
     textbook = plan.epsilon / reach / 2
     return _selected(words, f"certified rate {words.rows.rate:.4g} where the textbook has {textbook:.4g}")
 

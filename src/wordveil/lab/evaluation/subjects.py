@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.decoding.decoded import FittedDecoded
 from wordveil.mechanisms.base import Progress, VectorRandomizer, WordRandomizer
-from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, Standing
 from wordveil.randomness import Draws, RandomSource, Stream
 from wordveil.vocabulary.table import Embeddings
@@ -52,12 +50,14 @@ class Subject:
         vectors: The vector mechanism inside it where its vectors are released; None where words are.
         space: The vocabulary with its vectors where the released vectors live.
         threads: Threads; no score depends on it.
+        is_baseline: Whether nothing is randomized.
     """
 
     words: WordRandomizer = field(repr=False)
     vectors: VectorRandomizer | None = field(repr=False)
     space: Embeddings = field(repr=False)
     threads: int | None = 1
+    is_baseline: bool = False
 
     @property
     def embeddings(self) -> Embeddings:
@@ -65,14 +65,15 @@ class Subject:
         return self.words.embeddings
 
     @property
-    def selection(self) -> FittedExponential | None:
-        """The mechanism as a selection mechanism, whose channel is known exactly, or None."""
-        return self.words if isinstance(self.words, FittedExponential) else None
+    def exact(self) -> bool:
+        """Whether the law of its released words is known exactly."""
+        return self.vectors is None and self.words.law(np.zeros(0, dtype=np.int32)) is not None
 
     @property
-    def is_baseline(self) -> bool:
-        """Whether nothing is randomized."""
-        return isinstance(self.words, Unprotected)
+    def law_known(self) -> bool:
+        """Whether the density of its released vectors is known, and with it the best attack on them."""
+        nothing = np.zeros((0, self.space.dimensions))
+        return self.vectors is not None and self.vectors.log_density(nothing, self.embeddings.vectors[:1]) is not None
 
     def release_words(self, ids: IdArray, source: RandomSource, label: str) -> IdArray:
         """Return released ids, shape (n,), for public input ids; the label tells the uses of one source apart."""
@@ -111,12 +112,14 @@ def subject_of(randomizer: WordRandomizer, *, decoded: bool = False, threads: in
         decoded: Whether the words of a decoded mechanism are released instead.
         threads: Threads; no score depends on it.
     """
-    if isinstance(randomizer, FittedDecoded) and not decoded:
-        space = randomizer.randomizer.decoding_space(randomizer.embeddings)
-        return Subject(words=randomizer, vectors=randomizer.randomizer, space=space, threads=threads)
+    if randomizer.vectors is not None and not decoded:
+        space = randomizer.vectors.decoding_space(randomizer.embeddings)
+        return Subject(words=randomizer, vectors=randomizer.vectors, space=space, threads=threads)
     return Subject(words=randomizer, vectors=None, space=randomizer.embeddings, threads=threads)
 
 
 def unprotected(embeddings: Embeddings, *, threads: int | None = 1) -> Subject:
     """Return the subject that protects nothing: the baseline without noise."""
-    return Subject(words=Unprotected(embeddings=embeddings), vectors=None, space=embeddings, threads=threads)
+    return Subject(
+        words=Unprotected(embeddings=embeddings), vectors=None, space=embeddings, threads=threads, is_baseline=True
+    )

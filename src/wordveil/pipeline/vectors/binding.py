@@ -9,10 +9,7 @@ import numpy as np
 from wordveil import __version__
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, WordMechanism
-from wordveil.mechanisms.jaccard import Jaccard
-from wordveil.mechanisms.nadp import NADP
-from wordveil.mechanisms.projection import Projection
+from wordveil.mechanisms.base import Mechanism, VectorMechanism, VectorRandomizer, vector_mechanism
 from wordveil.mechanisms.word_rows import WordRows
 from wordveil.pipeline.noise_domains import shown
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
@@ -22,7 +19,6 @@ from wordveil.vocabulary.table import Embeddings
 __all__ = ["Binding", "bind", "default_projection"]
 
 LARGEST = 1e100  # of a coordinate: squares and products stay finite
-_WORD_SENSITIVITIES = ("exact", "union-bound")
 _NO_GUARANTEE = "the noise comes from a seeded test source, so anyone can remove it; use RandomSource()"
 
 
@@ -120,7 +116,7 @@ class Binding:
         )
 
 
-def bind(mechanism: VectorMechanism | WordMechanism, dimensions: int, vocabulary: Embeddings | None) -> Binding:
+def bind(mechanism: Mechanism, dimensions: int, vocabulary: Embeddings | None) -> Binding:
     """Bind a mechanism to vectors of d dimensions.
 
     Args:
@@ -132,59 +128,19 @@ def bind(mechanism: VectorMechanism | WordMechanism, dimensions: int, vocabulary
         ParameterError: If the mechanism works on words, needs a vocabulary, or does not fit the dimension; the message
             says what to use instead.
     """
-    if not isinstance(mechanism, VectorMechanism):
-        raise ParameterError(
-            "mechanism", getattr(mechanism, "name", mechanism), "must be a vector mechanism, such as laplace."
-        )
-    if vocabulary is None:
-        return Binding(
-            mechanism=mechanism,
-            randomizer=_without_vocabulary(mechanism, dimensions),
-            dimensions=dimensions,
-            vocabulary=None,
-            words=None,
-        )
-    if vocabulary.dimensions != dimensions:
+    chosen = vector_mechanism(mechanism)
+    if vocabulary is not None and vocabulary.dimensions != dimensions:
         raise ParameterError(
             "vocabulary", f"{vocabulary.dimensions} dimensions", f"must have {dimensions}, like the vectors."
         )
+    randomizer = chosen.for_dimensions(dimensions) if vocabulary is None else chosen.fit(vocabulary)
     return Binding(
-        mechanism=mechanism,
-        randomizer=mechanism.fit(vocabulary),
+        mechanism=chosen,
+        randomizer=randomizer,
         dimensions=dimensions,
         vocabulary=vocabulary,
-        words=WordRows(vocabulary) if _covers_words_only(mechanism) else None,
+        words=WordRows(vocabulary) if vocabulary is not None and randomizer.inputs == "vocabulary vectors" else None,
     )
-
-
-def _covers_words_only(mechanism: VectorMechanism) -> bool:
-    if isinstance(mechanism, Projection):
-        return mechanism.sensitivity in _WORD_SENSITIVITIES
-    return isinstance(mechanism, NADP | Jaccard)
-
-
-def _without_vocabulary(mechanism: VectorMechanism, dimensions: int) -> VectorRandomizer:
-    if isinstance(mechanism, Projection) and mechanism.sensitivity in _WORD_SENSITIVITIES:
-        raise ParameterError(
-            "sensitivity",
-            mechanism.sensitivity,
-            "covers the words of a vocabulary only; for any vectors use 'spectral', best with "
-            "directions='orthonormal'. Where every row is a word's vector, give that vocabulary.",
-        )
-    if isinstance(mechanism, Projection) and mechanism.directions == "principal" and mechanism.matrix is None:
-        raise ParameterError(
-            "directions", "principal", "needs a public vocabulary to take them from; give one, or use 'orthonormal'."
-        )
-    free = getattr(mechanism, "for_dimensions", None)
-    if free is None:
-        raise ParameterError(
-            "vocabulary",
-            None,
-            f"must be given: {mechanism.name} takes its noise from a public table. Mechanisms that need none: laplace, "
-            "clipped-laplace, clipped-gaussian, truncated-laplace, projection.",
-        )
-    randomizer: VectorRandomizer = free(dimensions)
-    return randomizer
 
 
 def _are_words(words: WordRows, rows: Float64Array) -> bool:

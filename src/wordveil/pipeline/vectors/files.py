@@ -1,34 +1,26 @@
-"""A run over a file of vectors: streamed, atomic, resumable, with a report.
+"""A run over a file of vectors: streamed, atomic, resumable, with a report; see `pipeline.run` for what becomes of it.
 
-The run key lies in a 0600 file beside the output until all rows are written, so that a resumed run draws the noise it
-would have drawn. Compressed .npz input is read again from its start on a resume; all formats can be resumed.
+Compressed .npz input is read again from its start on a resume; all formats can be resumed, because they frame the rows
+only at the end.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wordveil.documents.checkpoints import (
-    Journal,
-    is_resumable,
-    journal_path,
-    remove_run_key,
-    run_key_path,
-    save_run_key,
-)
-from wordveil.documents.output import is_regular_target, partial_path, remove_partial
-from wordveil.documents.vectors import OutputPlan, RowsOutput, VectorReader, open_vectors, vector_format
-from wordveil.errors import ParameterError, ResumeError, WordveilError
+from wordveil.documents.vectors import OutputPlan, VectorFormat, VectorReader, open_vectors, vector_format
+from wordveil.errors import DataFormatError, ParameterError
+from wordveil.files.atomic import is_replaceable, open_private, sync
+from wordveil.files.journal import file_identity
+from wordveil.files.run_key import run_source
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.pipeline.runs import run_source
+from wordveil.pipeline.run import Position, Run
 from wordveil.pipeline.vectors.binding import bind
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.pipeline.vectors.releasing import RowReleaser, VectorSettings
@@ -82,6 +74,7 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
     own_source = source is not None
     source = source or run_source(destination, resume=resume)
     started = time.perf_counter()
+    reports: list[VectorReport] = []
     with open_vectors(path, settings.column) as reader:
         missing = [name for name in settings.keep if name not in reader.others]
         if missing:
@@ -89,32 +82,36 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
             raise ParameterError("keep", ", ".join(missing), f"must be among the {others} others that the file holds.")
         binding = bind(mechanism, reader.dimensions, vocabulary)
         releaser = RowReleaser.for_settings(binding, settings, source, Path(path).name)
-        run = _Run(reader=reader, destination=Path(destination), releaser=releaser, settings=settings)
-        resumed = run.execute(resume=resume, progress=progress)
-        kept = run.plan.keep
-        seconds = time.perf_counter() - started
-        report = VectorReport(
-            guarantee=binding.guarantee(test_source=source.is_test_source),
-            mitigations=(grid_mitigation(releaser.grid),),
-            grid=releaser.grid,
-            dtype=settings.dtype,
-            disclosed=vector_disclosures(binding.randomizer, kept=kept, own_source=own_source),
-            provenance=binding.provenance(test_source=source.is_test_source),
-            rows=reader.rows,
-            dimensions=binding.randomizer.dimensions,
-            input_dimensions=reader.dimensions,
-            column=settings.column,
-            kept=kept,
-            left_out=len(reader.others) - len(kept),
-            resumed_rows=resumed,
-            finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            seconds=seconds,
-            rows_per_second=(reader.rows - resumed) / seconds,
-        )
-        if deliver is not None:
-            deliver(report)
-        run.journal.remove()
-        return report
+        plan = _plan(reader, releaser, settings)
+
+        def finish() -> None:
+            seconds = time.perf_counter() - started
+            report = VectorReport(
+                guarantee=binding.guarantee(test_source=source.is_test_source),
+                mitigations=(grid_mitigation(releaser.grid),),
+                grid=releaser.grid,
+                dtype=settings.dtype,
+                disclosed=vector_disclosures(binding.randomizer, kept=plan.keep, own_source=own_source),
+                provenance=binding.provenance(test_source=source.is_test_source),
+                rows=reader.rows,
+                dimensions=plan.dimensions,
+                input_dimensions=reader.dimensions,
+                column=settings.column,
+                kept=plan.keep,
+                left_out=len(reader.others) - len(plan.keep),
+                resumed_rows=work.resumed,
+                finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                seconds=seconds,
+                rows_per_second=(reader.rows - work.resumed) / seconds,
+            )
+            reports.append(report)
+            if deliver is not None:
+                deliver(report)
+
+        work = _Rows(reader, releaser, settings, plan, vector_format(destination), progress, finish)
+        facts = _identity(releaser, plan, vector_format(destination).name)
+        Run(destination=destination, work=work, identity=facts, source=source, resume=resume).execute()
+    return reports[0]
 
 
 def _check_destination(path: Path, destination: Path, settings: VectorSettings) -> None:
@@ -122,7 +119,7 @@ def _check_destination(path: Path, destination: Path, settings: VectorSettings) 
     theirs, ours = vector_format(path), vector_format(destination)
     if settings.keep and theirs is not ours:
         raise ParameterError("keep", ", ".join(settings.keep), f"needs an output in the input's format, {theirs.name}.")
-    if not is_regular_target(os.fspath(destination)):
+    if not is_replaceable(destination) or destination.is_dir():
         raise ParameterError("destination", os.fspath(destination), "must be a file.")
     if not destination.resolve().parent.is_dir():
         raise ParameterError("destination", os.fspath(destination), "must lie in an existing directory.")
@@ -130,101 +127,74 @@ def _check_destination(path: Path, destination: Path, settings: VectorSettings) 
         raise ParameterError("destination", os.fspath(destination), "must differ from the input.")
 
 
-def _whole_input(path: Path) -> dict[str, Any]:
-    """Return the name (it is part of the rows' ids) and a digest of all bytes: what is kept is read at the end only."""
-    with path.open("rb") as file:
-        return {"name": path.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+def _plan(reader: VectorReader, releaser: RowReleaser, settings: VectorSettings) -> OutputPlan:
+    return OutputPlan(
+        rows=reader.rows,
+        dimensions=releaser.binding.randomizer.dimensions,
+        dtype=np.dtype(settings.dtype).newbyteorder("<").str,
+        name=reader.name,
+        keep=tuple(name for name in reader.others if name in settings.keep),
+        reader=reader,
+    )
 
 
-@dataclass(kw_only=True)
-class _Run:
-    """One file on its way: reader, output and journal kept in step."""
+def _identity(releaser: RowReleaser, plan: OutputPlan, form: str) -> dict[str, Any]:
+    """Return everything the output depends on; all bytes of the input, as what is kept is read at the end only."""
+    provenance, reader = releaser.binding.provenance(test_source=releaser.source.is_test_source), plan.reader
+    return {
+        "input": file_identity(Path(reader.path)),
+        "array": [reader.name, reader.rows, reader.dimensions, reader.kind],
+        "output format": form,
+        "keep": list(plan.keep),
+        "grid": releaser.grid,
+        "dtype": releaser.dtype,
+        "version": provenance.version,
+        "mechanism": provenance.mechanism,
+        "vocabulary": provenance.checksum,
+        "test source": provenance.test_source,
+    }
 
-    reader: VectorReader
-    destination: Path
-    releaser: RowReleaser
-    settings: VectorSettings
-    plan: OutputPlan = field(init=False)
-    journal: Journal = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.plan = OutputPlan(
-            rows=self.reader.rows,
-            dimensions=self.releaser.binding.randomizer.dimensions,
-            dtype=np.dtype(self.settings.dtype).newbyteorder("<").str,
-            name=self.reader.name,
-            keep=tuple(name for name in self.reader.others if name in self.settings.keep),
-            reader=self.reader,
-        )
-        self.journal = Journal(journal_path(self.destination), self._fingerprint())
+class _Rows:
+    """The rows of a file on their way; a `Work`."""
 
-    def execute(self, *, resume: bool, progress: Progress | None) -> int:
-        """Publish, and keep the journal; returns the number of rows taken over from an interrupted run."""
-        journal = self.journal
-        going_on = resume and journal.load()
-        resumed = journal.records
-        if journal.complete and self._published():
-            remove_partial(partial_path(self.destination.resolve()))
-            return resumed
-        # The output is claimed first: another run that is writing it must keep its journal and key.
-        output = RowsOutput(self.destination, vector_format(self.destination), self.plan, resumed if going_on else None)
-        try:
-            if not going_on:
-                journal.remove()
-                save_run_key(run_key_path(self.destination), self.releaser.source.export_key())
-            self._release(output, progress)
-        finally:
-            if not is_resumable(self.destination):
-                remove_run_key(run_key_path(self.destination))
-        return resumed
+    def __init__(
+        self,
+        reader: VectorReader,
+        releaser: RowReleaser,
+        settings: VectorSettings,
+        plan: OutputPlan,
+        form: VectorFormat,
+        progress: Progress | None,
+        finish: Callable[[], None],
+    ) -> None:
+        self._reader, self._releaser, self._plan, self._form = reader, releaser, plan, form
+        self._size, self._progress, self.finish = settings.rows_at_once(reader.dimensions), progress, finish
+        self._prefix = form.prefix(plan)  # now: it finds out what cannot be written
+        self._done = self.resumed = 0
 
-    def _published(self) -> bool:
-        """Whether a complete run was cut off after its output had been renamed into place."""
-        target = self.destination.resolve()
-        return target.is_file() and not (partial_path(target) / "rows").exists()
+    def restore(self, tally: Mapping[str, Any]) -> str:
+        self.resumed = self._done = tally.get("rows", 0)
+        return f"{self.resumed:,} rows"
 
-    def _release(self, output: RowsOutput, progress: Progress | None) -> None:
-        journal = self.journal
-        try:
-            for block in self.reader.blocks(journal.records, self.settings.rows_at_once(self.reader.dimensions)):
-                output.write(self.releaser.release(block, journal.records))
-                output.checkpoint()
-                journal.records += len(block)
-                journal.save()
-                if progress is not None:
-                    progress(journal.records, self.reader.rows)
-            if journal.records != self.reader.rows:
-                raise ResumeError("The input is shorter than it said. Start without --resume.")
-            output.checkpoint()
-            journal.complete = True
-            journal.save()
-            remove_run_key(run_key_path(self.destination))  # nothing is left to draw
-            output.publish()
-        except WordveilError:
-            # Wrong input or settings: the same run would fail again, so nothing is kept.
-            output.abort()
-            journal.remove()
-            raise
-        except BaseException:
-            output.abort(keep=journal.records > 0 or journal.complete)
-            raise
+    def tally(self) -> Mapping[str, Any]:
+        return {"rows": self._done}
 
-    def _fingerprint(self) -> dict[str, Any]:
-        """Everything the output depends on."""
-        source = self.releaser.source
-        provenance = self.releaser.binding.provenance(test_source=source.is_test_source)
-        # A digest of 128 random bits says nothing of them; it keeps a run from going on under another key.
-        key = hashlib.blake2b(source.export_key(), digest_size=16).hexdigest()
-        return {
-            "input": _whole_input(Path(self.reader.path)),
-            "array": [self.reader.name, self.reader.rows, self.reader.dimensions, self.reader.kind],
-            "output format": vector_format(self.destination).name,
-            "keep": list(self.plan.keep),
-            "grid": self.releaser.grid,
-            "dtype": self.settings.dtype,
-            "version": provenance.version,
-            "mechanism": provenance.mechanism,
-            "vocabulary": provenance.checksum,
-            "test source": provenance.test_source,
-            "run key": key,
-        }
+    def steps(self, folder: Path | None, position: Position) -> Generator[Position | None, None, str]:
+        assert folder is not None  # the destination is a file
+        rows = folder / "rows"
+        start = len(self._prefix) + self._done * self._plan.row_bytes if position else None
+        with open_private(rows, start=start) as file:
+            if start is None:
+                file.write(self._prefix)
+            for block in self._reader.blocks(self._done, self._size):
+                file.write(self._releaser.release(block, self._done).tobytes())
+                sync(file)
+                self._done += len(block)
+                yield {"rows": self._done}
+                if self._progress is not None:
+                    self._progress(self._done, self._reader.rows)
+            sync(file)
+        if self._done != self._reader.rows:
+            raise DataFormatError(self._reader.path, "it has fewer rows than it says.", remedy="Fetch it again.")
+        return self._form.finish(self._plan, rows, folder / "merged").name

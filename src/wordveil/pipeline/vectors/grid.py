@@ -55,7 +55,7 @@ def grid_mitigation(grid: float) -> str:
 def public_grid(randomizer: VectorRandomizer, probes: FloatArray) -> float:
     """Return the default grid: the power of two at or below the standard deviation of a coordinate's noise, over 2^8.
 
-    The standard deviation is measured on public rows with a public test seed, so that the rule sees no private data and
+    The standard deviation is measured on public rows with a public stream, so that the rule sees no private data and
     holds for any mechanism that adds noise; the grid in use is stated on the release.
 
     Args:
@@ -66,7 +66,7 @@ def public_grid(randomizer: VectorRandomizer, probes: FloatArray) -> float:
         ParameterError: If the mechanism adds no noise to the probes.
     """
     rows = np.resize(np.asarray(probes, dtype=np.float64), (PROBES, probes.shape[1]))
-    stream = RandomSource.seeded_for_tests(0).stream("public grid")
+    stream = RandomSource.public("public grid")
     first, second = (randomizer.randomize(rows, randomizer.sample(stream, PROBES)) for _ in range(2))
     # The difference of two draws on the same row has twice the variance of one, whatever the mechanism does to the row.
     deviation = math.sqrt(float(np.mean((first - second) ** 2)) / 2)

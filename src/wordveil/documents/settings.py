@@ -1,0 +1,79 @@
+"""How a document set is read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from wordveil.documents.base import FormatDetails, Missing
+from wordveil.documents.parquet import Parquet
+from wordveil.documents.reader import FORMATS, DocumentReader, guess_format, open_documents
+from wordveil.documents.streams import checked_encoding
+from wordveil.errors import ParameterError
+
+__all__ = ["DocumentSettings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentSettings:
+    """How a document set is read; see `open_documents`.
+
+    Attributes:
+        format: Format name, or None to go by the file name.
+        columns: The columns that hold text.
+        keep: The other columns to copy; None copies all.
+        drop_others: Copy no other column.
+        missing: JSON: what happens to a record that lacks a text column, or holds something else than text in it:
+            "refuse" stops the run, "keep" copies the record with null in the place of what is no text, "skip" leaves
+            the record out.
+        encoding: Encoding of the input, such as "windows-1252"; None for UTF-8. The output is UTF-8.
+        details: Details of single formats.
+        block_characters: About so much input is held and handed out at once (bytes of records); performance only.
+        line_buffered: Hand out every record as soon as it is read, write it at once.
+        pattern: In a directory tree, the file names taken.
+    """
+
+    format: str | None = None
+    columns: tuple[str, ...] = ()
+    keep: tuple[str, ...] | None = None
+    drop_others: bool = False
+    missing: Missing = "refuse"
+    encoding: str | None = None
+    details: FormatDetails = field(default_factory=FormatDetails)
+    block_characters: int = 24_000_000
+    line_buffered: bool = False
+    pattern: str = "*"
+
+    def __post_init__(self) -> None:
+        if self.block_characters < 1:
+            raise ParameterError("block_characters", self.block_characters, "must be at least 1.")
+        checked_encoding(self.encoding)
+
+    def open(self, path: str) -> DocumentReader:
+        """Open one file with these settings."""
+        return open_documents(
+            path,
+            format=self.format,
+            columns=self.columns,
+            drop_others=self.drop_others,
+            keep=self.keep,
+            missing=self.missing,
+            encoding=self.encoding,
+            details=self.details,
+        )
+
+    def for_file(self, name: str) -> DocumentSettings:
+        """The settings for one file of a tree: columns and encodings concern only the formats that have some."""
+        form = self.format or guess_format(name)
+        if form == Parquet.name:
+            return replace(self, encoding=None)
+        if form is not None and form in FORMATS and not FORMATS[form].has_columns:
+            return replace(self, columns=(), keep=None, drop_others=False)
+        return self
+
+    def fingerprint(self) -> dict[str, Any]:
+        """The settings the output depends on, as JSON values."""
+        settings = asdict(self) | {"encoding": checked_encoding(self.encoding)}
+        for name in ("block_characters", "line_buffered"):
+            del settings[name]
+        return {f"documents.{name}": value for name, value in settings.items()}

@@ -1,0 +1,210 @@
+"""Files that are there whole or not at all: written beside their place, brought to the disk, renamed into it.
+
+A run's output grows in a private folder `.<name>.partial` beside its target, which one process holds at a time.
+Nothing here knows what is written.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from wordveil.errors import ParameterError, ResumeError
+
+if sys.platform != "win32":  # elsewhere two runs with one output are not noticed
+    import fcntl
+
+__all__ = [
+    "Unfinished",
+    "check_not_busy",
+    "is_replaceable",
+    "open_private",
+    "publish",
+    "sibling",
+    "sync",
+    "write_whole",
+]
+
+_BUFFER = 1 << 20
+
+
+def sibling(target: str | os.PathLike[str], ending: str) -> Path:
+    """The hidden file or folder `.<name>.<ending>` beside an output; a link's is beside what it leads to."""
+    place = Path(target).resolve()
+    return place.with_name(f".{place.name}.{ending}")
+
+
+def is_replaceable(destination: str | os.PathLike[str]) -> bool:
+    """Whether a destination is a file or folder, there or not, rather than standard output, a device or a pipe."""
+    path = Path(destination)
+    return os.fspath(destination) != "-" and (not path.exists() or path.is_file() or path.is_dir())
+
+
+def sync(file: BinaryIO) -> None:
+    """Bring what was written to the disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make names in a folder survive a power cut, where the system allows it."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def open_private(path: Path, *, start: int | None = None) -> BinaryIO:
+    """Open a file of mode 0600 for writing.
+
+    Args:
+        path: The file.
+        start: Where to go on in the file that is there; None writes a new one in its place.
+
+    Raises:
+        ResumeError: If the file is shorter than that, or gone.
+    """
+    if start is None:
+        path.unlink(missing_ok=True)
+    elif not (path.is_file() and path.stat().st_size >= start):
+        problem = "cut off" if path.is_file() else "gone"
+        raise ResumeError(f"The unfinished output of the interrupted run is {problem}. Start without --resume.")
+    flags = os.O_RDWR | (os.O_CREAT | os.O_EXCL if start is None else 0) | getattr(os, "O_NOFOLLOW", 0)
+    file = os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=_BUFFER)
+    if start is not None:
+        file.truncate(start)
+        file.seek(start)
+    return file
+
+
+def write_whole(path: Path, data: bytes, *, private: bool = False, shared: bool = False) -> None:
+    """Write a file in one step: a reader, or a run after a power cut, sees the old bytes or the new ones.
+
+    Args:
+        path: The file.
+        data: All of it.
+        private: Leave it with mode 0600; else it has the mode of the file it replaces, or the usual one.
+        shared: Several processes may write it at once.
+    """
+    fresh = path.with_name(f".{path.name.removeprefix('.')}.{os.getpid() if shared else 'new'}")
+    try:
+        with open_private(fresh) as file:
+            file.write(data)
+            sync(file)
+        if not private:
+            _open_up(fresh, path)
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _open_up(path: Path, target: Path) -> None:
+    """Give what is complete the mode of the file it replaces, or the one a new file or folder gets."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    if path.is_dir():
+        for file in filter(Path.is_file, path.rglob("*")):
+            file.chmod(0o666 & ~mask)
+        path.chmod(0o777 & ~mask)
+    else:
+        path.chmod(stat.S_IMODE(target.stat().st_mode) if target.is_file() else 0o666 & ~mask)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def publish(target: Path, product: str) -> None:
+    """Rename what is complete in an output's unfinished folder into its place, and remove the folder.
+
+    Args:
+        target: The output; an empty folder is replaced by one.
+        product: Its name in the unfinished folder.
+
+    Raises:
+        ResumeError: If it is in neither place.
+    """
+    target, folder = target.resolve(), sibling(target, "partial")
+    whole = folder / product
+    if whole.exists():
+        _open_up(whole, target)
+        if target.is_dir():
+            target.rmdir()
+        whole.replace(target)
+        _sync_folder(target.parent)
+    elif not target.exists():
+        raise ResumeError("The output of the interrupted run is gone. Start without --resume.")
+    _remove(folder)
+
+
+def check_not_busy(target: Path) -> None:
+    """Refuse where a living run is writing an output.
+
+    Raises:
+        ParameterError: If one is.
+    """
+    with suppress(FileNotFoundError):
+        os.close(_claimed(sibling(target, "partial"), target))
+
+
+def _claimed(folder: Path, target: Path) -> int:
+    """Return a handle that holds a folder for this process; the system lets go of it even after a kill."""
+    if sys.platform == "win32":
+        return os.open(os.devnull, os.O_RDONLY)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        busy = True
+    else:
+        return handle
+    assert busy
+    os.close(handle)
+    raise ParameterError("destination", target.name, "is being written by another run; wait for it or stop it.")
+
+
+class Unfinished:
+    """The private folder of an output that is being written, held by this process.
+
+    Args:
+        target: The output.
+        keep: Go on with what an interrupted run left in it.
+
+    Attributes:
+        folder: The folder, of mode 0700.
+
+    Raises:
+        ParameterError: If another run is writing this output.
+        ResumeError: If what is to be kept is gone.
+    """
+
+    def __init__(self, target: Path, *, keep: bool) -> None:
+        self.folder = sibling(target, "partial")
+        if not keep:
+            check_not_busy(target)
+            _remove(self.folder)
+            self.folder.mkdir(mode=0o700)
+        elif not self.folder.is_dir():
+            raise ResumeError("The unfinished output of the interrupted run is gone. Start without --resume.")
+        self._handle = _claimed(self.folder, target)
+
+    def remove(self) -> None:
+        """Leave nothing of it."""
+        _remove(self.folder)
+
+    def release(self) -> None:
+        """Let other runs write."""
+        os.close(self._handle)

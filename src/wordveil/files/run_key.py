@@ -1,0 +1,70 @@
+"""The key of a run: a file of mode 0600 beside the output, so that a resumed run draws the noise it would have drawn.
+
+It is there before the first draw, and goes when all bytes are written, before the output gets its name. Whoever has it
+can remove the noise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from wordveil.errors import ResumeError
+from wordveil.files.atomic import sibling, write_whole
+from wordveil.files.journal import is_resumable, journal_path, stored
+from wordveil.randomness import RandomSource
+
+__all__ = ["key_digest", "load_run_key", "remove_run_key", "run_key_path", "run_source", "save_run_key"]
+
+
+def run_key_path(destination: str | os.PathLike[str]) -> Path:
+    """Where the run key of an output lies until success."""
+    return sibling(destination, "key")
+
+
+def save_run_key(path: Path, key: bytes) -> None:
+    """Write the run key to a file of mode 0600 and bring it to the disk."""
+    write_whole(path, key, private=True)
+
+
+def load_run_key(path: Path) -> bytes:
+    """Read a run key back.
+
+    Raises:
+        ResumeError: If there is none, or if others can read it.
+    """
+    try:
+        mode = path.stat().st_mode
+        key = path.read_bytes()
+    except FileNotFoundError:
+        key = b""
+    if not key:
+        raise ResumeError(f"{path} does not exist or is empty: the run cannot continue. Start it without --resume.")
+    if os.name == "posix" and mode & 0o077:
+        raise ResumeError(f"{path} can be read by others (mode {mode & 0o777:04o}). Start without --resume.")
+    return key
+
+
+def remove_run_key(path: Path) -> None:
+    """Remove the run key after success; nothing happens where there is none."""
+    path.unlink(missing_ok=True)
+
+
+def key_digest(source: RandomSource) -> str:
+    """Return what keeps a run from going on under another key: a digest of 128 random bits says nothing of them."""
+    return hashlib.blake2b(source.export_key(), digest_size=16).hexdigest()
+
+
+def run_source(destination: str | os.PathLike[str], *, resume: bool = False) -> RandomSource:
+    """Return the randomness of a run: a fresh key, or the key of the interrupted run at this destination.
+
+    Raises:
+        ResumeError: If an interrupted run is there but its key is missing or readable by others.
+    """
+    path = run_key_path(destination)
+    if not resume or not is_resumable(destination):
+        return RandomSource()
+    if not path.exists() and (stored(journal_path(destination)) or {}).get("product") is not None:
+        return RandomSource()  # nothing is left to draw: the output needs only its name
+    return RandomSource(load_run_key(path))

@@ -1,0 +1,295 @@
+"""Neighbour response: any public word with a small probability, else one of the word's public neighbours.
+
+Claim, law and sampler on one screen. The lists are public and part of the vocabulary (`vocabulary.neighbour_lists`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Context, Decimal
+from functools import cached_property
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.errors import ParameterError
+from wordveil.kernels.document_words import document_words
+from wordveil.kernels.integer_draws import WordArray
+from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
+from wordveil.mechanisms.rows import check_draws, checked_ids
+from wordveil.parameters import check_positive, check_whole
+from wordveil.promises.guarantees import Guarantee, LocalDP, Standing
+from wordveil.promises.pair_loss import PairLoss, discretized
+from wordveil.randomness import DocumentStreams, Draws, Stream, words
+from wordveil.vocabulary.frequencies import most_frequent
+from wordveil.vocabulary.stored_lists import neighbour_lists
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = ["FittedNeighbourResponse", "IntegerLaw", "Lists", "NeighbourResponse"]
+
+Lists = Literal["nearest", "crowds"]
+TOTAL = 1 << 64  # of every row's integer weights: one draw is one 64-bit word
+_EXACT = Context(prec=60)
+_MOST = 50  # nats: beyond what weights of 64 bits can tell apart
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighbourResponse(WordMechanism):
+    """Release a word of the input's public list with weight e^epsilon, any other output with weight 1.
+
+    P(y | x) = p for the k outputs y of the list of x, q for all others, with p/q = e^epsilon and k p + (v - k) q = 1.
+    In other words: with probability v q a uniform public word, else a uniform member of the list. k = 1 is k-ary
+    randomized response. An unknown token releases a uniform word.
+
+    Guarantee:
+        epsilon local DP between any two words, known or unknown, proved, without slack: the weights are integers that
+        sum to 2^64 for every input, and the claim is the logarithm of the largest over the smallest, rounded up. It
+        needs no metric and no certificate, since all lists are equally long. Two words with equal lists lose nothing,
+        however often they are released: with lists="crowds", all words of a crowd. With lists="nearest" a word's
+        list, and soon the word, shows after some releases of it, each of which costs epsilon.
+
+    Attributes:
+        epsilon: Largest loss between any two inputs, nats, in (0, inf). Beyond about 40 nats, 64 random bits honour
+            no smaller probability, and the claim stays below epsilon.
+        k: Length of a list, at least 1 and below the number of outputs; for crowds the smallest size, the largest is
+            2k - 1.
+        outputs: Release only so many of the words that may be output, the most frequent in public English text; None
+            for all. Every word stays an input.
+        lists: "nearest" lists each word's k nearest outputs by cosine, itself first; "crowds" parts the outputs into
+            blocks of like words, and a word's list is its block.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain, or (when fitted) there are no more than k outputs.
+
+    Reference:
+        Kairouz, Oh, Viswanath (2014), Extremal Mechanisms for Local Differential Privacy (the two-valued law); Ye,
+        Barg (2018), Optimal Schemes for Discrete Distribution Estimation under Locally Differential Privacy (subset
+        selection). Lists with a floor over the whole vocabulary, the integer law and crowds are wordveil's.
+
+    Example:
+        >>> from wordveil import load_embeddings
+        >>> from wordveil.randomness import RandomSource
+        >>> table = load_embeddings()
+        >>> randomizer = NeighbourResponse(epsilon=8.0).fit(table)
+        >>> randomizer.release(table.ids(["doctor", "not-a-word"]), RandomSource.seeded_for_tests(1)).shape
+        (2,)
+        >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
+        local DP (proved): ... by a factor of exp(8), ...
+    """
+
+    name: ClassVar[str] = "neighbours"
+    paper: ClassVar[str] = "wordveil; after Kairouz et al. 2014"
+    epsilon: float = 8.0
+    k: int = 16
+    outputs: int | None = 4000
+    lists: Lists = "nearest"
+
+    def __post_init__(self) -> None:
+        check_positive("epsilon", self.epsilon)
+        check_whole("k", self.k)
+        if self.outputs is not None:
+            check_whole("outputs", self.outputs, least=2)
+        if self.lists not in get_args(Lists):
+            raise ParameterError("lists", self.lists, f"must be one of {', '.join(get_args(Lists))}.")
+
+    @classmethod
+    def examples(cls) -> Sequence[NeighbourResponse]:
+        return (
+            cls(epsilon=3.0, k=2, outputs=None),
+            cls(epsilon=2.0, k=1, outputs=4),
+            cls(epsilon=2.0, k=2, outputs=None, lists="crowds"),
+        )
+
+    def fit(self, embeddings: Embeddings) -> FittedNeighbourResponse:
+        few = self.outputs is not None and self.outputs < len(embeddings.candidates)
+        chosen = most_frequent(embeddings, self.outputs) if few and self.outputs else embeddings.candidates
+        if self.k >= len(chosen):
+            raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
+        lists = neighbour_lists(embeddings, self.k, outputs=chosen)
+        return FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists.ids)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntegerLaw:
+    """The integer weights of the outputs for any input; each input's sum to 2^64.
+
+    Every output weighs `floor`. What is left is shared by the members of the list, equally, and the remainder of the
+    division, less than the length of the list, goes to the last of them. For an unknown token all 2^64 are shared by
+    the outputs in the same way.
+
+    Attributes:
+        epsilon: Largest loss wanted, nats.
+        outputs: v, number of outputs.
+        sizes: The lengths that lists have; each below v.
+        floor: Weight of an output that is not in the list: the least for which no two inputs lose more than epsilon.
+
+    Raises:
+        ParameterError: If epsilon is too small for 64-bit weights.
+    """
+
+    epsilon: float
+    outputs: int
+    sizes: tuple[int, ...]
+    floor: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        v, limit = self.outputs, Decimal(self.epsilon)
+        ratio = _EXACT.exp(min(limit, Decimal(_MOST)))
+        smallest = min(self.sizes)
+        # Where weights are real numbers, 2^64 / (k e^epsilon + v - k); remainders move it by next to nothing.
+        floor = max(1, int(_EXACT.divide(TOTAL, smallest * ratio + v - smallest)))
+        while self._loss(floor) > limit:
+            floor += 1
+            if v * floor > TOTAL:
+                raise ParameterError("epsilon", self.epsilon, f"is too small for 64-bit weights of {v} outputs.")
+        object.__setattr__(self, "floor", floor)
+
+    @property
+    def anywhere(self) -> int:
+        """Weight of the uniform draw over all outputs: a 64-bit word below it picks one of them."""
+        return self.outputs * self.floor
+
+    @property
+    def unknown(self) -> int:
+        """Weight of every output but the last for an unknown token."""
+        return TOTAL // self.outputs
+
+    def share(self, size: int) -> int:
+        """Return what each member of a list of this length weighs beyond the floor; the last weighs more."""
+        return (TOTAL - self.anywhere) // size
+
+    @property
+    def claim(self) -> float:
+        """The largest loss between any two inputs, nats: ln(largest weight / smallest weight), rounded up."""
+        exact = self._loss(self.floor)
+        nearest = float(exact)
+        return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+    @property
+    def largest(self) -> int:
+        """The largest weight that any output has for any input."""
+        return self._largest(self.floor)
+
+    def _largest(self, floor: int) -> int:
+        shared = [divmod(TOTAL - self.outputs * floor, size) for size in self.sizes]
+        return max(sum(divmod(TOTAL, self.outputs)), *(floor + share + rest for share, rest in shared))
+
+    def _loss(self, floor: int) -> Decimal:
+        return _EXACT.ln(_EXACT.divide(self._largest(floor), floor)).next_plus(_EXACT)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FittedNeighbourResponse(WordRandomizer):
+    """Neighbour response bound to a vocabulary and its public lists.
+
+    Attributes:
+        embeddings: The public vocabulary.
+        mechanism: The parameters.
+        chosen: Ids that may be released, ascending, shape (v,).
+        lists: The lists, shape (rows, longest); of a shorter one the last member is repeated.
+        sizes: Length of each list, shape (rows,); None where all have k members.
+        row: Which list is whose, shape (number of words,); None where word i has list i.
+    """
+
+    answers_unknown: ClassVar[bool] = True
+    embeddings: Embeddings
+    mechanism: NeighbourResponse
+    chosen: IdArray = field(repr=False)
+    lists: IdArray = field(repr=False)
+    sizes: IdArray | None = field(repr=False, default=None)
+    row: IdArray | None = field(repr=False, default=None)
+    draw_width: int = 1
+
+    @property
+    def outputs(self) -> IdArray:
+        return self.chosen
+
+    @cached_property
+    def integers(self) -> IntegerLaw:
+        """The weights that draw."""
+        sizes = (self.lists.shape[1],) if self.sizes is None else tuple(np.unique(self.sizes).tolist())
+        return IntegerLaw(epsilon=self.mechanism.epsilon, outputs=len(self.outputs), sizes=sizes)
+
+    @cached_property
+    def _shares(self) -> WordArray:
+        """What the members of each list weigh beyond the floor, shape (rows,)."""
+        sizes = [self.lists.shape[1]] * len(self.lists) if self.sizes is None else self.sizes.tolist()
+        shares = {size: self.integers.share(size) for size in set(sizes)}
+        return np.array([shares[size] for size in sizes], dtype=np.uint64)
+
+    def list_of(self, word: int) -> IdArray:
+        """Return the list of a word, its members in order."""
+        row = word if self.row is None else int(self.row[word])
+        return self.lists[row, : None if self.sizes is None else int(self.sizes[row])]
+
+    def guarantee(self) -> Guarantee:
+        return LocalDP(epsilon=self.integers.claim, standing=Standing.PROVED)
+
+    def pair_loss(self, first: int, second: int) -> float:
+        """Return 0 for two words of equal lists, and otherwise what the guarantee says."""
+        return 0.0 if set(self.list_of(first)) == set(self.list_of(second)) else self.integers.claim
+
+    def procedure(self) -> str:
+        law, v = self.integers, len(self.outputs)
+        near = f"one of its {min(law.sizes)}" + (f" to {max(law.sizes)}" if len(law.sizes) > 1 else "")
+        return (
+            f"with probability {law.anywhere / TOTAL:.3g} any of {v:,} words, chosen uniformly, else {near} public "
+            "neighbours, also uniformly; a word that may be released is its own first neighbour"
+        )
+
+    def weights(self, ids: IdArray) -> WordArray:
+        """Return the integer weights of every output for each input, -1 for an unknown token, shape (n, v)."""
+        law, v = self.integers, len(self.outputs)
+        table = np.full((len(ids), v), law.floor, dtype=np.uint64)
+        for weights, word in zip(table, ids.tolist(), strict=True):
+            members = np.searchsorted(self.outputs, self.list_of(word)) if word >= 0 else np.arange(v)
+            share, rest = divmod(TOTAL - law.anywhere, len(members))
+            weights[members] += np.uint64(share)
+            weights[members[-1]] += np.uint64(rest)
+        return table
+
+    def law(self, ids: IdArray) -> Float64Array:
+        return np.asarray(self.weights(ids) / float(TOTAL))
+
+    def keep_probabilities(self, ids: IdArray) -> Float64Array:
+        return np.asarray((self.integers.floor + self._shares[self._rows(ids)].astype(np.float64)) / float(TOTAL))
+
+    def _rows(self, ids: IdArray) -> IdArray:
+        return ids if self.row is None else self.row[ids]
+
+    def sample(self, stream: Stream, n: int) -> Draws:
+        return (words(stream.lane(0), (n,)),)
+
+    def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
+        return ((drawn,) for drawn in document_words(documents, 0, size))
+
+    def randomize(
+        self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
+    ) -> IdArray:
+        ids = checked_ids(ids, len(self.embeddings), unknown=True)
+        check_draws(draws, (len(ids),))
+        law, (bits,) = self.integers, draws
+        floor, unknown, anywhere = (np.uint64(weight) for weight in (law.floor, law.unknown, law.anywhere))
+        # Every token takes every step, whatever it is and wherever its draw falls, so that time tells nothing. To
+        # divide by a constant is to multiply here. The last output, and the last of a list, take the remainders.
+        known = ids >= 0
+        place = np.where(known, bits // floor, bits // unknown)
+        uniform = self.outputs[np.minimum(place, np.uint64(len(self.outputs) - 1))]
+        row = self._rows(np.maximum(ids, 0))
+        share = self._shares[0] if self.sizes is None else self._shares[row]
+        member = np.minimum((bits - anywhere) // share, np.uint64(self.lists.shape[1] - 1))
+        released = np.where(known & (bits >= anywhere), self.lists[row, member.astype(np.intp)], uniform)
+        if progress is not None:
+            progress(len(ids))
+        return np.asarray(released, dtype=np.int32)
+
+    def loss_profile(self, diameter: float | None = None) -> PairLoss:
+        """The pair of two disjoint lists, which dominates all: delta(e) = k (p - e^e q), for the shortest list's k."""
+        law = self.integers
+        k = min(law.sizes)
+        # Rounded up, and by what an unknown token's last output weighs more than its others.
+        p, q = math.nextafter((law.largest + law.outputs) / TOTAL, 1.0), math.nextafter(law.floor / TOTAL, 0.0)
+        return discretized(lambda e: max(0.0, k * (p - math.exp(e) * q)), slack=0.0, speaks_of="any two inputs")

@@ -1,0 +1,120 @@
+"""Builds what a sanitizer is made of, once: reader, mechanism, writer, and all that every release says of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from wordveil import __version__
+from wordveil.arrays import IdArray
+from wordveil.kernels.compiled import engine_name
+from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
+from wordveil.metrics.distances import AnyMetric
+from wordveil.pipeline.fitting import certificate_in_use, fit_words, on_device
+from wordveil.pipeline.noise_domains import noise_domain, shown
+from wordveil.pipeline.public_sample import public_sample
+from wordveil.promises.certificates import Certificate
+from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.release import MASK, Provenance, TextOptions, disclosures, effective_guarantee
+from wordveil.text import Encoder, Writer, tokenizer_for
+from wordveil.text.surrogates import Surrogates
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = ["Assembled", "assemble"]
+
+STAND_INS = 4096
+"""Public words an unknown token is replaced by: any public list keeps the promise, a long one only costs time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assembled:
+    """What a sanitizer is made of.
+
+    Attributes:
+        encoder: Reads the private texts.
+        randomizer: The mechanism, fitted.
+        writer: Writes the released texts.
+        metric: What the promise measures distances in.
+        advice: What a user should know beyond the promise; "" where there is nothing.
+        stand_ins: Ids of the public words that stand for unknown tokens, shape (s,).
+        promise: What every release promises.
+        options: Choices around the mechanism.
+        disclosed: What every release discloses whatever the noise, a sentence each.
+        provenance: Where every release comes from.
+        domain: What sets this setting's noise apart from any other's under one key.
+    """
+
+    encoder: Encoder
+    randomizer: WordRandomizer
+    writer: Writer
+    metric: AnyMetric
+    advice: str
+    stand_ins: IdArray
+    promise: Guarantee
+    options: TextOptions
+    disclosed: tuple[str, ...]
+    provenance: Provenance
+    domain: str
+
+    def guarantee(self, *, test_source: bool) -> Guarantee:
+        """Return what a release promises with noise from a secure source, or from a test source."""
+        return effective_guarantee(self.promise, self.options, test_source=True) if test_source else self.promise
+
+    def for_batch_job(self) -> Assembled:
+        """Return the same with work kept from batch to batch; see `Sanitizer.for_batch_job`."""
+        return replace(self, randomizer=self.randomizer.for_batch_job())
+
+
+def assemble(
+    embeddings: Embeddings,
+    mechanism: WordMechanism | VectorMechanism,
+    options: TextOptions,
+    certificate: Certificate | None,
+    device: str,
+) -> Assembled:
+    """Return the parts of a sanitizer; see there for the arguments."""
+    header = embeddings.header
+    typed = Surrogates(first=len(embeddings), grids=options.grids) if options.unknown == "typed" else None
+    packed = embeddings.packed_words
+    encoder = Encoder(
+        lookup=embeddings.ids,
+        index=packed,
+        casing="cased" if header.casing == "cased" else "lower",
+        tokenizer=tokenizer_for(header.tokenizer, markup=options.markup),
+        numbers="vocabulary" if options.numbers == "vocabulary" else "unknown",
+        public_words=options.public_words,
+        keep_shapes=options.casing == "shape",
+        typed=typed,
+    )
+    writer = Writer(
+        words=embeddings.words,
+        index=packed,
+        casing=options.casing,
+        cased=header.casing == "cased",
+        mask=MASK if options.unknown == "mask" else "",
+        typed=typed,
+    )
+    certificate = certificate_in_use(mechanism, embeddings, certificate)
+    randomizer = on_device(fit_words(mechanism, embeddings, certificate), device)
+    claim = randomizer.guarantee()
+    provenance = Provenance(
+        version=__version__,
+        mechanism=shown(mechanism),
+        vocabulary=header.name,
+        checksum=header.checksum,
+        candidates_checksum=embeddings.candidates_checksum,
+        engine=engine_name() if device == "cpu" else device,
+        certificate="" if certificate is None else certificate.checksum,
+    )
+    return Assembled(
+        encoder=encoder,
+        randomizer=randomizer,
+        writer=writer,
+        metric=randomizer.metric,
+        advice=randomizer.advice(),
+        stand_ins=public_sample(embeddings, STAND_INS),
+        promise=effective_guarantee(claim, options, test_source=False),
+        options=options,
+        disclosed=disclosures(options, claim) + randomizer.disclosed(),
+        provenance=provenance,
+        domain=noise_domain(mechanism, randomizer, options, provenance),
+    )

@@ -1,0 +1,321 @@
+"""Runs a document set (a file, standard input, a folder) through a function, block by block, into the same formats.
+
+It decides what is read, handed out and written, and in which order; it knows nothing of what the function does. Memory
+is bounded by the block. The output bytes depend on the input, the settings and the function alone, provided the
+function's answer for a record does not depend on its block. In a folder, malformed files are left out, and told of.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from wordveil.arrays import ReleasedText
+from wordveil.documents.base import Record
+from wordveil.documents.blocks import blocks
+from wordveil.documents.output import ByteSink, Sink
+from wordveil.documents.parquet import Parquet, ParquetSink
+from wordveil.documents.reader import DocumentReader
+from wordveil.documents.settings import DocumentSettings
+from wordveil.documents.trees import TreeFiles, tree_files
+from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
+from wordveil.files.atomic import is_replaceable
+from wordveil.files.journal import file_identity
+from wordveil.pipeline.document_places import check_file, check_tree, tell, tree_identity
+from wordveil.pipeline.run import Notice, Position, Run, silent
+from wordveil.randomness import RandomSource
+
+__all__ = ["Answers", "Callbacks", "DocumentSummary", "Process", "Progress", "run_documents"]
+
+Answers = list[list[ReleasedText | None]]
+"""For each record of a block, one released text per text, None for None."""
+
+Process = Callable[[list[Record]], Answers]
+Progress = Callable[[int, int | None, int], None]
+"""Called with raw bytes read, raw bytes in total (None for standard input) and documents done."""
+
+_WHOLE, _PARTS = "whole", "parts"  # in the unfinished output's folder
+
+
+@dataclass(slots=True)
+class DocumentSummary:
+    """What a run did.
+
+    Attributes:
+        documents: Documents processed, those of the interrupted run included.
+        files: Files written.
+        copied_columns: Names of the columns copied unchanged, over all files.
+        gaps: Text columns that records lacked ("missing") or that held something else ("not_text", null now), and
+            records that were left out for it ("skipped").
+        skipped_files: Files of a tree that were not taken: of another format, hidden, or links that lead out of it.
+        bad_files: What was wrong with the files of a tree that were left out.
+        resumed_documents: Documents taken over from an interrupted run.
+    """
+
+    documents: int = 0
+    files: int = 0
+    copied_columns: list[str] = field(default_factory=list)
+    gaps: dict[str, int] = field(default_factory=dict)
+    skipped_files: list[str] = field(default_factory=list)
+    bad_files: list[str] = field(default_factory=list)
+    resumed_documents: int = 0
+
+
+def _nothing(_: DocumentSummary) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callbacks:
+    """What a run calls besides the function that it runs documents through.
+
+    Attributes:
+        progress: Called after every block; the first blocks are small.
+        notice: Told of a run that is continued or discarded, and of files that are not read.
+        published: Called with the summary when the output is in its place, and before the journal goes: where it fails,
+            the run can be resumed, which releases nothing anew and calls it again.
+    """
+
+    progress: Progress | None = None
+    notice: Notice = silent
+    published: Callable[[DocumentSummary], None] = _nothing
+
+
+def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    process: Process,
+    *,
+    settings: DocumentSettings | None = None,
+    fingerprint: Mapping[str, Any] | None = None,
+    randomness: RandomSource | None = None,
+    resume: bool = False,
+    counts: Counter[str] | None = None,
+    callbacks: Callbacks | None = None,
+) -> DocumentSummary:
+    """Run a document set through a function and write the same formats.
+
+    Args:
+        source: A file, a directory, or "-" for standard input.
+        destination: A file (a directory for a directory), or "-" for standard output.
+        process: Takes a block of records and returns, for each, one released text per text, None for None. The
+            answer for a record must not depend on the other records.
+        settings: How the input is read.
+        fingerprint: What the output depends on besides input and settings: parameters, vocabulary checksum,
+            version. JSON values, nothing private.
+        randomness: What the process draws from: its key is kept until all is written.
+        resume: Continue an interrupted run; starts anew where none was interrupted.
+        counts: The caller's counts, which the process adds to: kept over a resume, and less those of malformed files.
+        callbacks: Progress, notices to the owner, and the end.
+
+    Returns:
+        Documents, files, copied columns, and what was left out.
+
+    Raises:
+        DocumentFormatError: If the input is malformed, in a tree every file; no output and no temporary file remains.
+        OSError: If the disk is full; names the output, and says whether the run can be resumed.
+        ParameterError: If settings or destination do not fit.
+        ResumeError: If the interrupted run had another input, other settings or another fingerprint.
+    """
+    origin, target = os.fspath(source), os.fspath(destination)
+    settings, calls = settings or DocumentSettings(), callbacks or Callbacks()
+    work = _Documents(target, process, settings, Counter() if counts is None else counts, calls)
+    if origin != "-" and Path(origin).is_dir():
+        check_tree(Path(origin), target, resume=resume)
+        found = tree_files(Path(origin), settings)
+        if not found.taken:
+            raise ParameterError("source", origin, "holds no file of a known format that fits the pattern.")
+        read, sizes = tree_identity(Path(origin), found.taken)
+        work.take_tree(origin, found, sizes)
+    else:
+        check_file(origin, target, resume=resume)
+        read = file_identity(Path(origin)) if Path(origin).is_file() and is_replaceable(target) else {}
+        work.files = [_File(origin, None, settings)]
+    facts = {**settings.fingerprint(), "input": read, **(fingerprint or {})} if read else None
+    run = Run(destination=target, work=work, identity=facts, source=randomness, resume=resume, notice=calls.notice)
+    run.execute()
+    return work.summary()
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: str
+    name: str | None  # in a tree, and in the ids of its documents
+    settings: DocumentSettings
+
+
+class _Documents:
+    """The files of a document set on their way; a `Work`.
+
+    Positions name the file, the records of it that are done (structural ones included) and where its output goes on.
+    """
+
+    def __init__(
+        self, target: str, process: Process, settings: DocumentSettings, counts: Counter[str], calls: Callbacks
+    ) -> None:
+        self._target, self._process, self._settings, self._calls = target, process, settings, calls
+        self.files: list[_File] = []
+        self._root, self._found = "", cast("TreeFiles | None", None)
+        self._sizes: list[int] = []
+        self._counts, self._gaps = counts, Counter[str]()
+        self._columns: list[str] = []
+        self._bad_files: list[str] = []
+        self._before: dict[str, Any] = {}  # the counts at the start of the file
+        self._resumed = 0
+
+    def take_tree(self, root: str, found: TreeFiles, sizes: list[int]) -> None:
+        """Take the files of a tree, of so many bytes each."""
+        self.files = [_File(str(Path(root) / n), n, self._settings.for_file(n)) for n in found.taken]
+        self._root, self._found, self._sizes = root, found, sizes
+
+    def restore(self, tally: Mapping[str, Any]) -> str:
+        self._bad_files = list(tally.get("bad_files", ()))
+        self._take_over(tally)
+        self._before = dict(tally.get("before", {}))
+        self._resumed = self._counts["documents"]
+        return f"{self._resumed:,} documents"
+
+    def _take_over(self, tally: Mapping[str, Any]) -> None:
+        self._counts.clear()
+        self._counts.update(tally.get("counts", {}))
+        self._gaps, self._columns = Counter(tally.get("gaps", {})), list(tally.get("columns", ()))
+
+    def tally(self) -> Mapping[str, Any]:
+        return {**self._counted(), "bad_files": list(self._bad_files), "before": self._before}
+
+    def _counted(self) -> dict[str, Any]:
+        return {"counts": dict(self._counts), "gaps": dict(self._gaps), "columns": list(self._columns)}
+
+    def steps(self, folder: Path | None, position: Position) -> Generator[Position | None, None, str]:
+        first = position.get("file", 0)
+        for index in range(first, len(self.files)):
+            here = position if index == first and position.get("records") else {}
+            if not here:
+                self._before = self._counted()
+            try:
+                yield from self._one_file(index, folder, here)
+            except DocumentFormatError as error:
+                if self._found is None:
+                    raise
+                self._take_over(self._before)
+                self._resumed = min(self._resumed, self._counts["documents"])
+                self._bad_files.append(str(error))
+                if folder is not None:
+                    self._output(folder, index).unlink(missing_ok=True)
+            if self._found is not None:
+                yield {"file": index + 1}
+        if self._found is not None and len(self._bad_files) == len(self.files):
+            problem = f"none of its {len(self.files)} files can be read. The first: {self._bad_files[0]}"
+            raise DocumentFormatError(self._root, problem)
+        return _WHOLE
+
+    def _one_file(self, index: int, folder: Path | None, here: Position) -> Generator[Position | None, None, None]:
+        file = self.files[index]
+        if folder is not None:
+            self._output(folder, index).parent.mkdir(parents=True, exist_ok=True)
+        with file.settings.open(file.path) as reader:
+            reader.source = file.name or reader.source
+            done = here.get("records", 0)
+            with closing(self._sink(reader, index, folder, here.get("output"))) as sink:
+                for block in blocks(_after(reader, done), file.settings):
+                    self._block(reader, block, sink)
+                    done += len(block)
+                    self._note(reader)
+                    if block[-1].closes_section or sink.resumable_anywhere:
+                        yield {"file": index, "records": done, "output": sink.checkpoint()}
+                    else:
+                        yield None
+                    if self._calls.progress is not None:
+                        before, total = sum(self._sizes[:index]), sum(self._sizes) or reader.bytes_total
+                        self._calls.progress(before + reader.bytes_done, total, self._counts["documents"])
+                sink.seal()
+            self._note(reader)
+
+    def _note(self, reader: DocumentReader) -> None:
+        """Take in what the reader, which always begins at the file's start, has found in it so far."""
+        self._gaps = Counter(self._before["gaps"]) + Counter(reader.gaps)
+        self._columns = list(dict.fromkeys([*self._before["columns"], *reader.copied_columns]))
+
+    def _output(self, folder: Path, index: int) -> Path:
+        return folder / _WHOLE / (self.files[index].name or "")
+
+    def _sink(self, reader: DocumentReader, index: int, folder: Path | None, start: int | None) -> Sink:
+        path = None if folder is None else self._output(folder, index)
+        name = self.files[index].name or self._target
+        if isinstance(reader.format, Parquet):
+            parts = (folder or Path()) / _PARTS
+            return ParquetSink(reader.format, path, name, parts=parts, done=start)
+        return ByteSink(reader.format, path, name, start=start, line_buffered=self._settings.line_buffered)
+
+    def _block(self, reader: DocumentReader, block: list[Record], sink: Sink) -> None:
+        documents = [record for record in block if not record.structural]
+        given = self._answers(reader, documents)
+        self._counts["documents"] += len(documents)
+        for record in documents:
+            record.texts = []  # a long text need not be held beside what is written of it
+        answers = iter(given)
+        for record in block:
+            sink.write(record, [] if record.structural else next(answers))
+            if record.closes_section:
+                sink.end_section()
+
+    def _answers(self, reader: DocumentReader, documents: list[Record]) -> Answers:
+        """Run the function; the error where it refuses a text, which names its length, gets file and line.
+
+        Other records of the same length cannot be told apart from it; the first one is named.
+        """
+        try:
+            given = self._process(documents) if documents else []
+        except ParameterError as error:
+            if error.name != "text":
+                raise
+            refused = error
+        else:
+            _check_answers(documents, given)
+            return given
+        for record in documents:
+            for length in (len(text) for text in record.texts if text is not None):
+                if refused.value == f"<{length} characters>":
+                    problem = f"the text of {length} characters {refused.requirement}"
+                    raise DocumentFormatError(reader.path, problem, line=record.line)
+        raise refused
+
+    def finish(self) -> None:
+        if self._found is not None:
+            tell(self._bad_files, self._found, self._calls.notice)
+        self._calls.published(self.summary())
+
+    def summary(self) -> DocumentSummary:
+        """What was done."""
+        return DocumentSummary(
+            documents=self._counts["documents"],
+            files=len(self.files) - len(self._bad_files),
+            copied_columns=self._columns,
+            gaps=dict(self._gaps),
+            skipped_files=[] if self._found is None else self._found.skipped,
+            bad_files=self._bad_files,
+            resumed_documents=self._resumed,
+        )
+
+
+def _after(reader: DocumentReader, done: int) -> Iterator[Record]:
+    """Return the records after those that an interrupted run has done."""
+    records = iter(reader)
+    for _ in range(done):
+        if next(records, None) is None:
+            raise ResumeError("The input is shorter than in the interrupted run. Start without --resume.")
+    return records
+
+
+def _check_answers(documents: list[Record], answers: Answers) -> None:
+    if len(answers) != len(documents):
+        raise ValueError(f"process returned {len(answers)} answers for {len(documents)} records")
+    for record, released in zip(documents, answers, strict=True):
+        nulls = [text is None for text in record.texts]
+        if nulls != [text is None for text in released]:
+            raise ValueError("process must return one text for each text of a record, None for None")

@@ -1,0 +1,162 @@
+"""The private step: ids of tokens through the mechanism, each document with the draws of its own stream.
+
+    ids --stand-ins for unknown tokens--> ids --one draw a token, or a distinct word--> released ids
+
+Ids of -1 are unknown tokens. They are left out where the options disclose them, replaced by public words otherwise, or
+handed to a mechanism that answers for them itself. Ids below are typed tokens: the mechanism takes them for unknown,
+and a surrogate is written over what it drew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import IdArray
+from wordveil.kernels.document_words import document_words
+from wordveil.kernels.integer_draws import multiply_high
+from wordveil.mechanisms.base import Progress
+from wordveil.pipeline.assembly import Assembled
+from wordveil.randomness import RandomSource
+from wordveil.text import EncodedBatch
+from wordveil.text.readings import UNKNOWN
+from wordveil.text.surrogates import Surrogates
+
+__all__ = ["Counts", "IdReleaser", "once_per_document", "without_ids"]
+
+Counts = NDArray[np.int64]
+
+UNKNOWN_LANE, TYPED_LANE = 255, 254  # the last lanes: mechanisms and decoders stay below them
+DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
+PLACED = 1 << 16  # stand-ins and surrogates drawn at a time: arrays that stay in the second cache
+
+
+def without_ids(encoded: Iterable[EncodedBatch]) -> tuple[list[EncodedBatch], IdArray]:
+    """Return parts of a batch as a writer needs them, and the private ids of their tokens end to end."""
+    parts, ids = list[EncodedBatch](), [np.empty(0, np.int32)]
+    for part in encoded:
+        parts.append(part.without_ids())
+        ids.append(part.ids)
+    return parts, np.concatenate(ids)
+
+
+class IdReleaser:
+    """Releases the ids of documents.
+
+    Args:
+        parts: What a sanitizer is made of.
+        source: Randomness.
+        threads: Threads for the mechanism.
+    """
+
+    def __init__(self, parts: Assembled, source: RandomSource, threads: int | None) -> None:
+        self._randomizer, self._stand_ins, self._options = parts.randomizer, parts.stand_ins, parts.options
+        self._source, self._threads, self._typed = source, threads, parts.encoder.typed
+
+    def release(
+        self, tokens: IdArray, counts: Counts, nonces: Sequence[int], progress: Progress | None = None
+    ) -> IdArray:
+        """Return the released id of every token.
+
+        Args:
+            tokens: Ids of all documents end to end, shape (t,), -1 where unknown, below where typed.
+            counts: Tokens of each document, shape (n,).
+            nonces: One per document: the places of their noise.
+            progress: Called with the number of tokens done since the last call.
+
+        Returns:
+            Shape (t,), int32; -1 where a token was unknown and the options disclose it, above v for surrogates.
+        """
+        unknown = tokens < 0
+        if self._options.unknown in ("random", "typed"):
+            if self._randomizer.answers_unknown:
+                placed = np.maximum(tokens, UNKNOWN)
+            else:
+                placed = self._place_unknown(tokens, nonces, counts)
+            released = self._randomize(placed, unknown, counts, nonces, progress)
+            if self._typed is not None:
+                self._place_surrogates(self._typed, released, tokens, nonces, counts)
+            return released
+        known = ~unknown
+        running = np.zeros(len(tokens) + 1, dtype=np.int64)
+        np.cumsum(known, out=running[1:])
+        counts = np.diff(running[np.cumsum(counts)], prepend=0)
+        released = np.full(len(tokens), -1, dtype=np.int32)
+        released[known] = self._randomize(tokens[known], unknown[known], counts, nonces, progress)
+        return released
+
+    def _place_surrogates(
+        self, typed: Surrogates, released: IdArray, tokens: IdArray, nonces: Sequence[int], counts: Counts
+    ) -> None:
+        """Write a surrogate over what was drawn for each typed token.
+
+        One word is drawn per token, typed or not: what becomes of one place never depends on what stands at others.
+        """
+        start = 0
+        for drawn in document_words(self._source.documents(nonces, counts.tolist()), TYPED_LANE, PLACED):
+            part = tokens[start : start + len(drawn)]
+            some = part < UNKNOWN
+            released[start : start + len(drawn)][some] = typed.draw(part[some], drawn[some])
+            start += len(drawn)
+
+    def _place_unknown(self, tokens: IdArray, nonces: Sequence[int], counts: Counts) -> IdArray:
+        """Replace every unknown token by a uniformly drawn public word.
+
+        One word is drawn per token, known or not, so that timing does not depend on which are unknown.
+        """
+        candidates = self._stand_ins
+        placed = tokens.copy()
+        start = 0
+        for drawn in document_words(self._source.documents(nonces, counts.tolist()), UNKNOWN_LANE, PLACED):
+            part = placed[start : start + len(drawn)]
+            public = candidates[multiply_high(drawn, np.uint64(len(candidates)))]
+            part[:] = np.where(part < 0, public, part)
+            start += len(drawn)
+        return placed
+
+    def _randomize(
+        self,
+        tokens: IdArray,
+        unknown: NDArray[np.bool_],
+        counts: Counts,
+        nonces: Sequence[int],
+        progress: Progress | None,
+    ) -> IdArray:
+        """Run the mechanism over ids, so many for each document; once per distinct known word if so chosen."""
+        spread: NDArray[np.int64] | None = None
+        if self._options.per == "document":
+            first, counts, spread = once_per_document(tokens, unknown, counts)
+            tokens = tokens[first]
+        released = np.empty(len(tokens), dtype=np.int32)
+        size = max(1, DRAW_VALUES // self._randomizer.draw_width)
+        start = 0
+        for draws in self._randomizer.draws(self._source.documents(nonces, counts.tolist()), size):
+            stop = start + len(draws[0])
+            released[start:stop] = self._randomizer.randomize(
+                tokens[start:stop], draws, threads=self._threads, progress=progress
+            )
+            start = stop
+        return released if spread is None else released[spread]
+
+
+def once_per_document(
+    tokens: IdArray, unknown: NDArray[np.bool_], counts: Counts
+) -> tuple[NDArray[np.int64], Counts, NDArray[np.int64]]:
+    """Return the tokens to draw for, how many each document has, and the place of every token among them.
+
+    The occurrences of a known word share a draw. An unknown token shares one with nothing, whatever word stands for it:
+    were it to join a word of the document, that the two positions agree would tell of that word a second time.
+    """
+    alone = np.cumsum(unknown, dtype=np.int64)  # from 1: a number of its own for each, above all ids
+    kinds = np.where(unknown, np.iinfo(np.int32).max + alone, tokens)
+    firsts, numbers, spread = [np.empty(0, np.int64)], list[int](), [np.empty(0, np.int64)]
+    start = total = 0
+    for count in counts.tolist():
+        _, first, place = np.unique(kinds[start : start + count], return_index=True, return_inverse=True)
+        firsts.append(start + first)
+        spread.append(total + place)
+        numbers.append(len(first))
+        start, total = start + count, total + len(first)
+    return np.concatenate(firsts), np.array(numbers, np.int64), np.concatenate(spread)

@@ -1,0 +1,123 @@
+"""Files that are there whole or not at all, and one writer at a time."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from functools import partial
+
+import pytest
+from tests.dying import Death, in_child
+
+from wordveil.errors import ParameterError, ResumeError
+from wordveil.files import atomic
+from wordveil.files.atomic import Unfinished, check_not_busy, is_replaceable, open_private, publish, write_whole
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_file_that_is_replaced_is_the_old_or_the_new_one_whenever_the_writer_dies(tmp_path, shared):
+    path, seen = tmp_path / "file", set()
+
+    def write(steps):
+        death = Death(steps)
+        death.around_the_disk()
+        write_whole(path, b"new" * 1000, shared=shared)
+
+    for steps in range(1, 50):
+        path.write_bytes(b"old")
+        status, _ = in_child(partial(write, steps))
+        seen.add(path.read_bytes())
+        assert seen <= {b"old", b"new" * 1000}
+        if status == 0:
+            break
+    assert status == 0
+    assert len(seen) == 2
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(atomic, "sync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(tmp_path / "file", b"data")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_private_files_stay_private_and_others_take_the_usual_mode_or_that_of_the_file_replaced(tmp_path):
+    mask = os.umask(0o022)
+    try:
+        write_whole(tmp_path / "key", b"k", private=True)
+        write_whole(tmp_path / "usual", b"u")
+        (tmp_path / "usual").chmod(0o640)
+        write_whole(tmp_path / "usual", b"v")
+        write_whole(tmp_path / "new", b"u")
+    finally:
+        os.umask(mask)
+    assert [mode(tmp_path / name) for name in ("key", "usual", "new")] == [0o600, 0o640, 0o644]
+
+
+def test_a_private_file_follows_no_link(tmp_path):
+    (tmp_path / "theirs").write_bytes(b"theirs")
+    (tmp_path / "link").symlink_to("theirs")
+    with open_private(tmp_path / "link") as file:
+        file.write(b"mine")
+    assert (tmp_path / "theirs").read_bytes() == b"theirs"
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("theirs")
+    with pytest.raises(OSError, match="symbolic links"):
+        open_private(tmp_path / "link", start=2)
+
+
+def test_an_unfinished_file_goes_on_where_it_was_and_is_refused_where_it_is_shorter(tmp_path):
+    with open_private(tmp_path / "file") as file:
+        file.write(b"0123456789")
+    with open_private(tmp_path / "file", start=4) as file:
+        file.write(b"x")
+    assert (tmp_path / "file").read_bytes() == b"0123x"
+    with pytest.raises(ResumeError, match="cut off"):
+        open_private(tmp_path / "file", start=6)
+    with pytest.raises(ResumeError, match="gone"):
+        open_private(tmp_path / "none", start=0)
+
+
+def test_one_run_at_a_time_writes_an_output(tmp_path):
+    target = tmp_path / "out.txt"
+    check_not_busy(target)
+    held = Unfinished(target, keep=False)
+    assert mode(held.folder) == 0o700
+    for again in (partial(Unfinished, target, keep=True), partial(Unfinished, target, keep=False)):
+        with pytest.raises(ParameterError, match=r"destination='out.txt' is being written by another run"):
+            again()
+    held.release()
+    held = Unfinished(target, keep=True)
+    held.remove()
+    held.release()
+    with pytest.raises(ResumeError, match="gone"):
+        Unfinished(target, keep=True)
+
+
+def test_what_is_complete_takes_its_place_and_can_do_so_again(tmp_path):
+    target = tmp_path / "out.txt"
+    (tmp_path / "link.txt").symlink_to("out.txt")
+    held = Unfinished(tmp_path / "link.txt", keep=False)
+    (held.folder / "whole").write_bytes(b"new")
+    for _ in range(2):  # the second time after a kill between the renaming and the end
+        publish(tmp_path / "link.txt", "whole")
+        assert target.read_bytes() == b"new"
+    held.release()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.txt", "out.txt"]
+    assert (tmp_path / "link.txt").is_symlink()
+    with pytest.raises(ResumeError, match="gone"):
+        publish(tmp_path / "other.txt", "whole")
+
+
+def test_devices_and_pipes_are_not_replaced(tmp_path):
+    assert [is_replaceable(place) for place in ("-", os.devnull)] == [False, False]
+    assert all(is_replaceable(place) for place in (tmp_path, tmp_path / "new", __file__))

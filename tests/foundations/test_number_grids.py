@@ -1,0 +1,148 @@
+"""Numbers on a grid: the integers drawn from keep the claim at every output, and not by being too noisy."""
+
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+from itertools import accumulate, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wordveil.errors import ParameterError
+from wordveil.promises.guarantees import Standing
+from wordveil.promises.number_grids import NumberGrid, noise_counts
+
+TOTAL = 2**64
+CASES = [(2, 1.0), (2, 60.0), (3, 1e-9), (5, 0.3), (7, 700.0), (40, 0.05), (60, 2.5)]
+
+
+def channel(counts):
+    """The number of words, of 2**64, that take point i to point j, from the definition: move and stay inside."""
+    n = len(counts)
+    rows = [[0] * n for _ in range(n)]
+    for i in range(n):
+        for z in range(1 - n, n):
+            rows[i][min(max(i + z, 0), n - 1)] += counts[abs(z)]
+    return rows
+
+
+def largest_ratio(rows):
+    """The largest quotient of two neighbouring rows at any output, either way round."""
+    pairs = [(a, b) for one, other in pairwise(rows) for a, b in zip(one, other, strict=True)]
+    return max(max(Fraction(a, b), Fraction(b, a)) for a, b in pairs)
+
+
+def bound(epsilon):
+    """e**epsilon, 60 digits, rounded down."""
+    value = Context(prec=60).exp(Decimal(epsilon))
+    return Fraction(Context(prec=60).next_minus(value))
+
+
+@pytest.mark.parametrize(("points", "epsilon"), CASES)
+def test_a_step_costs_at_most_epsilon_to_the_last_integer(points, epsilon):
+    counts = noise_counts(points, epsilon)
+    rows = channel(counts)
+    assert all(sum(row) == TOTAL for row in rows)
+    assert largest_ratio(rows) <= bound(epsilon)
+
+
+@given(st.integers(2, 24), st.floats(1e-9, 50))
+def test_a_step_costs_at_most_epsilon_at_any_setting(points, epsilon):
+    rows = channel(noise_counts(points, epsilon))
+    assert sum(rows[0]) == TOTAL
+    assert largest_ratio(rows) <= bound(epsilon)
+
+
+@pytest.mark.parametrize(("points", "epsilon"), [(5, 0.3), (40, 0.05), (8, 2.5)])
+def test_laws_with_a_rounded_or_a_cut_tail_are_noticed(points, epsilon):
+    counts = noise_counts(points, epsilon)
+    a = math.exp(-epsilon)
+    cut = [*counts[:-1], math.ceil(counts[-2] * a)]  # the last count as if the law went on, with nothing behind it
+    assert largest_ratio(channel(cut)) > bound(epsilon)
+    steeper = [round(count * a**i) for i, count in enumerate(counts)]
+    assert largest_ratio(channel([max(1, count) for count in steeper])) > bound(epsilon)
+    rounded = [max(1, math.floor(2**20 * a**i)) for i in range(points)]  # few bits, rounded down
+    assert largest_ratio(channel(rounded)) > bound(epsilon)
+
+
+@pytest.mark.parametrize(("points", "epsilon"), [(30, 0.3), (12, 2.5), (100, 0.05)])
+def test_the_law_is_the_discrete_laplace_law(points, epsilon):
+    a = math.exp(-epsilon)
+    shares = np.array(noise_counts(points, epsilon)[:-1]) / TOTAL
+    np.testing.assert_allclose(shares, (1 - a) / (1 + a) * a ** np.arange(points - 1), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("points", "epsilon"), CASES)
+def test_words_are_drawn_by_these_counts(points, epsilon):
+    """The first and the last word of every step count, from every point: exact, for all 2**64 words."""
+    grid = NumberGrid(kind="number", low=0, high=points - 1, step=1, epsilon=epsilon)
+    counts = noise_counts(points, epsilon)
+    law = [*counts[:0:-1], *counts]
+    starts = list(accumulate(law, initial=0))
+    for z, first, stop in zip(range(1 - points, points), starts[:-1], starts[1:], strict=True):
+        for word in (first, stop - 1):
+            drawn = grid.draw(np.arange(points), np.full(points, word, np.uint64))
+            assert drawn.tolist() == [min(max(i + z, 0), points - 1) for i in range(points)]
+
+
+def test_the_claim_is_per_step_and_stops_at_the_range():
+    claim = NumberGrid.parse("number=0:120:5@0.5").guarantee()
+    assert claim.standing is Standing.PROVED
+    assert (claim.loss(1), claim.loss(24), claim.loss(1000), claim.slack) == (0.5, 12.0, 12.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("grid", "texts"),
+    [
+        ("number=0:1:0.25@1", ["0", "0.25", "0.5", "0.75", "1"]),
+        ("money=10:1000:10:log@1", ["$10", "$100", "$1000"]),
+        ("date=2024-02-27:2024-03-02:2@1", ["2024-02-27", "2024-02-29", "2024-03-02"]),
+        ("year=1900:2000:50@1", ["1900", "1950", "2000"]),
+    ],
+)
+def test_points_are_written(grid, texts):
+    made = NumberGrid.parse(grid)
+    assert [made.text(i) for i in range(made.points)] == texts
+
+
+@given(st.floats(-1e12, 1e12), st.sampled_from(["number=5:95:7@1", "number=0.5:800:1.1:log@1"]))
+def test_the_nearest_point_is_found(value, text):
+    grid = NumberGrid.parse(text)
+    # On the scale of the grid; equal distances may go either way.
+    scale = math.log if grid.scale == "log" else float
+    low = float(grid.low)
+    places = [low * grid.step**i if grid.scale == "log" else low + i * grid.step for i in range(grid.points)]
+    clamped = min(max(value, low), float(grid.high))
+    gaps = [abs(scale(place) - scale(clamped)) for place in places]
+    assert gaps[grid.nearest(value)] == pytest.approx(min(gaps), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("number=0:10", "grid"),
+        ("number=a:10:1@1", "grid"),
+        ("telephone=0:10:1@1", "kind"),
+        ("number=0:10:1:cubic@1", "scale"),
+        ("date=2024-01-01:2024-02-01:2:log@1", "scale"),
+        ("number=0:10:1@0", "epsilon"),
+        ("number=0:10:1@nan", "epsilon"),
+        ("number=0:10:0@1", "step"),
+        ("number=1:10:1:log@1", "step"),
+        ("date=2024-01-01:2024-02-01:1.5@1", "step"),
+        ("number=-1:10:1@1", "low"),
+        ("number=0:10:2:log@1", "low"),
+        ("date=1:10:1@1", "low"),
+        ("number=10:10:1@1", "high"),
+        ("number=0:1:2@1", "high"),
+        ("number=0:1e9:1@1", "high"),
+        ("number=0:inf:1@1", "high"),
+    ],
+)
+def test_impossible_grids_are_refused(text, named):
+    with pytest.raises(ParameterError, match=f"^{named}="):
+        NumberGrid.parse(text)

@@ -1,0 +1,265 @@
+"""Neighbour response: the integer law to the last integer, the claim, and twins that break it.
+
+The oracle walks over all 2^64 draws: the output is constant between a few breakpoints, whose distances are counted in
+whole numbers. It knows nothing of how the mechanism computes its weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from decimal import Context, Decimal
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from wordveil.certification.accounting import compose_many
+from wordveil.errors import ParameterError
+from wordveil.mechanisms.neighbours import TOTAL, FittedNeighbourResponse, IntegerLaw, NeighbourResponse
+from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
+from wordveil.promises.pair_loss import channel_pair
+from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
+
+EXACT = Context(prec=80)
+
+
+def vocabulary(v: int, d: int = 3, *, twins: int = 0, input_only: int = 0, seed: int = 0) -> Embeddings:
+    """Return v words, the last of them copies of the first `twins`, the first `input_only` never output."""
+    table = np.random.default_rng(seed).standard_normal((v, d)).astype(np.float32)
+    if twins:
+        table[-twins:] = table[:twins]
+    words = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(v)]
+    made = Embeddings.from_arrays(words, table)
+    return made.without_outputs(words[:input_only]) if input_only else made
+
+
+def counted(fitted: FittedNeighbourResponse, word: int) -> dict[int, int]:
+    """Return how many of the 2^64 draws release each output, by walking over the places where the output changes."""
+    law = fitted.integers
+    size = len(fitted.list_of(word)) if word >= 0 else 0
+    steps = [i * (law.floor if word >= 0 else law.unknown) for i in range(law.outputs + 1)]
+    steps += [law.anywhere + i * law.share(size) for i in range(size + 1)] if size else []
+    edges = [*sorted({step for step in steps if step < TOTAL} | {0}), TOTAL]
+    starts = np.array(edges[:-1], dtype=np.uint64)
+    ends = np.array([edge - 1 for edge in edges[1:]], dtype=np.uint64)
+    ids = np.full(len(starts), word, dtype=np.int32)
+    first, last = (fitted.randomize(ids, (bits,)).tolist() for bits in (starts, ends))
+    assert first == last, "the output changes between two breakpoints"
+    found: Counter[int] = Counter()
+    for output, (low, high) in zip(first, pairwise(edges), strict=True):
+        found[output] += high - low
+    return dict(found)
+
+
+def largest_loss(weights: list[dict[int, int]], outputs: list[int]) -> Decimal:
+    """Return ln of the largest ratio of two inputs' weights of one output, to 80 digits; infinite where one is 0."""
+    worst = Fraction(1)
+    for output in outputs:
+        column = [row.get(output, 0) for row in weights]
+        if min(column) == 0:
+            return Decimal("Infinity")
+        worst = max(worst, Fraction(max(column), min(column)))
+    return EXACT.ln(EXACT.divide(worst.numerator, worst.denominator))
+
+
+@given(
+    v=st.integers(4, 30),
+    k=st.integers(1, 6),
+    epsilon=st.floats(0.01, 45),
+    outputs=st.none() | st.integers(3, 20),
+    twins=st.integers(0, 2),
+    input_only=st.integers(0, 2),
+)
+def test_the_law_keeps_its_claim_to_the_last_integer(
+    v: int, k: int, epsilon: float, outputs: int | None, twins: int, input_only: int
+) -> None:
+    embeddings = vocabulary(v, twins=min(twins, v // 3), input_only=input_only if v > 8 else 0)
+    allowed = len(embeddings.candidates)
+    mechanism = NeighbourResponse(epsilon=epsilon, k=k, outputs=outputs)
+    if embeddings.header.order != "frequency" and outputs is not None and outputs < allowed:
+        fitted = _with_outputs(mechanism, embeddings, embeddings.candidates[:outputs])
+    elif k >= allowed:
+        with pytest.raises(ParameterError, match="k"):
+            mechanism.fit(embeddings)
+        return
+    else:
+        fitted = mechanism.fit(embeddings)
+    if fitted is None:
+        return
+    inputs = np.arange(-1, v, dtype=np.int32)
+    weights = [counted(fitted, int(word)) for word in inputs]
+    assert all(sum(row.values()) == TOTAL for row in weights)
+    stated = fitted.weights(inputs)
+    assert [[row.get(int(y), 0) for y in fitted.outputs] for row in weights] == stated.tolist()
+    claim = fitted.guarantee()
+    assert isinstance(claim, LocalDP)
+    assert (claim.standing, claim.slack, claim.delta) == (Standing.PROVED, 0, 0)
+    assert largest_loss(weights, fitted.outputs.tolist()) <= Decimal(claim.epsilon) <= Decimal(epsilon)
+
+
+def _with_outputs(
+    mechanism: NeighbourResponse, embeddings: Embeddings, ids: np.ndarray
+) -> FittedNeighbourResponse | None:
+    """Return the mechanism on some outputs only, as frequencies would choose them; None where they are too few."""
+    if mechanism.k >= len(ids):
+        return None
+    others = np.setdiff1d(embeddings.candidates, ids).tolist()
+    narrowed = embeddings.without_outputs([embeddings.words[i] for i in others]) if others else embeddings
+    fitted = replace(mechanism, outputs=None).fit(narrowed)
+    return replace(fitted, embeddings=embeddings)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 3.0, 8.0, 12.0])
+def test_no_smaller_floor_keeps_epsilon(epsilon: float) -> None:
+    law = IntegerLaw(epsilon=epsilon, outputs=4000, sizes=(16,))
+    less = law.floor - 1
+    share, rest = divmod(TOTAL - law.outputs * less, 16)
+    assert EXACT.ln(EXACT.divide(less + share + rest, less)) > Decimal(epsilon) >= Decimal(law.claim)
+    assert epsilon - law.claim < 1e-9, "next to nothing of epsilon is left unused"
+    p = math.exp(epsilon) / (16 * math.exp(epsilon) + 4000 - 16)
+    assert law.largest / TOTAL == pytest.approx(p, rel=1e-9)
+
+
+def test_lists_of_unlike_lengths_lose_what_the_shortest_does() -> None:
+    law = IntegerLaw(epsilon=5.0, outputs=100, sizes=(3, 4, 5))
+    weights = [law.floor + law.share(size) for size in (3, 4, 5)]
+    assert weights[0] > weights[1] > weights[2]
+    assert math.log(weights[0] / law.floor) == pytest.approx(law.claim, abs=1e-9)
+
+
+def test_epsilon_below_what_64_bits_can_tell_is_refused() -> None:
+    with pytest.raises(ParameterError, match="too small for 64-bit weights"):
+        IntegerLaw(epsilon=1e-15, outputs=100_000, sizes=(4,))
+
+
+@pytest.mark.parametrize("twin", ["list without a floor", "half the floor", "unknown passes", "a longer list for one"])
+def test_a_broken_twin_breaks_the_claim(twin: str) -> None:
+    """The comparison above notices each way in which such mechanisms have gone wrong."""
+    fitted = NeighbourResponse(epsilon=3.0, k=3, outputs=None).fit(vocabulary(20))
+    claim = Decimal(fitted.integers.claim)
+    inputs = range(-1, 20)
+    honest = [counted(fitted, word) for word in inputs]
+    assert largest_loss(honest, fitted.outputs.tolist()) <= claim
+    if twin == "list without a floor":
+        broken = [{int(y): 1 for y in fitted.list_of(word)} for word in range(20)]
+    elif twin == "half the floor":
+        broken = [
+            {y: w if y in fitted.list_of(word) or word < 0 else w // 2 for y, w in row.items()}
+            for word, row in zip(inputs, honest, strict=True)
+        ]
+    elif twin == "unknown passes":
+        broken = [{int(fitted.outputs[0]): TOTAL}, *honest[1:]]
+    else:
+        far = next(int(y) for y in fitted.outputs if y not in fitted.list_of(0))
+        broken = [honest[0], {**honest[1], far: honest[1][far] * 40}, *honest[2:]]
+    assert largest_loss(broken, fitted.outputs.tolist()) > claim
+
+
+def test_draws_follow_the_law() -> None:
+    """Chi-square on 200 000 draws: a false alarm in 1e-6 of the runs; a law at 0.9 of epsilon is told apart."""
+    from scipy.stats import chisquare
+
+    fitted = NeighbourResponse(epsilon=3.0, k=3, outputs=None).fit(vocabulary(12))
+    ids = np.full(200_000, 4, dtype=np.int32)
+    released = fitted.release(ids, RandomSource.seeded_for_tests(5))
+    seen = np.bincount(np.searchsorted(fitted.outputs, released), minlength=12)
+    one = np.array([4], dtype=np.int32)
+    assert chisquare(seen, fitted.law(one)[0] * len(ids)).pvalue > 1e-6
+    for epsilon in (2.7, 3.3):
+        other = NeighbourResponse(epsilon=epsilon, k=3, outputs=None).fit(vocabulary(12))
+        assert chisquare(seen, other.law(one)[0] * len(ids)).pvalue < 1e-6
+
+
+def test_the_loss_profile_is_that_of_the_exact_channel() -> None:
+    fitted = NeighbourResponse(epsilon=4.0, k=2, outputs=None).fit(vocabulary(16))
+    ids = np.arange(-1, 16, dtype=np.int32)
+    own, exact = fitted.loss_profile(), channel_pair(fitted.law(ids))
+    grid = np.linspace(0, 4, 41)
+    rows = fitted.law(ids)
+    for epsilon in grid.tolist():
+        true = max(float(np.maximum(row - math.exp(epsilon) * rows, 0).sum(axis=1).max()) for row in rows)
+        assert _at(own, epsilon) >= true - 1e-15
+    text = compose_many([(own, 50)], delta=1e-6)
+    assert text.epsilon <= compose_many([(exact, 50)], delta=1e-6).epsilon + 0.1
+    assert text.epsilon < 50 * 4.0
+
+
+def _at(pair: object, epsilon: float) -> float:
+    step = int(epsilon / pair.interval)  # type: ignore[attr-defined]
+    deltas = pair.deltas  # type: ignore[attr-defined]
+    return float(deltas[min(step, len(deltas) - 1)])
+
+
+def test_flat_lists_are_close_to_the_best_that_local_dp_allows() -> None:
+    """Against the linear program over all channels on clustered words, expected distance; and best among rank laws."""
+    generator = np.random.default_rng(3)
+    centres = generator.standard_normal((6, 2)) * 3
+    points = (centres[generator.integers(0, 6, 24)] + generator.standard_normal((24, 2)) * 0.4).astype(np.float32)
+    distance = np.linalg.norm(points[:, None].astype(np.float64) - points[None], axis=2)
+    for epsilon in (1.0, 3.0, 6.0):
+        flat = min(_flat_cost(distance, epsilon, k) for k in range(1, 12))
+        best = _best_channel(distance, epsilon)
+        assert best <= flat + 1e-9
+        assert flat <= 1.2 * best
+        ranked = np.sort(distance, axis=1).mean(axis=0)
+        assert _best_rank_law(ranked, epsilon) == pytest.approx(flat, rel=1e-7), "no graded law does better"
+
+
+def _flat_cost(distance: np.ndarray, epsilon: float, k: int) -> float:
+    v = len(distance)
+    q = 1 / (k * math.exp(epsilon) + v - k)
+    ranked = np.sort(distance, axis=1)
+    return float((ranked.sum(axis=1) * q + ranked[:, :k].sum(axis=1) * q * (math.exp(epsilon) - 1)).mean())
+
+
+def _best_rank_law(ranked: np.ndarray, epsilon: float) -> float:
+    """Return the least expected distance of a law of ranks: variables f(1..v) and m = min f."""
+    v = len(ranked)
+    upper = np.hstack([np.eye(v), np.full((v, 1), -math.exp(epsilon))])
+    lower = np.hstack([-np.eye(v), np.ones((v, 1))])
+    found = linprog(
+        np.append(ranked, 0.0),
+        A_ub=np.vstack([upper, lower]),
+        b_ub=np.zeros(2 * v),
+        A_eq=np.append(np.ones(v), 0.0)[None],
+        b_eq=[1.0],
+    )
+    return float(found.fun)
+
+
+def _best_channel(distance: np.ndarray, epsilon: float) -> float:
+    """Return the least mean distance of any epsilon-LDP channel: P(y|x) between m(y) and e^epsilon m(y)."""
+    from scipy.sparse import coo_array, hstack, identity, kron, vstack
+
+    v = len(distance)
+    cells = v * v
+    floor = kron(np.ones((v, 1)), identity(v))  # m(y) for each cell (x, y)
+    upper = hstack([identity(cells), -math.exp(epsilon) * floor])
+    lower = hstack([-identity(cells), floor])
+    rows = coo_array((np.ones(cells), (np.repeat(np.arange(v), v), np.arange(cells))), shape=(v, cells + v))
+    found = linprog(
+        np.append(distance.ravel() / v, np.zeros(v)),
+        A_ub=vstack([upper, lower]).tocsr(),
+        b_ub=np.zeros(2 * cells),
+        A_eq=rows.tocsr(),
+        b_eq=np.ones(v),
+    )
+    return float(found.fun)
+
+
+def test_one_neighbour_is_randomized_response() -> None:
+    fitted = NeighbourResponse(epsilon=2.0, k=1, outputs=None).fit(vocabulary(9))
+    law = fitted.law(np.arange(9, dtype=np.int32))
+    assert law[np.arange(9), np.arange(9)] == pytest.approx(math.exp(2) / (math.exp(2) + 8), rel=1e-12)
+    assert fitted.keep_probabilities(np.arange(9, dtype=np.int32)) == pytest.approx(law.diagonal())
+
+
+def test_the_unit_is_a_token() -> None:
+    assert NeighbourResponse(epsilon=2.0, k=2).fit(vocabulary(9)).guarantee().unit is PrivacyUnit.TOKEN

@@ -1,0 +1,217 @@
+"""Typed tokens through the whole pipeline: of a token with a kind, nothing but the kind and its place is left."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+import wordveil as wv
+from wordveil.arrays import PrivateText
+from wordveil.errors import ParameterError
+from wordveil.promises.number_grids import NumberGrid
+from wordveil.promises.release import TextOptions
+from wordveil.randomness import RandomSource
+from wordveil.text import Tokenizer
+from wordveil.text.kinds import KINDS, kind
+from wordveil.text.surrogates import GENERATORS, Surrogates
+
+KEY = bytes(range(16))
+TYPED = TextOptions(unknown="typed")
+PAIRS = {
+    "e-mail": ("a@b.de", "maria.kowalczyk+records@clinic.warszawa.pl"),
+    "URL": ("x.de", "https://clinic.warszawa.pl/records?patient=4711"),
+    "handle": ("@m", "@maria_kowalczyk-1977"),
+    "IP": ("::1", "192.168.100.200:8080"),
+    "IBAN": ("NO9386011117947", "MT84 MALT 0110 0001 2345 MTLC AST0 01S"),
+    "card": ("630427373398", "4111 1111 1111 1111"),
+    "date": ("3.4.24", "2000-04-16 11:34:35"),
+    "time": ("5pm", "10:30:59.123"),
+    "year": ("1977", "1990's"),
+    "money": ("$5", "US$1,234,567.89"),
+    "telephone": ("467 3395", "+1 (555) 010-9999"),
+    "number": ("7", "12,345.678"),
+    "path": ("~/x", "C:\\records\\maria_kowalczyk.pdf"),
+    "identifier": ("x1", "AB-12345-CDE-67890"),
+}
+TEXT = "babaq {} seen at 3 by @me; zz 12 babaq."
+
+
+def sanitizer(table, options=TYPED):
+    return wv.Sanitizer(table, wv.SanText(epsilon=2.0), options=options, source=RandomSource(KEY), threads=1)
+
+
+def released(made, text, nonce=7):
+    """What a text becomes at one place of the noise, which is otherwise chosen by its content."""
+    reader, writer = made.text_side
+    batch = reader.encode_batch([PrivateText(text)])
+    return writer.write(batch.without_ids(), made.release_ids(batch.ids, batch.counts, [nonce]))[0]
+
+
+def test_the_pairs_cover_all_kinds():
+    assert {name: tuple(map(kind, pair)) for name, pair in PAIRS.items()} == {name: (name, name) for name in KINDS}
+
+
+@pytest.mark.parametrize("per", ["token", "document"])
+@pytest.mark.parametrize("casing", ["sentence", "shape", "vocabulary"])
+@pytest.mark.parametrize("name", KINDS)
+def test_two_tokens_of_a_kind_become_the_same_bytes(vocabulary, name, casing, per):
+    made = sanitizer(vocabulary, TextOptions(unknown="typed", casing=casing, per=per))
+    one, other = PAIRS[name]
+    for nonce in range(5):
+        assert released(made, TEXT.format(one), nonce) == released(made, TEXT.format(other), nonce)
+    assert len({released(made, TEXT.format(one), nonce) for nonce in range(5)}) == 5
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_stands_at_other_places_does_not_depend_on_a_kind(vocabulary, name):
+    made = sanitizer(vocabulary)
+    reader = made.text_side[0]
+    batches = [reader.encode_batch([TEXT.format(token)]) for token in (PAIRS[name][0], "babaq", "zz")]
+    ids = np.array([made.release_ids(batch.ids, batch.counts, [7]) for batch in batches])
+    assert (np.delete(ids, 1, axis=1) == np.delete(ids[0], 1)).all()
+
+
+digits = st.from_regex(r"[0-9]{1,6}([-./:, ()+][0-9]{1,5}){0,4}|[a-z]{1,9}@[a-z]{1,9}\.[a-z]{2}", fullmatch=True)
+
+
+@settings(max_examples=150)
+@given(digits, digits)
+def test_what_is_read_of_a_token_is_its_kind(vocabulary, one, other):
+    if kind(one) != kind(other) or {Tokenizer().split(t)[1] for t in (one, other)} != {one, other}:
+        return
+    reader = sanitizer(vocabulary).text_side[0]
+    first, second = (reader.encode_batch([TEXT.format(token)]) for token in (one, other))
+    assert first.gaps == second.gaps
+    assert all((getattr(first, part) == getattr(second, part)).all() for part in ("ids", "before", "closing", "counts"))
+
+
+# Broken twins.
+
+
+def by_digits(self, token):
+    """A surrogate that starts from the token's own digits."""
+    found = REAL_CODE(self, token)
+    return found if found is None else -2 - (-2 - found + sum(map(str.isdigit, token))) % len(KINDS)
+
+
+def by_draws(self, codes, drawn):
+    """A kind that consumes more of the stream than others shifts what comes after it."""
+    return REAL_DRAW(self, codes, np.roll(drawn, int(codes.sum())))
+
+
+REAL_CODE, REAL_DRAW = Surrogates.code, Surrogates.draw
+
+
+def test_a_surrogate_made_of_the_tokens_digits_is_noticed(vocabulary, monkeypatch):
+    monkeypatch.setattr(Surrogates, "code", by_digits)
+    with pytest.raises(AssertionError):
+        test_two_tokens_of_a_kind_become_the_same_bytes(vocabulary, "telephone", "sentence", "token")
+
+
+def test_a_kept_length_is_noticed(vocabulary, monkeypatch):
+    """One that marks the length of what it stands for in a spare number of its kind."""
+    marked = lambda self, token: None if (k := REAL_CODE(self, token)) is None else k - 100 * len(token)  # noqa: E731
+    monkeypatch.setattr(Surrogates, "code", marked)
+    monkeypatch.setattr(
+        Surrogates, "draw", lambda self, codes, drawn: REAL_DRAW(self, -(-codes % 100), drawn) - codes // 100
+    )
+    with pytest.raises(AssertionError):
+        test_two_tokens_of_a_kind_become_the_same_bytes(vocabulary, "e-mail", "sentence", "token")
+
+
+def test_a_kind_that_shows_in_the_number_of_draws_is_noticed(vocabulary, monkeypatch):
+    monkeypatch.setattr(Surrogates, "draw", by_draws)
+    with pytest.raises(AssertionError):
+        test_what_stands_at_other_places_does_not_depend_on_a_kind(vocabulary, "identifier")
+
+
+# Options, claims, numbers that keep their magnitude.
+
+AGES = NumberGrid.parse("number=0:100:10@1.5")
+METRIC = TextOptions(unknown="typed", numbers="metric", grids=(AGES,))
+
+
+def test_numbers_on_a_grid_follow_its_law_and_others_do_not(vocabulary):
+    made = sanitizer(vocabulary, METRIC)
+    drawn = [released(made, "babaq 47 at 5pm", nonce << 8).split() for nonce in range(2000)]
+    numbers = [int(number) for _, number, _, _ in drawn]
+    assert {number % 10 for number in numbers} == {0}
+    exact = float(1 - np.exp(-1.5)) / float(1 + np.exp(-1.5))
+    kept = numbers.count(50)  # the point nearest to 47
+    assert 1e-9 / 2 < binom.cdf(kept, 2000, exact) < 1 - 1e-9 / 2
+    for twin in (0.8 * exact, 1.2 * exact):
+        assert not 1e-9 / 2 < binom.cdf(round(2000 * twin), 2000, exact) < 1 - 1e-9 / 2
+    assert len({time for *_, time in drawn}) > 500
+
+
+def test_kinds_and_losses_of_magnitudes_are_printed(vocabulary):
+    plain, metric = sanitizer(vocabulary)("babaq"), sanitizer(vocabulary, METRIC)("babaq")
+    said = "\n".join(metric.disclosed)
+    assert "of which kind" in "\n".join(plain.disclosed)
+    assert "on a public grid from 0 to 100 in steps of 10" in said
+    assert "at most 1.5 nats for each step of the grid, 15 nats over the whole range (10 steps)" in said
+    claims = [
+        wv.Sanitizer(vocabulary, wv.SanText(epsilon=2.0), options=options).guarantee for options in (TYPED, METRIC)
+    ]
+    assert all("which tokens are typed and of which kind" in claim.assumptions[-1] for claim in claims)
+    assert "which tokens are unknown" not in claims[0].assumptions[-1]
+    assert "the magnitude of tokens of the kind number, else its own loss is added" in claims[1].assumptions[-1]
+
+
+@pytest.mark.parametrize(
+    ("choices", "named"),
+    [
+        ({"numbers": "metric"}, "numbers"),
+        ({"numbers": "metric", "grids": (AGES,)}, "unknown"),
+        ({"unknown": "typed", "grids": (AGES,)}, "numbers"),
+        ({"unknown": "typed", "numbers": "metric", "grids": (AGES, AGES)}, "grids"),
+    ],
+)
+def test_choices_that_do_not_fit_are_refused(choices, named):
+    with pytest.raises(ParameterError, match=f"^{named}="):
+        TextOptions(**choices)
+
+
+def test_choices_are_equal_after_a_trip_through_json():
+    assert json.loads(json.dumps(METRIC.choices())) == METRIC.choices()
+    assert METRIC.choices() != TYPED.choices()
+
+
+# Personal data.
+
+
+@pytest.mark.data
+def test_no_value_with_a_kind_is_left_of_the_presidio_set(packaged, data_directory):
+    with gzip.open(data_directory / "privacy" / "presidio-synth.jsonl.gz", "rt", encoding="utf-8") as lines:
+        texts = [PrivateText(json.loads(line)["text"]) for line in lines]
+    # At this epsilon a known word mostly stays: whatever is hidden, typing hides.
+    made = wv.Sanitizer(packaged, wv.TEM(epsilon=30.0), options=TYPED)
+    pairs = list(zip(texts, made.release_batch(texts).texts, strict=True))
+    public = {name: {text(i) for i in range(1 << bits)} for name, (bits, text) in GENERATORS.items() if bits < 20}
+    values, kinds, alike, chances = 0, set(), 0, []
+    for text, written in pairs:
+        raw, out = (Tokenizer().split(t)[1::2] for t in (text, written))
+        typed = [(token, kind(token)) for token in raw if kind(token)]
+        after = [(token, kind(token)) for token in out if kind(token)]
+        hidden = {token.casefold() for token, name in typed if token not in public.get(name, ())}
+        assert not hidden & {token.casefold() for token in out}
+        values += len(hidden)
+        kinds |= {name for _, name in typed}
+        if [name for _, name in typed] == [name for _, name in after]:
+            could_be = [
+                (a, b, name) for (a, name), (b, _) in zip(typed, after, strict=True) if a in public.get(name, ())
+            ]
+            alike += sum(a == b for a, b, _ in could_be)
+            chances += [2.0 ** -GENERATORS[name].bits for *_, name in could_be]
+    assert values > 1200
+    assert kinds >= {"number", "year", "date", "telephone", "e-mail", "URL", "IP", "IBAN", "card", "identifier"}
+    # Values that stand in the public lists come out as themselves by chance alone.
+    assert len(chances) > 100
+    assert binom.sf(alike - 1, len(chances), max(chances)) > 1e-9
+    assert binom.sf(len(chances) // 5 - 1, len(chances), max(chances)) < 1e-9, "a fifth that passes is noticed"

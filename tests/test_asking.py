@@ -1,0 +1,105 @@
+"""Nobody guesses what a mechanism is: outside `mechanisms/` it is asked, never tested for its class or attributes."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import wordveil
+import wordveil.decoding
+import wordveil.mechanisms
+from wordveil.mechanisms.base import Mechanism, Randomizer
+
+SOURCE = Path(wordveil.__file__).parent
+TOOLS = SOURCE.parents[1] / "tools"
+FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.parent.name != "mechanisms"] + sorted(TOOLS.glob("*.py"))
+FOREIGN = {
+    "auditing/adapters.py": "takes objects of any origin",
+    "promises/certificates.py": "names values of any kind",
+}
+WAITING = {"evaluation/recipes.py"}
+PROBES = {"getattr", "hasattr"}
+TESTS = {"isinstance", "issubclass"}
+
+
+def subclasses(kind):
+    return {kind, *(found for child in kind.__subclasses__() for found in subclasses(child))}
+
+
+for package in (wordveil.mechanisms, wordveil.decoding):
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+KINDS = {kind.__name__: kind for base in (Mechanism, Randomizer) for kind in subclasses(base)}
+FACTS = {name for kind in KINDS.values() for name in (*vars(kind), *vars(kind).get("__annotations__", ()))}
+FACTS = {name for name in FACTS if not name.startswith("__")}
+CLAIMS = {"guarantee", "claim", "relation"}
+"""What may be asked by `getattr`, because it is no mechanism: promises have some of the same attributes."""
+
+
+def names_in(node):
+    """Last names of everything that an expression mentions: `a.b | (C, d.E)` gives b, C and E."""
+    found = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            found.add(part.id)
+        elif isinstance(part, ast.Attribute):
+            found.add(part.attr)
+    return found
+
+
+def guesses(source):
+    """Lines where code outside `mechanisms/` looks at the class or the attributes of a mechanism."""
+    lines = []
+    for node in ast.walk(ast.parse(source)):
+        named: set[str] = set()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) > 1:
+            asked = node.args[1]
+            if node.func.id in TESTS:
+                named = names_in(asked)
+            elif node.func.id in PROBES and isinstance(asked, ast.Constant) and asked.value in FACTS:
+                named = set() if names_in(node.args[0]) & CLAIMS else set(KINDS)
+        elif isinstance(node, ast.Compare) and any(isinstance(op, ast.Is | ast.Eq) for op in node.ops):
+            called = isinstance(node.left, ast.Call) and isinstance(node.left.func, ast.Name)
+            named = names_in(node.comparators[0]) if called and node.left.func.id == "type" else set()
+        elif isinstance(node, ast.MatchClass):
+            named = names_in(node.cls)
+        elif isinstance(node, ast.Dict):
+            named = {key.id for key in node.keys if isinstance(key, ast.Name)}
+        elif isinstance(node, ast.FunctionDef) and any("register" in names_in(each) for each in node.decorator_list):
+            named = {name for each in (*node.decorator_list, *node.args.args) for name in names_in(each)}
+        if named & set(KINDS):
+            lines.append(node.lineno)
+    return lines
+
+
+def label(path):
+    return f"{path.parent.name}/{path.name}"
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if label(path) not in {*FOREIGN, *WAITING}], ids=label)
+def test_no_module_guesses_what_a_mechanism_is(path):
+    assert guesses(path.read_text(encoding="utf-8")) == []
+
+
+def test_the_rule_notices_each_way_to_guess():
+    for line in [
+        "isinstance(x, TEM)",
+        "isinstance(x, (int, tem.TEM))",
+        "isinstance(x, VectorMechanism | WordMechanism)",
+        "issubclass(kind, FittedExponential)",
+        "type(x) is NADP",
+        "getattr(randomizer, 'clip_norm', None)",
+        "hasattr(mechanism, 'for_dimensions')",
+        "getattr(getattr(fitted, 'mechanism', None), 'x', 0)",
+        "{Projection: 1, NADP: 2}",
+        "match x:\n    case FittedNADP(): pass",
+        "@ask.register\ndef _(randomizer: FittedNADP): ...",
+        "@ask.register(FittedNADP)\ndef _(randomizer): ...",
+    ]:
+        assert guesses(line), line
+    for line in ["isinstance(x, int)", "getattr(guarantee, 'epsilon', 1.0)", "getattr(x, name)", "{'tem': TEM}"]:
+        assert not guesses(line), line
