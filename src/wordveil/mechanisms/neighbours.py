@@ -33,6 +33,7 @@ __all__ = ["FittedNeighbourResponse", "IntegerLaw", "Lists", "NeighbourResponse"
 Lists = Literal["nearest", "crowds"]
 TOTAL = 1 << 64  # of every row's integer weights: one draw is one 64-bit word
 _EXACT = Context(prec=60)
+_TOGETHER = 1 << 16  # tokens drawn at a time: arrays that stay in the second cache
 _MOST = 50  # nats: beyond what weights of 64 bits can tell apart
 
 
@@ -264,7 +265,7 @@ class FittedNeighbourResponse(WordRandomizer):
         return (words(stream.lane(0), (n,)),)
 
     def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
-        return ((drawn,) for drawn in document_words(documents, 0, size))
+        return ((drawn,) for drawn in document_words(documents, 0, min(size, _TOGETHER)))
 
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
