@@ -19,7 +19,7 @@ from wordveil.pipeline import assembly as pipeline
 from wordveil.pipeline import noise_domains
 from wordveil.promises.certificates import identity
 from wordveil.promises.release import TextOptions
-from wordveil.randomness import RandomSource, Stream
+from wordveil.randomness import DocumentStreams, RandomSource, Stream
 
 WORDS = [f"{a}{b}" for a in ("ba", "do", "ki", "lu") for b in ("ra", "sto", "ti", "vel")]
 VOCABULARY = wv.Embeddings.from_arrays(WORDS, np.random.default_rng(3).normal(size=(16, 4)))
@@ -294,14 +294,22 @@ CONSUMERS = [
 @pytest.mark.parametrize("mechanism", CONSUMERS, ids=lambda m: m.name)
 def test_no_two_consumers_of_a_stream_share_a_lane(monkeypatch, mechanism, per):
     consumers = {}
-    real = Stream.lane
+    of_one, of_many = Stream.lane, DocumentStreams.lane_words
+
+    def note(index, frame):
+        if "lane_words" not in frame.f_code.co_qualname:
+            consumers.setdefault(index, set()).add((frame.f_code.co_filename, frame.f_code.co_qualname))
 
     def lane(self, index):
-        asked = sys._getframe(1).f_code
-        consumers.setdefault(index, set()).add((asked.co_filename, asked.co_qualname))
-        return real(self, index)
+        note(index, sys._getframe(1))
+        return of_one(self, index)
+
+    def lane_words(self, index, *others):
+        note(index, sys._getframe(2))  # past `document_words`
+        return of_many(self, index, *others)
 
     monkeypatch.setattr(Stream, "lane", lane)
+    monkeypatch.setattr(DocumentStreams, "lane_words", lane_words)
     options = TextOptions(per=per, unknown="typed")
     wv.Sanitizer(VOCABULARY, mechanism, options=options)(f"{WORDS[0]} zz {WORDS[1]} 7 {WORDS[0]}")
     for expected in ("_place_unknown", "_place_surrogates"):
