@@ -69,7 +69,7 @@ static int32_t find(const reader *r, const byte *word, int64_t n) {
 
 static void keep(reader *r, const byte *bytes, int64_t n) {
     r->waiting = grown(r->waiting, &r->waiting_room, r->upto + n, 1);
-    memcpy(r->waiting + r->upto, bytes, (size_t)n);
+    if (n) memcpy(r->waiting + r->upto, bytes, (size_t)n);
     r->upto += n;
 }
 

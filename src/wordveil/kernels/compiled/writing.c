@@ -39,7 +39,7 @@ typedef struct {
 } batch;
 
 static void put(writer *w, const byte *bytes, int64_t n) {
-    memcpy(w->bytes + w->used, bytes, (size_t)n);
+    if (n) memcpy(w->bytes + w->used, bytes, (size_t)n);
     w->used += n;
 }
 
