@@ -76,6 +76,58 @@ def test_links_between_pages_lead_somewhere():
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+STEMS = "normal|recogn|summar|organ|character|random|token|minim|maxim|optim|general|special|real|vector|standard|quant"
+FORMATS = ("normaliser-lipschitz", "normalisation")
+"""Names in files that exist, which keep their spelling."""
+
+
+def test_one_spelling_is_used_throughout():
+    # Oxford spelling: -ize. Words that are never written with z (advise, precise, noise) are not looked for.
+    school = re.compile(rf"(?i)(?<![a-z])[a-z]*(?:{STEMS})is(?:e|ed|es|er|ers|ing|ation)(?![a-z])")
+    assert school.findall("They normalised and summarises; realized noise is precise.") == ["normalised", "summarises"]
+    found = {}
+    for path in [*PAGES, *(ROOT / "docs" / "design").glob("*.md"), *(ROOT / "src").rglob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        for kept in FORMATS:
+            text = text.replace(kept, "")
+        if words := school.findall(text):
+            found[path.name] = words
+    assert found == {}
+
+
+WALK = (ROOT / "docs" / "design" / "walk.md").read_text(encoding="utf-8")
+NAMED = {
+    "src/wordveil/mechanisms/tem.py": ("def guarantee", "def law"),
+    "src/wordveil/pipeline/run.py": ("Ctrl-C", "class Run:"),
+    "tests/test_imports.py": ("LAYERS = ", "WAY = "),
+}
+"""File -> what the walk's three answers send a newcomer there for."""
+
+
+def test_a_newcomers_walk_leads_to_files_and_names_that_exist():
+    for file in re.findall(r"`((?:src|tests)/[\w/.]+)`", WALK):
+        assert (ROOT / file).exists(), file
+    stops = re.findall(r"^\| [^|]+ \| `(src/[^`]+)` \| `(\w+)`", WALK, flags=re.MULTILINE)
+    assert len(stops) == 7
+    for file, name in stops:
+        assert re.search(rf"^ *(def|class) {name}\b", (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE), (
+            file
+        )
+
+
+def test_three_questions_of_a_newcomer_are_answered_in_a_file_each():
+    answers = re.findall(r"^## ([^\n]+\?)\n(.*?)(?=^## |\Z)", WALK, flags=re.MULTILINE | re.DOTALL)
+    assert [question for question, _ in answers] == [
+        "Where does TEM draw?",
+        "What does Ctrl-C do?",
+        "What may I touch?",
+    ]
+    for (_, answer), (file, wanted) in zip(answers, NAMED.items(), strict=True):
+        assert re.search(r"`((?:src|tests)/[^`]+)`", answer)[1] == file
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert all(part in text for part in wanted)
+
+
 def test_every_command_is_in_the_overview_of_the_readme():
     from wordveil.cli.app import COMMANDS
 
@@ -107,8 +159,10 @@ def test_every_file_that_evaluate_reads_is_listed_with_its_tasks():
 @pytest.mark.data
 @pytest.mark.parametrize("name", data_table())
 def test_the_listed_columns_are_in_the_file(name):
-    from wordveil.lab.evaluation.data import data_folder, read_rows
+    from wordveil.documents.rows import data_folder, locate, read_rows
 
     if data_folder() is None:
         pytest.skip("the folder of data sets is not named by WORDVEIL_DATA")
-    assert next(read_rows(name, data_table()[name][0]))
+    assert locate(name)
+    if not name.startswith("embeddings/"):
+        assert next(read_rows(name, data_table()[name][0]))

@@ -23,8 +23,7 @@ LAYERS = [
     {"decoding"},
     {"certification", "auditing", "denoising"},
     {"pipeline"},
-    {"lab"},
-    {"neural"},
+    {"lab", "neural"},
     {"cli", "integrations", "spark", "service"},
 ]
 LEVEL = {part: level for level, layer in enumerate(LAYERS) for part in layer}
@@ -92,6 +91,37 @@ def test_imports_point_one_way(module):
         return
     turned_back = {to for to in edges(module) if part(to) and LEVEL[part(to)] > LEVEL[part(module)]}
     assert not turned_back
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_nothing_but_the_command_line_imports_the_laboratory_or_the_models(module):
+    rooms = {part(to) for to in edges(module)} & {"lab", "neural"} - {part(module)}
+    assert not rooms or part(module) == "cli"
+
+
+WAY = {
+    "arrays", "errors", "names", "parameters", "promises", "randomness", "files", "metrics", "kernels",
+    "text", "documents", "vocabulary", "mechanisms", "decoding", "pipeline",
+}  # fmt: skip
+"""Rooms on the way from a document to a released document."""
+
+
+def reached(start: str) -> set[str]:
+    """Every module that a module imports, and what these import, inside functions too."""
+    seen: set[str] = set()
+    waiting = [start]
+    while waiting:
+        module = waiting.pop()
+        if module not in seen:
+            seen.add(module)
+            waiting += edges(module)
+    return seen
+
+
+def test_few_rooms_lie_on_the_way_from_a_document_to_a_released_document():
+    rooms = {part(module) for module in reached(names.EXPORTS["sanitize_documents"])} - {""}
+    assert rooms == WAY
+    assert len(rooms) <= 16
 
 
 def test_the_rule_notices_an_arrow_that_turns_back():

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wordveil.lab.evaluation.corpora import encode
+from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.frequencies import COUNTS_FILE
 from wordveil.vocabulary.table import load_embeddings
 

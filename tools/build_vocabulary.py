@@ -53,7 +53,7 @@ def main() -> None:
         words, groups, lists = choose_words(model, arguments.rows)
         print(f"words: {len(words)} ({', '.join(f'{name} {count}' for name, count in groups.items())})")
         pieces = [word_pieces(model, word) for word in words]
-        codes, scales = quantise(reduce_views(input_view(model, pieces), sentence_view(model, pieces)))
+        codes, scales = quantize(reduce_views(input_view(model, pieces), sentence_view(model, pieces)))
         scales /= median_nearest_distance(codes * scales)
         vectors = codes * scales
         print(f"duplicate rows: {len(codes) - len(np.unique(codes, axis=0))}")
@@ -102,7 +102,7 @@ def _unit_rows(view: Floats) -> NDArray[np.float64]:
     return unit
 
 
-def quantise(matrix: NDArray[np.float64]) -> tuple[NDArray[np.int8], Floats]:
+def quantize(matrix: NDArray[np.float64]) -> tuple[NDArray[np.int8], Floats]:
     """Rounds each column to int8 with one scale, so that its largest entry becomes 127 or -127."""
     scales = np.abs(matrix).max(axis=0) / 127
     return np.rint(matrix / scales).astype(np.int8), scales.astype(np.float32)

@@ -28,7 +28,7 @@ from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.selection import SelectionRows
 from wordveil.lab.benchmarks.workload import Workload
 from wordveil.metrics.distances import Euclidean
-from wordveil.randomness import RandomSource, words
+from wordveil.randomness import RandomSource, random_bits
 
 TILES = (
     Tiles(),
@@ -188,7 +188,7 @@ def selection(workload: Workload, card: Card) -> list[str]:
     error = float(np.abs(search.masses(some).cpu().numpy() / rows.masses(some) - 1).max())
     check(error <= rows.arithmetic_slack(), f"masses differ by {error:.1e}, more than the slack")
     tokens = workload.ids
-    random = words(RandomSource().fresh_stream().lane(0), (len(tokens), 2))
+    random = random_bits(RandomSource().fresh_stream().lane(0), (len(tokens), 2))
     part = slice(0, 256)
     drawn = search.draw(tokens[part], random[part])
     same = float(np.mean(drawn == rows.by_masses().draw(tokens[part], random[part])))

@@ -72,7 +72,7 @@ def one_round(stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer
         released += stages.timed("write words", lambda p=parts, d=drawn: writer.write_parts(p, d))
         tokens += len(drawn)
     pairs = list(zip(records, released, strict=True))
-    lines = stages.timed("serialise", lambda: [reader.render(record, [text]) for record, text in pairs])
+    lines = stages.timed("serialize", lambda: [reader.render(record, [text]) for record, text in pairs])
     with output.open("wb") as file:
         compressor = MemberCompressor("gz")
         stages.timed("compress", lambda: [file.write(compressor.feed(line)) for line in lines])

@@ -6,8 +6,8 @@ import importlib.util
 from pathlib import Path
 
 from wordveil.arrays import Float32Array as Floats
-from wordveil.lab.evaluation.token_states import PACKAGE, WIDTH, encode, load_model, sentence_pieces, word_pieces
-from wordveil.lab.evaluation.token_states import MiniLM as Model
+from wordveil.text.minilm import PACKAGE, WIDTH, encode, load_model, sentence_pieces, word_pieces
+from wordveil.text.minilm import MiniLM as Model
 
 __all__ = [
     "PACKAGE",

@@ -125,7 +125,7 @@ def quotations(runs: Runs) -> list[tuple[str, list[str]]]:
             [score("laplace-vectors @ 10", "inversion-reviews", name) for name in ("naming", "alone", "pairs")],
         ),
         (
-            "NADP at epsilon 50 releases almost every word recognisably**: of its vectors the best attacker finds {}",
+            "NADP at epsilon 50 releases almost every word recognizably**: of its vectors the best attacker finds {}",
             [best("nadp-vectors @ 50")],
         ),
         (

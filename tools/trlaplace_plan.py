@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from wordveil.lab.evaluation.data import locate
+from wordveil.documents.rows import locate
 from wordveil.neural.corpora import model_vocabulary
 from wordveil.neural.training import CLASSIFY, REWRITE, Training
 from wordveil.vocabulary.table import Embeddings

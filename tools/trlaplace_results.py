@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from rewrite_scores import score_rewrites
 from trlaplace_contenders import CERTIFIED, CODE, NONE, PUBLISHED, Contender, best_guess, contenders
 from trlaplace_plan import GLOVE, SIZES, Journal, Plan, Size
 from wordveil.arrays import Float64Array
@@ -30,7 +31,6 @@ from wordveil.mechanisms.rows import clip_to_ball
 from wordveil.neural.corpora import Batch, Dataset, TextFile, encode_texts, read_texts
 from wordveil.neural.models import Classifier, Rewriter
 from wordveil.neural.private_embedding import PrivateEmbedding
-from wordveil.neural.scoring import score_rewrites
 from wordveil.neural.training import fit, measure
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings

@@ -23,6 +23,7 @@ from wordveil.mechanisms.jaccard import Jaccard as Jaccard
 from wordveil.mechanisms.mahalanobis import Mahalanobis as Mahalanobis
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace as MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP as NADP
+from wordveil.mechanisms.neighbours import NeighbourResponse as NeighbourResponse
 from wordveil.mechanisms.precomputation import precompute as precompute
 from wordveil.mechanisms.precomputation import precomputed_size as precomputed_size
 from wordveil.mechanisms.projection import Projection as Projection
@@ -87,6 +88,7 @@ __all__ = [
     "Nearest",
     "NeighbourDP",
     "NeighbourRank",
+    "NeighbourResponse",
     "NoGuarantee",
     "NumberGrid",
     "PairLoss",

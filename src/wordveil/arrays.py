@@ -1,18 +1,32 @@
-"""Array aliases, the letters used in shapes, and the wall between private and released text.
+"""Types that everything shares: arrays and the letters of their shapes, and the wall between private and released.
 
 Shape letters: `n` rows in a batch, `d` embedding dimension, `v` vocabulary size, `k` neighbours asked for.
-`PrivateText` and `ReleasedText` are distinct types so that the type checker, not memory, keeps post-processing
-away from private data: code after the mechanism accepts `ReleasedText` only.
+Private and released values are distinct types so that the type checker, not memory, keeps post-processing away from
+private data: what stands after the mechanism, decoders and writers, accepts released values only. A mechanism's
+`randomize` is where the type changes. At run time all of them are plain strings and arrays.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NewType
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Float32Array", "Float64Array", "FloatArray", "IdArray", "PrivateText", "ReleasedText"]
+__all__ = [
+    "Float32Array",
+    "Float64Array",
+    "FloatArray",
+    "IdArray",
+    "PrivateIds",
+    "PrivateText",
+    "PrivateVectors",
+    "Progress",
+    "ReleasedIds",
+    "ReleasedText",
+    "ReleasedVectors",
+]
 
 FloatArray = NDArray[np.floating]
 Float32Array = NDArray[np.float32]
@@ -20,5 +34,20 @@ Float64Array = NDArray[np.float64]
 IdArray = NDArray[np.int32]
 """Token ids, shape (n,); -1 stands for a token outside the vocabulary."""
 
+Progress = Callable[[int], None]
+"""Called with the number of tokens, rows or pairs done since the last call."""
+
 PrivateText = NewType("PrivateText", str)
 ReleasedText = NewType("ReleasedText", str)
+
+PrivateIds = NewType("PrivateIds", IdArray)
+"""Token ids of a text as it was read."""
+
+ReleasedIds = NewType("ReleasedIds", IdArray)
+"""Token ids as a mechanism released them."""
+
+PrivateVectors = NewType("PrivateVectors", Float64Array)
+"""Vectors as they were read, or looked up for private ids."""
+
+ReleasedVectors = NewType("ReleasedVectors", Float64Array)
+"""Vectors as a mechanism released them."""

@@ -1,4 +1,4 @@
-"""Plain strings that help texts need, so that `--help` imports no NumPy; a test holds them equal to the exports."""
+"""The names of what there is, as plain strings: `--help` shows them without importing NumPy. A test compares them."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ try:
 except ImportError:  # pragma: no cover - exercised through RandomSource(..., engine="shake")
     AESCounter = None
 
-__all__ = ["DocumentStreams", "Draws", "NoiseGenerator", "RandomSource", "Stream", "document_nonce", "words"]
+__all__ = ["DocumentStreams", "Draws", "NoiseGenerator", "RandomSource", "Stream", "document_nonce", "random_bits"]
 
 KEY_BYTES = 16
 NONCE_BITS = 80
@@ -46,7 +46,7 @@ class NoiseGenerator(Protocol):
         """Uniforms in [0, 1), multiples of 2**-53."""
 
     def integers(self, low: int, high: int, size: Any = None, dtype: Any = None, *, endpoint: bool = False) -> Any:
-        """Uniform integers; `words` uses the full 64-bit range only."""
+        """Uniform integers; `random_bits` uses the full 64-bit range only."""
 
     def standard_normal(self, size: Any = None) -> Any:
         """Standard normal variates."""
@@ -55,10 +55,10 @@ class NoiseGenerator(Protocol):
         """Gamma variates of the given shape and scale 1."""
 
 
-def words(generator: NoiseGenerator, size: tuple[int, ...]) -> NDArray[np.uint64]:
-    """Return uniform 64-bit words of the given shape."""
+def random_bits(generator: NoiseGenerator, size: tuple[int, ...]) -> NDArray[np.uint64]:
+    """Return uniform 64-bit integers of the given shape."""
     bits = getattr(generator, "bit_generator", None)
-    if bits is not None:  # the same words without the checks of `integers`, which cost 10 microseconds a call
+    if bits is not None:  # the same without the checks of `integers`, which cost 10 microseconds a call
         return np.asarray(bits.random_raw(math.prod(size)), dtype=np.uint64).reshape(size)
     return np.asarray(generator.integers(0, 2**64 - 1, size, dtype=np.uint64, endpoint=True))
 
@@ -339,7 +339,7 @@ class DocumentStreams:
         if parts:
             yield _join(parts)
 
-    def lane_words(self, lane: int, size: int, draw: LaneWords | None = None) -> Iterator[NDArray[np.uint64]]:
+    def lane_bits(self, lane: int, size: int, draw: LaneBits | None = None) -> Iterator[NDArray[np.uint64]]:
         """Yield one word for each token from one lane of its document, `size` at a time (the last may be fewer).
 
         Args:
@@ -348,7 +348,7 @@ class DocumentStreams:
             draw: What can draw for many documents at once; None draws from one after the other.
         """
         if draw is None or self._stream.engine != "aes":
-            for (drawn,) in self.chunks(lambda stream, n: (words(stream.lane(lane), (n,)),), size):
+            for (drawn,) in self.chunks(lambda stream, n: (random_bits(stream.lane(lane), (n,)),), size):
                 yield drawn
             return
         nonces = [nonce for nonce, _ in self._documents]
@@ -364,8 +364,8 @@ class DocumentStreams:
             yield draw(self._stream._key, nonces[first : last + 1], own, lane, skip)
 
 
-class LaneWords(Protocol):
-    """Draws the words of a lane of many documents under a key, as their streams would; see `compiled.random_words`."""
+class LaneBits(Protocol):
+    """Draws the words of a lane of many documents under a key, as their streams would; see `compiled.random_bits`."""
 
     def __call__(
         self, key: bytes, nonces: Sequence[int], counts: NDArray[np.int64], lane: int, skip: int, /

@@ -125,7 +125,7 @@ def test_clipped_mechanisms_keep_their_claims_on_a_diameter(mechanism, d):
 
 
 class Coin(Subject):
-    """Randomised response over two answers."""
+    """Randomized response over two answers."""
 
     discrete = True
 

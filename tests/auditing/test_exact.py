@@ -156,7 +156,7 @@ def test_a_law_that_says_too_much_of_unknown_tokens_is_refuted():
 
 
 @pytest.mark.parametrize("scale", [0.9, 1.1])
-def test_randomised_response_is_tight_on_both_sides(scale):
+def test_randomized_response_is_tight_on_both_sides(scale):
     keep = math.exp(1.0) / (math.exp(1.0) + 3)
     channel = np.full((4, 4), (1 - keep) / 3)
     np.fill_diagonal(channel, keep)

@@ -59,6 +59,13 @@ def test_epsilon_and_delta_are_two_views_of_one_inequality(a, b, delta):
     assert counts.delta_at_least(800.0) == 0.0
 
 
+@pytest.mark.parametrize(("first", "second"), [(700, 200), (1, 999), (1000, 0)])
+def test_each_of_two_bounds_may_be_wrong_half_as_often(first, second):
+    counts = EventCounts(hits_first=first, hits_second=second, n=1000, alpha=1e-3)
+    assert binom.sf(first - 1, 1000, counts.first_at_least) == pytest.approx(5e-4, rel=1e-6)
+    assert binom.cdf(second, 1000, counts.second_at_most) == pytest.approx(5e-4, rel=1e-6)
+
+
 def test_no_hit_under_the_second_input_still_leaves_room():
     counts = EventCounts(hits_first=1000, hits_second=0, n=1000, alpha=2e-3)
     assert counts.second_at_most == pytest.approx(1 - 1e-3 ** (1 / 1000))

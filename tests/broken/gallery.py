@@ -24,7 +24,7 @@ V = 40
 
 
 def vectors() -> np.ndarray:
-    """Twenty words in a tight cluster, ten on a line, ten far apart: normalisers differ widely."""
+    """Twenty words in a tight cluster, ten on a line, ten far apart: normalizers differ widely."""
     rng = np.random.default_rng(12)
     cluster = rng.normal(size=(20, 2)) * 0.2
     line = np.stack([np.linspace(2.0, 6.0, 10), np.zeros(10)], axis=1)
@@ -51,12 +51,12 @@ class ChannelSubject(Subject):
         return np.minimum(np.searchsorted(bounds, self._generator.random(n) * bounds[-1], side="right"), V - 1)
 
 
-def normalised(weights: np.ndarray) -> np.ndarray:
+def normalized(weights: np.ndarray) -> np.ndarray:
     return weights / weights.sum(axis=1, keepdims=True)
 
 
 def exponential(rate: float, scores: np.ndarray) -> np.ndarray:
-    return normalised(np.exp(-rate * scores))
+    return normalized(np.exp(-rate * scores))
 
 
 def tem(wrong_bottom: bool, gamma: float = 3.0) -> np.ndarray:
@@ -67,14 +67,14 @@ def tem(wrong_bottom: bool, gamma: float = 3.0) -> np.ndarray:
         bottom = -gamma + (math.log(V / size) if wrong_bottom else 2 * math.log(V - size) / EPSILON)
         weights[x, near] = np.exp(EPSILON / 2 * -DISTANCES[x, near])
         weights[x, ~near] = math.exp(EPSILON / 2 * bottom) / (V - size)
-    return normalised(weights)
+    return normalized(weights)
 
 
 def top_k(cut: bool, k: int = 10) -> np.ndarray:
     weights = np.exp(-EPSILON / 2 * DISTANCES)
     if cut:
         weights[np.argsort(np.argsort(DISTANCES, axis=1), axis=1) >= k] = 0.0
-    return normalised(weights)
+    return normalized(weights)
 
 
 def decoder(sees_the_word: bool, seed: int) -> Subject:

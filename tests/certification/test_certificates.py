@@ -15,7 +15,7 @@ import pytest
 from certification.small_vocabularies import small_embeddings
 from wordveil.certification import certify, verify
 from wordveil.certification.certified_rate import SEARCH_TOLERANCE, largest_rate
-from wordveil.certification.normaliser_lipschitz import ExactLoss
+from wordveil.certification.normalizer_lipschitz import ExactLoss
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM

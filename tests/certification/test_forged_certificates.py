@@ -16,7 +16,8 @@ from wordveil.mechanisms.certificate_check import WHOLE
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
-from wordveil.metrics.distances import Angular, PairwiseMetric
+from wordveil.metrics.distances import Angular, PairwiseMetric, Precomputed
+from wordveil.metrics.table import DistanceTable
 from wordveil.pipeline.fitting import FOLDER
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import LocalDP, Standing
@@ -79,6 +80,21 @@ def test_in_a_small_vocabulary_every_pair_is_held_against_it(mechanism, outputs)
     assert "held against every pair of words when fitted" in claim.assumptions[-1]
     with pytest.raises(CertificateError, match="is refuted: two words"):
         mechanism.fit(embeddings, forged(certificate, epsilon=certificate.numbers["epsilon"] * (1 - 1e-4)))
+
+
+@pytest.mark.parametrize("calibration", ["certified", "certified-local"])
+def test_words_that_share_a_vector_but_no_row_of_a_matrix_are_held_against_it_too(calibration):
+    """One vector for all words: a matrix tells them apart, so that every pair counts."""
+    embeddings = Embeddings.from_arrays(["red", "green", "blue", "cat", "dog"], np.zeros((5, 1)))
+    places = np.array([0.0, 1, 2, 7, 8])
+    matrix = DistanceTable(np.abs(places[:, None] - places))
+    metric = Precomputed(label="places", vocabulary=embeddings.header.checksum, table=matrix)
+    mechanism = SanText(epsilon=4.0, metric=metric, calibration=calibration)
+    certificate = certify(mechanism, embeddings)
+    assert mechanism.fit(embeddings, certificate).guarantee().standing is Standing.CERTIFIED
+    rate = 3.9999 if calibration == "certified" else 50.0
+    with pytest.raises(CertificateError, match="is refuted: two words"):
+        mechanism.fit(embeddings, forged(certificate, rate=rate, cap=28.0 / rate, epsilon=3.9))
 
 
 @pytest.mark.parametrize("case", [case for case in SMALL if case != "two words"])

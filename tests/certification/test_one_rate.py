@@ -17,7 +17,7 @@ from certification.small_vocabularies import SMALL, small_embeddings
 from wordveil.auditing.exact import verify_channel
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification import certify, certify_rate, verify
-from wordveil.certification.normaliser_lipschitz import LossComputation
+from wordveil.certification.normalizer_lipschitz import LossComputation
 from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.cli.app import build_app
 from wordveil.errors import CertificateError, ParameterError, ResumeError
@@ -110,7 +110,7 @@ def test_a_local_certificate_keeps_its_epsilon_between_any_two_words(case, mecha
     assert verify(certificate, embeddings).numbers == certificate.numbers
 
 
-def test_a_local_rate_beats_the_theorem_and_a_twin_without_the_normaliser_fails():
+def test_a_local_rate_beats_the_theorem_and_a_twin_without_the_normalizer_fails():
     embeddings = small_embeddings("gaussian")
     mechanism = SanText(epsilon=4.0, calibration="certified-local")
     certificate = certify(mechanism, embeddings)

@@ -11,7 +11,7 @@ import pytest
 from certification.small_vocabularies import small_embeddings
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification import certify, certify_rate, verify
-from wordveil.certification.normaliser_lipschitz import LossComputation
+from wordveil.certification.normalizer_lipschitz import LossComputation
 from wordveil.certification.tight_constraints import solve_tight_constraints
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import CertificateError, ParameterError

@@ -10,6 +10,7 @@ import pytest
 
 import wordveil as wv
 from wordveil.cli.app import COMMANDS
+from wordveil.cli.examples import EXAMPLES
 from wordveil.cli.main import main
 from wordveil.names import MECHANISMS
 from wordveil.vocabulary.stored_lists import find_lists
@@ -42,6 +43,14 @@ def test_every_command_has_help(wordveil, words):
     assert shown, "options are listed"
     undescribed = [line for line in shown if not re.search(r"  \S", line) and len(line) < 25]
     assert not undescribed
+
+
+@pytest.mark.parametrize("command", [" ".join(words) for words in HELPS if words and words != ["vocabulary"]])
+def test_the_help_of_every_command_ends_with_two_examples(wordveil, command):
+    shown = wordveil(*command.split(), "--help").out.partition("\nExamples:\n")[2].splitlines()
+    assert shown == [f"  {example}" for example in EXAMPLES[command]]
+    assert len(set(shown)) == 2
+    assert all(f"{example} ".startswith(f"wordveil {command} ") for example in EXAMPLES[command])
 
 
 def test_the_overview_names_every_command(wordveil):
@@ -303,7 +312,7 @@ MISTAKES = {
         "--threads=0 must be at least 1; leave it out for one per processor.",
     ),
     "block": (["sanitize", "NOTES", "--block-tokens", "0"], "--block-tokens=0 must be at least 1"),
-    "output-is-folder": (["sanitize", "NOTES", "-o", "FOLDER"], "FOLDER: Is a directory."),
+    "output-is-folder": (["sanitize", "NOTES", "-o", "FOLDER"], "--output='FOLDER' must be a file, as the input is."),
     "delimiter": (["sanitize", "ROWS", "--delimiter", "long"], "--delimiter='long' must be one ASCII character"),
     "setting-strange": (["sanitize", "NOTES", "--set", "beta={[]: 1}"], "beta"),
     "count": (["vocabulary", "neighbors", "babaq", "-k", "0"], "--count=0 must be at least 1"),

@@ -58,6 +58,7 @@ CASES = [
     ("in.csv", b"", {"columns": ["t"]}, "no header line"),
     ("in.csv", b"a,t\n1,x\n1,zebrafish,z\n", {"columns": ["t"]}, "line 3: 3 fields, but the header has 2"),
     ("in.csv", b'a,t\n1,"zebrafish\n', {"columns": ["t"]}, "line 2: a quoted field is not closed"),
+    ("in.csv", b'a, t, w\n1, "x, zebrafish"\n', {"columns": [" t"]}, "line 2: a quote follows white space"),
     ("in.csv", b'a,t\n1,"x"zebrafish\n', {"columns": ["t"]}, "line 2: text follows a closing quote"),
     ("in.csv", b"a,t\n1,zebrafish\xff\n", {"columns": ["t"]}, "line 2, byte 11: not valid UTF-8"),
     ("in.csv", b"a,u\n1,zebrafish\n", {"columns": ["t"]}, "line 1: no column 't' among its 2"),

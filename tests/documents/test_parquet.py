@@ -212,6 +212,13 @@ def test_wrong_columns_are_refused(tmp_path, identity, options, error, message):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in.parquet"]
 
 
+@pytest.mark.parametrize("beside", [["xyz", "q"], ["b", ""], [1, 2], [None, "b"]])
+def test_a_column_whose_name_begins_like_the_chosen_one_is_copied(tmp_path, identity, beside):
+    source = pa.table({"a": beside, "a.b": ["one", "two"]})
+    _, written = run(tmp_path, identity, columns=("a.b",), source=source)
+    assert written.to_pydict() == source.to_pydict()
+
+
 @pytest.mark.slow
 def test_parquet_into_a_pipe_equals_the_file(tmp_path, identity):
     run(tmp_path, identity, columns=("text",))

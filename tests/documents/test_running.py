@@ -132,11 +132,13 @@ def test_links_are_followed_and_devices_written_directly(tmp_path, identity):
 def test_harmful_destinations_are_refused(tmp_path, identity):
     (tmp_path / "in.txt").write_bytes(b"a")
     (tmp_path / "same.txt").symlink_to("in.txt")
+    (tmp_path / "folder").mkdir()
     for target, message in (
         ("in.txt", "must differ from the input"),
         ("same.txt", "must differ from the input"),
         ("out.csv", "stands for csv, but the output is text"),
         ("no/out.txt", "existing directory"),
+        ("folder", "must be a file, as the input is"),
     ):
         with pytest.raises(ParameterError, match=message):
             run_documents(tmp_path / "in.txt", tmp_path / target, identity)

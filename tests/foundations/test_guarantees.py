@@ -254,6 +254,8 @@ def test_conversions_without_a_theorem_are_refused():
         with pytest.raises(ParameterError, match=r"diameter=.* must be in \(0, inf\)"):
             to_local(METRIC, diameter=diameter)
     assert to_local(replace(METRIC, largest_distance=3.0)).epsilon == 6.0
+    assert to_local(replace(METRIC, largest_distance=3.0), diameter=5.0).epsilon == 6.0
+    assert to_local(replace(METRIC, largest_distance=3.0), diameter=2.0).epsilon == 4.0
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda g: g.promise)

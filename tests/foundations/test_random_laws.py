@@ -8,13 +8,13 @@ from scipy import stats
 from tests.mechanisms.noise_checks import ALPHA, SEEDS, TWINS
 
 from wordveil.errors import ParameterError
-from wordveil.randomness import RandomSource, _ShakeGenerator, words
+from wordveil.randomness import RandomSource, _ShakeGenerator, random_bits
 
 ENGINES = ["aes", "shake"]
 ROWS = 40_000  # a normal variate needs more than a radius for its power twin
 LAWS = {
     "uniform": (lambda g: g.random(ROWS), stats.uniform()),
-    "words": (lambda g: words(g, (ROWS,)) / 2.0**64, stats.uniform()),
+    "words": (lambda g: random_bits(g, (ROWS,)) / 2.0**64, stats.uniform()),
     "normal": (lambda g: g.standard_normal(ROWS), stats.norm()),
     "gamma-1": (lambda g: g.standard_gamma(1.0, ROWS), stats.gamma(1)),
     "gamma-50": (lambda g: g.standard_gamma(50.0, ROWS), stats.gamma(50)),

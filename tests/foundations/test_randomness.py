@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import ParameterError, WordveilError
-from wordveil.kernels.document_words import document_words
-from wordveil.randomness import RandomSource, document_nonce, words
+from wordveil.kernels.document_bits import document_bits
+from wordveil.randomness import RandomSource, document_nonce, random_bits
 
 KEY = bytes(range(100, 116))
 ENGINES = ["aes", "shake"]
@@ -36,7 +36,7 @@ def aes_words(key: bytes, counter: int, n: int) -> np.ndarray:
 
 @given(st.binary(min_size=16, max_size=16), st.text(), st.text(), st.sampled_from([0, 1, 7, 128, 255]))
 def test_lanes_are_aes_in_counter_mode(key, document_id, content, lane):
-    drawn = words(RandomSource(key, engine="aes").stream(document_id, content).lane(lane), (41,))
+    drawn = random_bits(RandomSource(key, engine="aes").stream(document_id, content).lane(lane), (41,))
     nonce = document_nonce(key, document_id, content)
     assert 0 <= nonce < 2**80
     assert np.array_equal(drawn, aes_words(key, ((nonce << 8) | lane) << 40, 41))
@@ -45,7 +45,7 @@ def test_lanes_are_aes_in_counter_mode(key, document_id, content, lane):
 @pytest.mark.parametrize("nonce", [0, 1, 2**24 - 1, 2**63, 2**80 - 1])
 def test_lanes_at_the_edges_of_the_counter_space(nonce):
     source = RandomSource(KEY, engine="aes")
-    for (drawn,) in source.documents([nonce], [9]).chunks(lambda s, n: (words(s.lane(255), (n,)),), 4):
+    for (drawn,) in source.documents([nonce], [9]).chunks(lambda s, n: (random_bits(s.lane(255), (n,)),), 4):
         expected = aes_words(KEY, ((nonce << 8) | 255) << 40, 9)
         assert np.array_equal(drawn, expected[: len(drawn)])
         break
@@ -59,14 +59,14 @@ def test_lanes_of_all_documents_are_disjoint_counter_ranges():
 
 def test_reseating_forgets_everything_about_the_earlier_document(source):
     stream = source.stream("one")
-    words(stream.lane(0), (3,))
+    random_bits(stream.lane(0), (3,))
     stream.lane(0).standard_normal(5)  # leaves a half-used buffer behind
-    again = words(stream.seat(document_nonce(KEY, "two", "x")).lane(0), (8,))
-    assert np.array_equal(again, words(source.stream("two", "x").lane(0), (8,)))
+    again = random_bits(stream.seat(document_nonce(KEY, "two", "x")).lane(0), (8,))
+    assert np.array_equal(again, random_bits(source.stream("two", "x").lane(0), (8,)))
 
 
 LAWS = {
-    "words": lambda g, n: words(g, (n,)),
+    "words": lambda g, n: random_bits(g, (n,)),
     "uniform": lambda g, n: g.random(n),
     "normal": lambda g, n: g.standard_normal((n, 3)),
     "gamma": lambda g, n: g.standard_gamma(7.0, n),
@@ -92,7 +92,7 @@ def test_chunks_of_documents_do_not_depend_on_their_size(counts, size, engine):
     nonces = source.nonces([str(i) for i in range(len(counts))], [""] * len(counts))
 
     def sample(stream, n):
-        return stream.lane(0).standard_normal((n, 2)), words(stream.lane(1), (n,))
+        return stream.lane(0).standard_normal((n, 2)), random_bits(stream.lane(1), (n,))
 
     chunks = list(source.documents(nonces, counts).chunks(sample, size))
     assert [len(normals) for normals, _ in chunks[:-1]] == [size] * (len(chunks) - 1)
@@ -116,8 +116,10 @@ def test_words_of_many_documents_are_those_of_each(counts, size, lane, engine):
     source = RandomSource(KEY, engine=engine)
     nonces = source.nonces(map(str, range(len(counts))), [""] * len(counts))
     nonces[-1:] = [2**80 - 1] * bool(nonces)
-    expected = [n for (n,) in source.documents(nonces, counts).chunks(lambda s, n: (words(s.lane(lane), (n,)),), size)]
-    drawn = list(document_words(source.documents(nonces, counts), lane, size))
+    expected = [
+        n for (n,) in source.documents(nonces, counts).chunks(lambda s, n: (random_bits(s.lane(lane), (n,)),), size)
+    ]
+    drawn = list(document_bits(source.documents(nonces, counts), lane, size))
     assert [len(part) for part in drawn] == [len(part) for part in expected]
     assert all(map(np.array_equal, drawn, expected))
     if engine == "aes" and sum(counts):
@@ -127,11 +129,11 @@ def test_words_of_many_documents_are_those_of_each(counts, size, lane, engine):
 
 def test_chunks_refuse_an_empty_size(source):
     with pytest.raises(ParameterError, match="size=0 must be at least 1"):
-        list(source.documents([1], [1]).chunks(lambda s, n: (words(s.lane(0), (n,)),), 0))
+        list(source.documents([1], [1]).chunks(lambda s, n: (random_bits(s.lane(0), (n,)),), 0))
 
 
 def first_words(source, document_id, content):
-    return words(source.stream(document_id, content).lane(0), (4,)).tolist()
+    return random_bits(source.stream(document_id, content).lane(0), (4,)).tolist()
 
 
 def test_the_same_id_and_content_repeat_under_one_key(source):
@@ -142,7 +144,7 @@ def test_the_same_id_and_content_repeat_under_one_key(source):
 def test_another_id_content_lane_or_key_gives_other_noise(source):
     places = [("id", "text"), ("id2", "text"), ("id", "text2"), ("idt", "ext"), ("", "idtext"), ("idtext", "")]
     drawn = [tuple(first_words(source, *place)) for place in places]
-    drawn.append(tuple(words(source.stream("id", "text").lane(1), (4,)).tolist()))
+    drawn.append(tuple(random_bits(source.stream("id", "text").lane(1), (4,)).tolist()))
     drawn.append(tuple(first_words(RandomSource(KEY[::-1], engine=source.engine), "id", "text")))
     assert len(set(drawn)) == len(drawn)
 
@@ -151,7 +153,7 @@ def test_fresh_sources_and_fresh_streams_never_repeat():
     keys = {RandomSource().export_key() for _ in range(100)}
     assert len(keys) == 100
     source = RandomSource(KEY)
-    assert len({tuple(words(source.fresh_stream().lane(0), (2,)).tolist()) for _ in range(100)}) == 100
+    assert len({tuple(random_bits(source.fresh_stream().lane(0), (2,)).tolist()) for _ in range(100)}) == 100
 
 
 @given(st.text(alphabet=st.characters(), max_size=5), st.text(alphabet=st.characters(categories=["Cs"]), max_size=3))
@@ -211,9 +213,19 @@ def test_a_forked_child_has_a_key_of_its_own():
 def test_a_stream_carried_over_a_fork_draws_other_noise(engine):
     stream = RandomSource(KEY, engine=engine).stream("document")
     stream.lane(0)
-    carried = in_fork(lambda: words(stream.lane(0), (4,)).tobytes() + words(stream.lane(1), (4,)).tobytes())
-    assert carried[:32] != words(stream.lane(0), (4,)).tobytes()
-    assert carried[32:] != words(stream.lane(1), (4,)).tobytes()
+    carried = in_fork(lambda: random_bits(stream.lane(0), (4,)).tobytes() + random_bits(stream.lane(1), (4,)).tobytes())
+    assert carried[:32] != random_bits(stream.lane(0), (4,)).tobytes()
+    assert carried[32:] != random_bits(stream.lane(1), (4,)).tobytes()
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_stream_moved_on_after_a_fork_draws_other_noise(engine):
+    stream = RandomSource(KEY, engine=engine).stream("document")
+    stream.lane(0)
+    carried = in_fork(lambda: random_bits(stream.seat(7).lane(0), (4,)).tobytes())
+    assert carried != random_bits(stream.seat(7).lane(0), (4,)).tobytes()
 
 
 @needs_fork
@@ -222,8 +234,8 @@ def test_a_stream_carried_over_a_fork_draws_other_noise(engine):
 def test_a_lane_carried_over_a_fork_draws_other_noise(engine):
     lane = RandomSource(KEY, engine=engine).stream("document").lane(3)  # neither stream nor source is kept
     lane.standard_normal(3)
-    children = [in_fork(lambda: lane.random(4).tobytes() + words(lane, (4,)).tobytes()) for _ in range(2)]
-    ours = lane.random(4).tobytes() + words(lane, (4,)).tobytes()
+    children = [in_fork(lambda: lane.random(4).tobytes() + random_bits(lane, (4,)).tobytes()) for _ in range(2)]
+    ours = lane.random(4).tobytes() + random_bits(lane, (4,)).tobytes()
     assert len({*children, ours}) == 3
     again = RandomSource(KEY, engine=engine).stream("document").lane(3)
     again.standard_normal(3)
@@ -293,3 +305,10 @@ def test_test_sources_repeat_and_say_what_they_are():
     assert "TEST SOURCE" in repr(one)
     assert not RandomSource().is_test_source
     assert "TEST" not in repr(RandomSource())
+
+
+def test_a_public_stream_is_the_same_for_everyone_and_another_for_each_label():
+    drawn = [random_bits(RandomSource.public(label).lane(0), (4,)) for label in ("a", "a", "b")]
+    assert np.array_equal(drawn[0], drawn[1])
+    assert not np.any(drawn[0] == drawn[2])
+    assert not np.any(drawn[0] == random_bits(RandomSource().stream("a").lane(0), (4,)))

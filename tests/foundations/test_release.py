@@ -40,14 +40,15 @@ def test_unknown_choices_are_refused_with_the_choices(name):
 
 
 def test_keep_is_no_policy_for_unknown_words():
-    with pytest.raises(ParameterError, match="unknown='keep' must be one of random, drop, mask"):
+    with pytest.raises(ParameterError, match="unknown='keep' must be one of random, typed, drop, mask"):
         TextOptions(unknown="keep")
 
 
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("unknown", "random", "public word chosen uniformly"),
+        ("unknown", "random", "drawn by one law, the same for all such tokens"),
+        ("unknown", "typed", "and of which kind"),
         ("unknown", "drop", "they are missing"),
         ("unknown", "mask", re.escape(MASK)),
         ("casing", "shape", "casing of every token"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -125,6 +127,21 @@ def test_a_draw_below_too_low_a_ceiling_stops(monkeypatch, engine):
     monkeypatch.setattr(ceilings, "RAISED", 0.9)
     with pytest.raises(RuntimeError, match="A ceiling lies below the weights it stands for"):
         kernel.draw(ids, words)
+
+
+@every_engine
+def test_a_ceiling_has_room_for_a_block_of_weights_that_all_round_up(monkeypatch, engine):
+    """512 words of .6 units each weigh 512 units and not 307; the last random words pick that block's last word."""
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    far = math.log(2.0**52 / 0.6)
+    near = np.linspace(0, 1e-3, 512)
+    kernel = rows_of(np.append(near, far + 20 * near)[:, None].astype(np.float32), rate=1.0, cap=60.0)
+    units = kernel.weights(kernel.canonical[:1])[0, 512:] * kernel._inner_units[1]
+    assert np.all((units > 0.5) & (units < 0.7))
+    words = np.full((1, kernel.draw_width), 2**64 - 1, dtype=np.uint64)
+    assert kernel.draw(kernel.canonical[:1], words) == 1023
+    counts = np.diff(kernel._ceiling_sums(kernel._ceiling_masses(kernel.canonical[:1])))[0]
+    assert counts * kernel._scales[1] >= 512
 
 
 @every_engine

@@ -51,7 +51,7 @@ def random_words(seed, n):
 @pytest.mark.parametrize("columns", [512, 7])
 @pytest.mark.parametrize("some", [False, True])
 @pytest.mark.parametrize("cap", [0.01, 2.0, 50.0])
-def test_weights_and_normalisers_equal_the_formula(monkeypatch, columns, some, cap):
+def test_weights_and_normalizers_equal_the_formula(monkeypatch, columns, some, cap):
     monkeypatch.setattr(pairwise, "COLUMNS", columns)
     monkeypatch.setattr(near_module, "TILE", 500)
     table = metric_table()
@@ -60,7 +60,7 @@ def test_weights_and_normalisers_equal_the_formula(monkeypatch, columns, some, c
     ids = np.arange(60, dtype=np.int32)
     for kernel in both(table, cap=cap, outputs=outputs):
         np.testing.assert_allclose(kernel.weights(ids), expected, rtol=1e-12)
-        np.testing.assert_allclose(kernel.log_normalisers(ids), np.log(expected.sum(axis=1)), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(kernel.log_normalizers(ids), np.log(expected.sum(axis=1)), rtol=0, atol=1e-12)
         assert kernel.weights(ids[-4:]).tobytes() == kernel.weights(ids[:4]).tobytes()
         assert kernel.with_cache(1 << 20).weights(ids).tobytes() == kernel.weights(ids).tobytes()
         assert kernel.weights(ids[:0]).shape == (0, len(outputs))
@@ -143,7 +143,7 @@ def change_points(draw, count):
     return [0, *low]
 
 
-def realised_law(kernel, word, near):
+def realized_law(kernel, word, near):
     """Return the exact probability of every output, found through `draw` alone: ascending near words, then the rest."""
     v = len(kernel.outputs)
     far = [y for y in range(v) if y not in near]
@@ -167,7 +167,7 @@ def realised_law(kernel, word, near):
     return [law[y] for y in range(v)]
 
 
-def realised_law_in_blocks(kernel, word, width):
+def realized_law_in_blocks(kernel, word, width):
     """Return the exact probability of every output where blocks of equal width are picked by the first word."""
     v = len(kernel.outputs)
     same = np.full(v, word, dtype=np.int32)
@@ -190,7 +190,7 @@ def realised_law_in_blocks(kernel, word, width):
 
 @pytest.mark.parametrize("which", ["one row at a time", "made beforehand"])
 @pytest.mark.parametrize(("rate", "cap"), [(1.0, 1.0), (9.0, 2.0), (14.0, 2.5), (17.0, 2.0)])
-def test_the_slack_covers_the_realised_law(monkeypatch, which, rate, cap):
+def test_the_slack_covers_the_realized_law(monkeypatch, which, rate, cap):
     mpmath = pytest.importorskip("mpmath")
     monkeypatch.setattr(pairwise, "COLUMNS", 4)
     table = metric_table(v=12, d=1, duplicates=1) / 2
@@ -200,9 +200,9 @@ def test_the_slack_covers_the_realised_law(monkeypatch, which, rate, cap):
         for word in (0, 5, 11):
             ideal = [mpmath.exp(-mpmath.mpf(rate) * min(mpmath.mpf(float(s)), cap)) for s in table[word]]
             if which == "made beforehand":
-                law = realised_law(kernel, word, np.flatnonzero(table[word] < cap).tolist())
+                law = realized_law(kernel, word, np.flatnonzero(table[word] < cap).tolist())
             else:
-                law = realised_law_in_blocks(kernel, word, 4)
+                law = realized_law_in_blocks(kernel, word, 4)
             total = mpmath.fsum(ideal)
             for p, q in zip(law, ideal, strict=True):
                 worst = max(worst, abs(float(mpmath.log(mpmath.mpf(p.numerator) / p.denominator * total / q))))

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from wordveil.certification.normaliser_lipschitz import TOLERANCE, LossComputation
+from wordveil.certification.normalizer_lipschitz import TOLERANCE, LossComputation
 from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.kernels import ceilings, weight_rows
@@ -246,7 +246,7 @@ def test_a_claim_without_slack_would_be_false_where_weights_are_a_few_units():
 
 
 def test_a_certificate_without_its_error_would_be_false_between_words_a_hair_apart():
-    """Up to 1e-9 nats of a normaliser are forgiven, so that the steepest pair, 1e-10 apart, is not counted."""
+    """Up to 1e-9 nats of a normalizer are forgiven, so that the steepest pair, 1e-10 apart, is not counted."""
     rows, measure, rate = np.array([[0.0], [1e-10], [0.01]]), np.array([1.0, 1.0, 40.0]), 3.0
     space = DistinctVectors(coordinates=rows, measure=measure, ids=IDS[:3], metric=Euclidean())
     found = LossComputation(space).metric(rate)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from wordveil.kernels import weight_rows
-from wordveil.kernels.integer_draws import multiply_high
+from wordveil.kernels.integer_draws import _search, multiply_high
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
 
@@ -45,12 +45,24 @@ def test_multiply_high_is_the_high_half_of_the_product(a, b):
     assert int(found[0]) == a * b >> 64
 
 
+def test_a_column_is_found_exactly_where_floating_point_cannot_tell_it_from_the_next():
+    rng = np.random.default_rng(5)
+    counts = rng.integers(0, 3, (300, 40)) * rng.choice([1, 2**20, 2**50], (300, 40)) + 1
+    counts[:, ::7] = 0  # no target falls into these
+    bounds = np.cumsum(counts, axis=1).astype(np.uint64)
+    row, column = (places[counts.ravel() > 0] for places in np.indices(counts.shape).reshape(2, -1))
+    last = bounds[row, column] - np.uint64(1)
+    first = last - (counts[row, column] - 1).astype(np.uint64)
+    for targets in (first, last):
+        np.testing.assert_array_equal(_search(bounds, row, targets), column)
+
+
 @pytest.mark.parametrize("columns", [512, 16])
 @pytest.mark.parametrize(
     "metric", [Euclidean(), Angular(), Mahalanobis(whitening=np.diag(np.arange(1.0, 7.0)))], ids=lambda m: m.name
 )
 @pytest.mark.parametrize("some", [False, True])
-def test_weights_masses_and_normalisers_equal_the_formula(monkeypatch, columns, metric, some):
+def test_weights_masses_and_normalizers_equal_the_formula(monkeypatch, columns, metric, some):
     monkeypatch.setattr(weight_rows, "COLUMNS", columns)
     outputs = np.arange(3, 120, 2, dtype=np.int32) if some else None
     base = np.linspace(0, 2, len(outputs)) if some else None
@@ -59,7 +71,7 @@ def test_weights_masses_and_normalisers_equal_the_formula(monkeypatch, columns, 
     expected = np.exp(-2.0 * np.minimum(table, 3.0)) * (1 if base is None else base)
     ids = np.arange(len(rows), dtype=np.int32)
     np.testing.assert_allclose(kernel.weights(ids), expected, rtol=1e-5)
-    np.testing.assert_allclose(kernel.log_normalisers(ids), np.log(expected.sum(axis=1)), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(kernel.log_normalizers(ids), np.log(expected.sum(axis=1)), rtol=0, atol=1e-5)
     masses = kernel.masses(ids[:64])
     np.testing.assert_allclose(masses.sum(axis=1), expected[:64].sum(axis=1), rtol=1e-5)
     # A word and its duplicates: the same row, bit for bit.
@@ -123,7 +135,7 @@ def test_progress_counts_every_token():
     kernel.draw(np.arange(len(rows), dtype=np.int32), random_words(0, len(rows), kernel), progress=done.append)
     assert sum(done) == len(rows)
     done = []
-    kernel.log_normalisers(np.arange(len(rows), dtype=np.int32), progress=done.append)
+    kernel.log_normalizers(np.arange(len(rows), dtype=np.int32), progress=done.append)
     assert sum(done) == len(rows)
 
 
@@ -163,7 +175,7 @@ def boundaries(kernel, word, lane, fixed, count):
     return low
 
 
-def realised_law(kernel, word):
+def realized_law(kernel, word):
     """Return the exact probability of every output given that the draw is not rejected, and of that."""
     law = []
     blocks = boundaries(kernel, word, 0, 0, kernel.blocks)
@@ -197,7 +209,7 @@ def ideal_law(mpmath, rows, word, rate, cap, base):
         *(pytest.param(*some, marks=pytest.mark.slow) for some in ((False, True), (True, False))),
     ],
 )
-def test_the_slack_covers_the_realised_law(monkeypatch, rate, cap, based, hair, attempt):
+def test_the_slack_covers_the_realized_law(monkeypatch, rate, cap, based, hair, attempt):
     mpmath = pytest.importorskip("mpmath")
     monkeypatch.setattr(weight_rows, "COLUMNS", 4)
     rng = np.random.Generator(np.random.PCG64(8))
@@ -214,7 +226,7 @@ def test_the_slack_covers_the_realised_law(monkeypatch, rate, cap, based, hair, 
     with mpmath.workdps(60):
         for word in (0, 4, 10):
             ideal = ideal_law(mpmath, rows, word, rate, cap, base)
-            law, accepted = realised_law(kernel, word)
+            law, accepted = realized_law(kernel, word)
             assert accepted < 1 if attempt else accepted == 1
             for p, q in zip(law, ideal, strict=True):
                 ratio = mpmath.log(mpmath.mpf(p.numerator) / p.denominator / q)
@@ -237,7 +249,7 @@ def test_the_slack_covers_rounding_where_distances_themselves_are_exact(monkeypa
             abs(float(mpmath.log(mpmath.mpf(p.numerator) / p.denominator / q)))
             for word in (0, 6)
             for p, q in zip(
-                realised_law(kernel, word)[0], ideal_law(mpmath, rows, word, rate, 2.9, np.ones(13)), strict=True
+                realized_law(kernel, word)[0], ideal_law(mpmath, rows, word, rate, 2.9, np.ones(13)), strict=True
             )
         )
     assert 0 < worst <= kernel.arithmetic_slack() / 2

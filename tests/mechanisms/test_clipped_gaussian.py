@@ -43,6 +43,16 @@ def test_the_analytic_scale_is_the_root_from_above(log_epsilon, log_delta):
     assert gaussian_log_delta(epsilon, scale) >= float(mpmath.log(oracle_delta(epsilon, scale)))
 
 
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 1e-3])
+def test_the_scale_is_never_too_small_where_the_difference_of_two_normals_cancels(epsilon, delta):
+    # At epsilon 1e-12 both logarithms are ln(1/2) but for 1e-9: without its allowance for their rounding the true delta
+    # is above the one promised, by 5e-8 of it, for one in three of these.
+    for k in range(12):
+        wanted = epsilon * (1 + k / 17), delta * (1 + k / 13)
+        assert oracle_delta(wanted[0], analytic_scale(*wanted)) <= wanted[1]
+
+
 @pytest.mark.parametrize("epsilon", [1e-12, 1.0, 1e12])
 @pytest.mark.parametrize("delta", [5e-324, 1e-12, 0.999])
 def test_extreme_parameters_have_a_finite_root(epsilon, delta):

@@ -13,7 +13,7 @@ from tests.kernels.engines_here import every_engine
 from tests.kernels.gpu_modules import modules
 
 from wordveil.certification import certify, certify_rate, verify
-from wordveil.certification.normaliser_lipschitz import LossComputation
+from wordveil.certification.normalizer_lipschitz import LossComputation
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import CertificateError, ParameterError, ResumeError
 from wordveil.kernels.pair_maximum import PairProblem

@@ -6,10 +6,10 @@ from scipy import stats
 from tests.mechanisms.noise_checks import ALPHA, ROWS, assert_law, radii, sign_p_value
 
 from wordveil.decoding.decoded import Decoded
-from wordveil.errors import ParameterError
+from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.nadp import NADP
-from wordveil.promises.guarantees import NeighbourDP, Standing
+from wordveil.promises.guarantees import NeighbourDP, Standing, compose_releases
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
@@ -116,3 +116,13 @@ def test_vocabularies_without_adjacent_words_are_refused():
         NADP(epsilon=1.0).fit(Embeddings.from_arrays(["one"], [[1.0]]))
     with pytest.raises(ParameterError, match="no two adjacent"):
         NADP(epsilon=1.0, overlap=2).fit(Embeddings.from_arrays(["a", "b"], [[1.0], [1.0]], candidate_rule="all"))
+
+
+def test_graphs_that_differ_in_the_last_digits_of_tau_have_two_names():
+    """Releases of two graphs do not add up, however alike the graphs print."""
+    table = Embeddings.from_arrays(
+        [f"w{letter}" for letter in "abcdefghijkl"], np.random.default_rng(4).normal(size=(12, 2))
+    )
+    claims = [NADP(epsilon=1.0, tau=tau, overlap=4).fit(table).guarantee() for tau in (0.333333, 0.33333334)]
+    with pytest.raises(GuaranteeError):
+        compose_releases(claims)

@@ -17,7 +17,7 @@ from scipy.stats import chi2
 from wordveil.auditing.exact import verify_channel
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification import certify, verify
-from wordveil.certification.normaliser_lipschitz import LossComputation
+from wordveil.certification.normalizer_lipschitz import LossComputation
 from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import CertificateError, ParameterError

@@ -47,7 +47,7 @@ CHOICES = [
     (name, entry.name)
     for name, kind in CLASSES.items()
     for entry in dataclasses.fields(kind)
-    if str(entry.type).startswith(("str", "Literal", "Calibration"))
+    if str(entry.type).startswith(("str", "Literal", "Sizing"))
 ]
 OPTIONAL = {("TEM", "gamma"), ("Jaccard", "threshold"), ("TruncatedLaplace", "padded_dimensions")}
 NO_NUMBERS = ["9", True, False, math.nan, math.inf, -math.inf, -1.0, [1.0], 1j, b"1", np.bool_(True)]

@@ -239,7 +239,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
 def test_the_key_is_gone_before_the_output_is_there_and_not_needed_after(private, tmp_path, monkeypatch):
     out, seen = tmp_path / "out.jsonl", []
 
-    def stopping(target, product):
+    def stopping(target, product, written):
         seen.append((run_key_path(out).exists(), is_resumable(out)))
         raise KeyboardInterrupt
 

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: to
 
 from small_models import sentences, small_table, write_texts, write_vectors  # noqa: E402
 
+from rewrite_scores import score_rewrites  # noqa: E402
 from wordveil.errors import DataFormatError, GuaranteeError, ParameterError, ResumeError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil.neural import training as training_module  # noqa: E402
@@ -21,7 +22,6 @@ from wordveil.neural.jobs import Job, load_model, run_job  # noqa: E402
 from wordveil.neural.models import Rewriter  # noqa: E402
 from wordveil.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
 from wordveil.neural.rewriting import TextRewriter, _batches  # noqa: E402
-from wordveil.neural.scoring import score_rewrites  # noqa: E402
 from wordveil.neural.storage import load_tensors  # noqa: E402
 from wordveil.neural.training import CLASSIFY, REWRITE, fit  # noqa: E402
 from wordveil.randomness import RandomSource  # noqa: E402

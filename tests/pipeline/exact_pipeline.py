@@ -16,7 +16,7 @@ import numpy as np
 import wordveil as wv
 from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.mechanisms.exponential import FittedExponential
-from wordveil.pipeline.sanitizer import TYPED_LANE, UNKNOWN_LANE
+from wordveil.pipeline.ids import TYPED_LANE, UNKNOWN_LANE
 from wordveil.promises.number_grids import noise_counts
 from wordveil.randomness import RandomSource
 from wordveil.text.kinds import KINDS
@@ -27,12 +27,19 @@ GRID = np.linspace(-60.0, 60.0, 20_001)
 def channel(fitted):
     """P(output id | input id), shape (v, v): exact for selection, else integrated over one grid of noisy values.
 
+    A mechanism that answers for unknown tokens has one more row, the last: index -1 reads it.
+
     One grid, and one draw of the decoder for each of its points, serve all inputs: the quotient of two rows is then a
     mixture of quotients of two densities, as it is in truth.
     """
     embeddings = fitted.embeddings
     v = len(embeddings)
     found = np.zeros((v, v))
+    if fitted.answers_unknown:
+        rows = fitted.law(np.array([*range(v), -1], np.int32))
+        found = np.zeros((v + 1, v))
+        found[:, embeddings.candidates] = rows
+        return found
     if isinstance(fitted, FittedExponential):
         weights = fitted.rows.weights(np.arange(v, dtype=np.int32))  # of the rows that draw
         found[:, embeddings.candidates] = weights / weights.sum(axis=1, keepdims=True)
@@ -86,6 +93,10 @@ class Assigned(WordRandomizer):
     parameters: Channel
     embeddings: wv.Embeddings
     draw_width: int = 1
+
+    @property
+    def answers_unknown(self):
+        return self.parameters.real.answers_unknown
 
     def guarantee(self):
         return self.parameters.real.guarantee()
@@ -193,6 +204,8 @@ def law(fitted, matrix, options, document):
     ids = np.concatenate([np.empty(0, np.int32), *(encoded.ids for encoded in reader.encode(document))])
     if options.unknown not in ("random", "typed"):
         ids = ids[ids >= 0]  # nothing is drawn for the others
+    if fitted.answers_unknown:
+        ids = np.where(ids == -1, 0, ids)  # no stand-ins are drawn
     spent = int((ids == -1).sum()) + len(ids)
     typed = [surrogate_words(code, options) for code in ids[ids < -1].tolist()]
     drawn = [tuple(zip(*chosen, strict=True)) or ((), ()) for chosen in itertools.product(*typed)]

@@ -40,6 +40,13 @@ def test_the_same_settings_draw_the_same_noise():
     assert released(wv.SanText(epsilon=0.01)) == released(wv.SanText(epsilon=0.01))
 
 
+def test_vocabularies_that_read_texts_otherwise_draw_independently():
+    other = VOCABULARY.with_header(casing="cased")
+    assert other.header.checksum == VOCABULARY.header.checksum
+    domains = [wv.Sanitizer(table, wv.SanText(epsilon=1.0)).parts.domain for table in (VOCABULARY, other)]
+    assert domains[0] != domains[1]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Own(wv.PairwiseMetric):
     """A user's metric that can be named."""
@@ -294,22 +301,22 @@ CONSUMERS = [
 @pytest.mark.parametrize("mechanism", CONSUMERS, ids=lambda m: m.name)
 def test_no_two_consumers_of_a_stream_share_a_lane(monkeypatch, mechanism, per):
     consumers = {}
-    of_one, of_many = Stream.lane, DocumentStreams.lane_words
+    of_one, of_many = Stream.lane, DocumentStreams.lane_bits
 
     def note(index, frame):
-        if "lane_words" not in frame.f_code.co_qualname:
+        if "lane_bits" not in frame.f_code.co_qualname:
             consumers.setdefault(index, set()).add((frame.f_code.co_filename, frame.f_code.co_qualname))
 
     def lane(self, index):
         note(index, sys._getframe(1))
         return of_one(self, index)
 
-    def lane_words(self, index, *others):
-        note(index, sys._getframe(2))  # past `document_words`
+    def lane_bits(self, index, *others):
+        note(index, sys._getframe(2))  # past `document_bits`
         return of_many(self, index, *others)
 
     monkeypatch.setattr(Stream, "lane", lane)
-    monkeypatch.setattr(DocumentStreams, "lane_words", lane_words)
+    monkeypatch.setattr(DocumentStreams, "lane_bits", lane_bits)
     options = TextOptions(per=per, unknown="typed")
     wv.Sanitizer(VOCABULARY, mechanism, options=options)(f"{WORDS[0]} zz {WORDS[1]} 7 {WORDS[0]}")
     for expected in ("_place_unknown", "_place_surrogates"):

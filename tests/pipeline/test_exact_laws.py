@@ -67,7 +67,8 @@ SELECTION = {
 } | {"tight": (wv.TightConstraints, {"epsilon": 3.0})}
 PRECOMPUTED = {f"{name}-precomputed": name for name in SELECTION}
 REFUSED = {name for name in PRECOMPUTED if "tight" in name or "certified-local" in name}
-DRAWN = [*SELECTION, *(name for name in PRECOMPUTED if name not in REFUSED)]
+NEIGHBOURS = {"neighbours": "nearest", "neighbours-crowds": "crowds"}
+DRAWN = [*SELECTION, *NEIGHBOURS, *(name for name in PRECOMPUTED if name not in REFUSED)]
 NOISE = {
     "laplace": wv.MultivariateLaplace(epsilon=3.0),
     "laplace-vickrey": wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=3.0), decoder=wv.Vickrey(t=0.4)),
@@ -125,8 +126,13 @@ def fitted(mechanism, table, metric, excluded):
     if mechanism in NOISE:
         randomizer = fit_words(NOISE[mechanism], vocabulary(table, flat=True, excluded=excluded))
         return randomizer, channel(randomizer)
-    kind, parameters = SELECTION[mechanism]
     embeddings = vocabulary(table, flat=False, excluded=excluded)
+    if mechanism in NEIGHBOURS:
+        k = min(2, len(embeddings.candidates) - 1)
+        made = wv.NeighbourResponse(epsilon=2.0, k=k, outputs=None, lists=NEIGHBOURS[mechanism])
+        randomizer = fit_words(made, embeddings)
+        return randomizer, channel(randomizer)
+    kind, parameters = SELECTION[mechanism]
     made = kind(**parameters, metric=metric_of(metric, embeddings))
     needed = getattr(made, "needs_certificate", False)
     randomizer = fit_words(made, embeddings, certify(made, embeddings) if needed else None)

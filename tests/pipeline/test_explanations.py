@@ -223,6 +223,26 @@ def test_metrics_without_coordinates_are_explained_in_their_own_distances(vocabu
     assert f"{100 / (1 + math.exp(-typical.loss)):.2f}"[:3] in sanitizer.in_words.sentence
 
 
+@pytest.mark.parametrize("kind", ["matrix", "ranks"])
+def test_words_that_share_a_vector_are_explained_by_their_own_distance(kind):
+    """A matrix knows no vectors, and among many twins a word is not its own nearest rank."""
+    words = [f"w{a}{b}" for a in "abcdefgh" for b in "abcde"]
+    table = wv.Embeddings.from_arrays(words, np.repeat(np.random.default_rng(1).normal(size=(2, 3)), 20, axis=0))
+    if kind == "matrix":
+        metric, matrix = matrix_metric(table)
+    else:
+        metric = NeighbourRank(k=30)
+        matrix = rank_distances(rank_graph(table.vectors, 30))
+    fitted = wv.SanText(epsilon=4.0, metric=metric).fit(table)
+    log_law = np.log(fitted.channel())
+    apart = np.argwhere(np.isfinite(matrix) & (matrix > 0))[::97]
+    assert any((table.vectors[a] == table.vectors[b]).all() for a, b in apart), "some pair shares its vector"
+    for a, b in apart:
+        (pair,) = explain(table, fitted.guarantee(), metric=metric, pairs=[(words[a], words[b])]).pairs
+        assert pair.distance == pytest.approx(matrix[a, b])
+        assert pair.loss >= np.abs(log_law[a] - log_law[b]).max()
+
+
 # Rounding.
 
 

@@ -378,9 +378,9 @@ def test_the_key_is_gone_before_the_output_is_there(vocabulary, text_file, tmp_p
     output, seen = tmp_path / "out.txt", []
     publish = engine.publish
 
-    def watched(target, product):
+    def watched(target, product, written):
         seen.append((run_key_path(output).exists(), is_resumable(output)))
-        publish(target, product)
+        publish(target, product, written)
 
     monkeypatch.setattr(engine, "publish", watched)
     run(vocabulary, text_file, output)
@@ -456,6 +456,21 @@ def test_a_run_whose_report_fails_is_not_released_again_by_resuming(vocabulary, 
         assert report.documents == report.resumed_documents == 150
         assert report.tokens > 1000
         assert left_behind(tmp_path) == []
+
+
+def test_what_took_the_place_of_an_output_is_not_reported_on(vocabulary, text_file, tmp_path):
+    def failing(report):
+        raise OSError(28, "No space left on device")
+
+    output = tmp_path / "out.txt"
+    with pytest.raises(OSError, match="add --resume"):
+        sanitize_documents(text_file, output, sanitizer_for(vocabulary), deliver=failing)
+    output.write_bytes(text_file.read_bytes())  # the private text, say
+    reports = []
+    sanitizer = sanitizer_for(vocabulary, run_source(output, resume=True))
+    with pytest.raises(ResumeError, match="is not what the interrupted run wrote"):
+        sanitize_documents(text_file, output, sanitizer, deliver=reports.append, resume=True)
+    assert reports == []
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is full")

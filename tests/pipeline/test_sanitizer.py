@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+import sys
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,9 +15,10 @@ from scipy import stats
 
 import wordveil as wv
 from wordveil.errors import ParameterError
+from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.promises.guarantees import MetricDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.release import MASK, TextOptions
-from wordveil.randomness import RandomSource
+from wordveil.randomness import RandomSource, random_bits
 from wordveil.text import GAP_CHARACTERS
 
 ALPHA = 1e-9
@@ -310,3 +313,65 @@ def test_the_quick_start_of_the_readme(packaged):
     assert all(word.lower() in candidates for word in release.text[:-1].split())
     assert release.guarantee.epsilon == 4.0
     assert release.disclosed
+
+
+def test_a_sentence_passes_few_modules_and_two_of_the_pipeline(packaged):
+    sanitizer = wv.Sanitizer(packaged, wv.TEM(epsilon=9.0), threads=1)
+    text = "Maria was diagnosed with depression in March."
+    sanitizer(text)  # lays out what later calls share
+    passed = set()
+
+    def note(frame, event, _):
+        if event == "call":
+            passed.add(frame.f_globals.get("__name__", ""))
+
+    sys.setprofile(note)
+    try:
+        sanitizer(text)
+    finally:
+        sys.setprofile(None)
+    passed = {name for name in passed if name.startswith("wordveil.")}
+    assert {name for name in passed if name.startswith("wordveil.pipeline.")} == {
+        "wordveil.pipeline.sanitizer",
+        "wordveil.pipeline.ids",
+    }
+    assert len(passed) <= 27, sorted(passed)
+
+
+@dataclass(frozen=True)
+class Answers(WordRandomizer):
+    """Releases word 1 for every unknown token, word 0 for all others."""
+
+    embeddings: wv.Embeddings
+    draw_width: ClassVar[int] = 1
+    answers_unknown: ClassVar[bool] = True
+
+    def guarantee(self):
+        return NoGuarantee(reason="a test")
+
+    def sample(self, stream, n):
+        return (random_bits(stream.lane(0), (n, 1)),)
+
+    def randomize(self, ids, draws, *, threads=None, progress=None):
+        assert len(draws[0]) == len(ids)
+        return (ids < 0).astype(np.int32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answering(WordMechanism):
+    name = "answering"
+    paper = "none"
+
+    def fit(self, embeddings):
+        return Answers(embeddings)
+
+
+@pytest.mark.parametrize("unknown", ["random", "typed", "drop"])
+@pytest.mark.parametrize("per", ["token", "document"])
+def test_a_mechanism_that_answers_unknown_tokens_gets_them(tiny, unknown, per):
+    sanitizer = wv.Sanitizer(tiny, Answering(), options=TextOptions(unknown=unknown, per=per, casing="vocabulary"))
+    written = {"random": "alpha beta, beta alpha.", "typed": "alpha beta, beta alpha.", "drop": "alpha, alpha."}
+    assert sanitizer("delta zz, yy delta.").text == written[unknown]
+    told = "\n".join(sanitizer.disclosed)
+    assert "replaced by a public word" not in told
+    assert ("answered for by the mechanism" in told) == (unknown != "drop")

@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -17,12 +17,14 @@ from wordveil.errors import ParameterError
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
-from wordveil.text import Tokenizer
+from wordveil.text import GAP_CHARACTERS, Tokenizer
 from wordveil.text.kinds import KINDS, kind
 from wordveil.text.surrogates import GENERATORS, Surrogates
 
 KEY = bytes(range(16))
 TYPED = TextOptions(unknown="typed")
+AGES = NumberGrid.parse("number=0:100:10@1.5")
+METRIC = TextOptions(unknown="typed", numbers="metric", grids=(AGES,))
 PAIRS = {
     "e-mail": ("a@b.de", "maria.kowalczyk+records@clinic.warszawa.pl"),
     "URL": ("x.de", "https://clinic.warszawa.pl/records?patient=4711"),
@@ -48,9 +50,8 @@ def sanitizer(table, options=TYPED):
 
 def released(made, text, nonce=7):
     """What a text becomes at one place of the noise, which is otherwise chosen by its content."""
-    reader, writer = made.text_side
-    batch = reader.encode_batch([PrivateText(text)])
-    return writer.write(batch.without_ids(), made.release_ids(batch.ids, batch.counts, [nonce]))[0]
+    batch = made.parts.encoder.encode_batch([PrivateText(text)])
+    return made.parts.writer.write(batch.without_ids(), made.release_ids(batch.ids, batch.counts, [nonce]))[0]
 
 
 def test_the_pairs_cover_all_kinds():
@@ -71,7 +72,7 @@ def test_two_tokens_of_a_kind_become_the_same_bytes(vocabulary, name, casing, pe
 @pytest.mark.parametrize("name", KINDS)
 def test_what_stands_at_other_places_does_not_depend_on_a_kind(vocabulary, name):
     made = sanitizer(vocabulary)
-    reader = made.text_side[0]
+    reader = made.parts.encoder
     batches = [reader.encode_batch([TEXT.format(token)]) for token in (PAIRS[name][0], "babaq", "zz")]
     ids = np.array([made.release_ids(batch.ids, batch.counts, [7]) for batch in batches])
     assert (np.delete(ids, 1, axis=1) == np.delete(ids[0], 1)).all()
@@ -83,12 +84,26 @@ digits = st.from_regex(r"[0-9]{1,6}([-./:, ()+][0-9]{1,5}){0,4}|[a-z]{1,9}@[a-z]
 @settings(max_examples=150)
 @given(digits, digits)
 def test_what_is_read_of_a_token_is_its_kind(vocabulary, one, other):
-    if kind(one) != kind(other) or {Tokenizer().split(t)[1] for t in (one, other)} != {one, other}:
-        return
-    reader = sanitizer(vocabulary).text_side[0]
+    assume(kind(one) == kind(other) and all(Tokenizer().split(token)[1:2] == [token] for token in (one, other)))
+    reader = sanitizer(vocabulary).parts.encoder
     first, second = (reader.encode_batch([TEXT.format(token)]) for token in (one, other))
     assert first.gaps == second.gaps
     assert all((getattr(first, part) == getattr(second, part)).all() for part in ("ids", "before", "closing", "counts"))
+
+
+awkward = st.sampled_from(
+    ["\x00", "\ud800", "٣", "½", "Ⅷ", "a@b.c", "C:\\x", "#1", "<a href='7'>", "1️⃣", "5 p.m.", "don't"]
+)
+
+
+@settings(max_examples=150)
+@given(st.lists(st.text(max_size=8) | digits | awkward, max_size=10), st.sampled_from([" ", "", "\n", ", "]))
+def test_of_arbitrary_text_only_kinds_and_listed_characters_are_left(vocabulary, pieces, joiner):
+    made = sanitizer(vocabulary, METRIC)
+    batch = made.parts.encoder.encode_batch([PrivateText(joiner.join(pieces))])
+    assert set("".join(batch.gaps)) <= GAP_CHARACTERS
+    assert ((-2 - len(KINDS) - AGES.points < batch.ids) & (batch.ids < len(vocabulary))).all()
+    assert len(made.release_batch([joiner.join(pieces)]).texts) == 1
 
 
 # Broken twins.
@@ -132,9 +147,6 @@ def test_a_kind_that_shows_in_the_number_of_draws_is_noticed(vocabulary, monkeyp
 
 
 # Options, claims, numbers that keep their magnitude.
-
-AGES = NumberGrid.parse("number=0:100:10@1.5")
-METRIC = TextOptions(unknown="typed", numbers="metric", grids=(AGES,))
 
 
 def test_numbers_on_a_grid_follow_its_law_and_others_do_not(vocabulary):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ipaddress
 import re
 from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
 from wordveil.promises.number_grids import NumberGrid
-from wordveil.randomness import RandomSource, words
+from wordveil.randomness import RandomSource, random_bits
 from wordveil.text import Encoder, Tokenizer, Writer
 from wordveil.text.kinds import KINDS, kind
 from wordveil.text.surrogates import GENERATORS, Surrogates
@@ -92,7 +93,7 @@ def uniform(numbers, size):
 @pytest.mark.parametrize("name", ["number", "time", "date", "telephone"])
 def test_drawn_surrogates_are_uniform(name):
     n, size = 400_000, 1 << GENERATORS[name].bits
-    drawn = words(RandomSource.seeded_for_tests(11).stream(name).lane(254), (n,))
+    drawn = random_bits(RandomSource.seeded_for_tests(11).stream(name).lane(254), (n,))
     start = TYPED.first + sum(1 << GENERATORS[other].bits for other in KINDS[: KINDS.index(name)])
     numbers = TYPED.draw(np.full(n, -2 - KINDS.index(name), np.int32), drawn) - start
     assert uniform(numbers, size)
@@ -147,3 +148,15 @@ def test_surrogates_are_written_in_any_part_of_a_batch():
         assert [text.lower() for text in whole] == ["seen 1 on 1", "1 amber.amber@example.com'10", ""]
         parts = [reading.encode_batch([text]) for text in ("seen 5 on 10", "5 x@y.de's", "")]
         assert writer.write_parts(parts, released) == whole
+
+
+def test_the_page_lists_the_kinds_and_how_many_surrogates_each_has():
+    page = (Path(__file__).parents[2] / "docs" / "typed-tokens.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\w-]+) \| (.+?) \| (.+?) \|$", page, flags=re.MULTILINE)
+    assert tuple(name for name, *_ in rows[1:]) == KINDS
+    for name, _, surrogates in rows[1:]:
+        listed = re.match(r"\d+(?: \d{3})*", surrogates)
+        if listed and " to " not in surrogates:
+            assert int(listed[0].replace(" ", "")) == 1 << GENERATORS[name].bits
+        elif ends := re.findall(r"[$\w-]*\d+", surrogates):
+            assert (GENERATORS[name].text(0), GENERATORS[name].text((1 << GENERATORS[name].bits) - 1)) == tuple(ends)

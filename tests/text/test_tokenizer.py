@@ -118,6 +118,8 @@ ONE_TOKEN = [
     # paths, hashes, identifiers
     "/usr/local/bin/x", "C:\\Users\\maria\\a.txt", "\\\\server\\share", "~/notes", "./run", "../a/b", "src/main/java",
     "d41d8cd98f00b204e9800998ecf8427e", "123e4567-e89b-12d3-a456-426614174000", "deadbeef-cafe-0000-abcd-ef0123456789",
+    "LC55HEMM000100010012001200023015", "LC55 HEMM 0001 0001 0012 0012 0002 3015",
+    "MT84 MALT 0110 0001 2345 MTLC AST0 01S",
     "GB29NWBK60161331926819", "GB29 NWBK 6016 1331 9268 19", "DE89 3704 0044 0532 0130 00", "foo_bar", "AB-12-CD",
     # numbers
     "905-674-3793", "07700 063 966", "(37) 788-063", "+1-984-182-0190", "+46 (0)8 928 571 38", "+1 (555) 010-9999",

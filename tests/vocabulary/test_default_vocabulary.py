@@ -40,7 +40,7 @@ COMMON = """
     surgery medication antibiotics insulin allergic fever cough nausea vomiting dizziness headache pregnant diarrhea
     anemia anesthesia hospital anxiety chronic acute symptoms prescribed pneumonia seizures fracture abdominal
     terrible wonderful awful excellent movie film restaurant acting boring delicious recommend actor plot
-    colour color favourite favorite organise organize don't can't won't it's i'm they're
+    colour color favourite favorite organize organize don't can't won't it's i'm they're
 """
 RULES = {"men3k": (0.76, 3000), "simlex999": (0.48, 999), "wordsim353": (0.77, 353)}
 
@@ -124,7 +124,7 @@ def test_header_describes_the_files(header, words, codes):
     assert header.normalisation == "centred, half-whitened PCA, median nearest-neighbour distance 1"
 
 
-def test_checksums_match_words_and_dequantised_matrix(header, words, vectors):
+def test_checksums_match_words_and_dequantized_matrix(header, words, vectors):
     assert vectors.dtype == np.float32
     assert header.checksum == table_checksum(words, vectors)
     packed = WordList.from_encoded([word.encode("utf-8") for word in words])

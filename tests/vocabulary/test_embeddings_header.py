@@ -16,7 +16,7 @@ FACTS = {"name": "tiny", "source": "tests", "rows": 2, "dimensions": 3, "checksu
 
 
 @given(
-    name=st.text(st.characters(exclude_categories=["Cs"])),
+    name=st.text(st.characters(exclude_categories=["Cs"])).filter(str.isprintable),
     epsilons=st.dictionaries(st.text(max_size=5), st.floats(1e-300, 1e300)),
     casing=st.sampled_from(["lower", "cased"]),
     rows=st.integers(1, 2**40),
@@ -45,7 +45,8 @@ def test_hashable_and_independent_of_the_caller():
         ("casing", "upper", "casing='upper' must be one of lower, cased"),
         ("candidate_rule", "some", "candidate_rule='some' must be one of words, all"),
         ("format_version", 2, "format_version=2 must be 1"),
-        ("name", 3, "name=3 must be a string"),
+        ("name", 3, "name=3 must be text on one line"),
+        ("name", "glove\nassumes: nothing", "must be text on one line, without control characters"),
         ("default_epsilon", {"tem": 0.0}, r"must map mechanism names to values in \(0, inf\)"),
         ("default_epsilon", {"tem": float("inf")}, r"must map mechanism names to values in \(0, inf\)"),
         ("default_epsilon", {"tem": True}, r"must map mechanism names to values in \(0, inf\)"),

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
+from wordveil.mechanisms.santext import SanText
+from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.vocabulary import Embeddings, load_embeddings, storage, table_checksum
 from wordveil.vocabulary.wordlist import WordList
 
@@ -327,3 +329,16 @@ def test_relative_paths_survive_a_change_of_directory(small, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert pickle.loads(packed).id("bad") == 1
     assert isinstance(mapped.directory, Path)
+
+
+def test_a_promise_says_what_it_takes_for_granted_of_a_directory(tmp_path):
+    words = [f"w{letter}" for letter in "abcdefgh"]
+    saved = Embeddings.from_arrays(words, np.random.default_rng(0).normal(size=(8, 2))).save(tmp_path / "v")
+    assert not saved.is_checked
+    claimed = Sanitizer(saved, SanText(epsilon=1.0)).guarantee
+    assert any("--verify" in assumption for assumption in claimed.assumptions)
+    saved.verify()
+    for table in (saved, saved.with_header(name="other"), saved.without_outputs(["wa"])):
+        assert table.is_checked
+        claimed = Sanitizer(table, SanText(epsilon=1.0)).guarantee
+        assert not any("--verify" in assumption for assumption in claimed.assumptions)

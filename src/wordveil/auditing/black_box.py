@@ -114,7 +114,7 @@ class PairAudit:
 
 
 Objective = Callable[[Float64Array, Float64Array], Float64Array]
-"""(lower bounds on the favoured input's probability, upper bounds on the other's) to a value to be maximised."""
+"""(lower bounds on the favoured input's probability, upper bounds on the other's) to a value to be maximized."""
 
 
 def audit_pair(

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array
+from wordveil.arrays import Float64Array, Progress
 from wordveil.errors import ParameterError
 from wordveil.files.journal import Journal
 from wordveil.kernels.threads import map_chunks
@@ -95,7 +95,7 @@ def verify_channel(
     slack: float = 0.0,
     threads: int | None = None,
     journal: str | PathLike[str] | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> ChannelVerdict:
     """Check every (x, x', y) of a channel against an (epsilon * dist + slack, delta) claim.
 
@@ -118,7 +118,7 @@ def verify_channel(
 
     Example:
         >>> import numpy as np
-        >>> half = np.array([[0.75, 0.25], [0.25, 0.75]])  # randomised response with epsilon = ln 3
+        >>> half = np.array([[0.75, 0.25], [0.25, 0.75]])  # randomized response with epsilon = ln 3
         >>> round(verify_channel(half, 1.0, 1.2).tight_epsilon, 6)
         1.098612
     """

@@ -1,6 +1,6 @@
 """Exact check of a word mechanism by the law that it states, over every pair of words that its claim speaks of.
 
-A selection mechanism takes v^2 distances and v normalisers (`score_channels`); local DP without delta takes the largest
+A selection mechanism takes v^2 distances and v normalizers (`score_channels`); local DP without delta takes the largest
 and the smallest probability of every output; anything else takes every triple (`exact`).
 """
 

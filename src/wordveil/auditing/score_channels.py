@@ -2,7 +2,7 @@
 
 For P(y | x) = b(y) e^(-rate s(x, y)) / Z(x) with s = min(dist, cap), a metric, the largest log-ratio of a pair is
 rate * s(x, x') + ln Z(x') - ln Z(x), attained at the output y = x; where x is not among the outputs it is an upper
-bound. So v^2/2 distances and v normalisers decide: 20 000 words in about a minute. The distances are the sampler's
+bound. So v^2/2 distances and v normalizers decide: 20 000 words in about a minute. The distances are the sampler's
 own metric in float64; nearly equal vectors are recomputed from direct differences.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wordveil.arrays import Float64Array
+from wordveil.arrays import Float64Array, Progress
 from wordveil.auditing.exact import ChannelVerdict
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
@@ -32,7 +32,7 @@ def verify_scores(
     slack: float | None = None,
     local: bool = False,
     threads: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> ChannelVerdict:
     """Check every pair of a selection mechanism against its claim.
 
@@ -57,7 +57,7 @@ def verify_scores(
     slack = (getattr(claim, "slack", 0.0) or 0.0) if slack is None else slack
     rows, v = randomizer.selection, len(randomizer.embeddings)
     assert rows is not None
-    logs = rows.log_normalisers(np.arange(v, dtype=np.int32), threads=threads)
+    logs = rows.log_normalizers(np.arange(v, dtype=np.int32), threads=threads)
     everyone, between = np.arange(v, dtype=np.int32), word_distances(randomizer.embeddings, rows.metric)
 
     def far(start: int, stop: int) -> Float64Array:

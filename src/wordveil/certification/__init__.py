@@ -16,7 +16,7 @@ from wordveil.certification.fitted_constants import (
     repeat_profile,
 )
 from wordveil.certification.named_mechanisms import rebuild_mechanism
-from wordveil.certification.normaliser_lipschitz import Progress
+from wordveil.certification.normalizer_lipschitz import Progress
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.base import check_mechanism
 from wordveil.mechanisms.selection import SelectionMechanism

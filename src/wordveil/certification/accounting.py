@@ -27,7 +27,7 @@ def compose_many(losses: Sequence[tuple[PairLoss, int]], delta: float) -> LocalD
     """Return the local DP between two texts of the same length that differ in at most so many tokens of each kind.
 
     Guarantee:
-        (epsilon, delta) local DP per text, certified: each pair is discretised by connecting the dots of an upper bound
+        (epsilon, delta) local DP per text, certified: each pair is discretized by connecting the dots of an upper bound
         on its profile, tails count as unbounded loss, and a bound on the error of the Fourier transforms is taken
         off delta. Holds only for the inputs and the mechanisms that `losses` speak of.
 
@@ -106,7 +106,7 @@ def _tokens(count: int) -> str:
 
 def _assumptions(losses: Sequence[tuple[PairLoss, int]]) -> tuple[str, ...]:
     own = [assumption for loss, _ in losses for assumption in loss.assumptions]
-    steps = f"losses discretised pessimistically in steps of {round_up(losses[0][0].interval)}"
+    steps = f"losses discretized pessimistically in steps of {round_up(losses[0][0].interval)}"
     if len(losses) == 1:
         loss, count = losses[0]
         own.append(f"each token: {loss.speaks_of}; {steps}")

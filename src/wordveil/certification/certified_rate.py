@@ -1,6 +1,6 @@
 """The rate of a selection mechanism whose exact loss stays within epsilon: what it gains over the textbook epsilon/2.
 
-The textbook halves the rate because the normaliser may lose as much as the score; on a real vocabulary it loses far
+The textbook halves the rate because the normalizer may lose as much as the score; on a real vocabulary it loses far
 less. One rate is certified as it is, or the largest is searched for. The loss is not known to be monotone in the rate,
 so the search only proposes rates; the one it returns has itself been certified over all pairs.
 """
@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 
 import wordveil
-from wordveil.certification.normaliser_lipschitz import ExactLoss, Progress
+from wordveil.certification.normalizer_lipschitz import ExactLoss, Progress
 from wordveil.certification.rate_losses import rate_losses
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.selection import LARGEST_LOSS, LIPSCHITZ, SelectionMechanism
@@ -62,7 +62,7 @@ def largest_rate(
     aim = math.log(epsilon * (1 - tolerance / 2))
     least, most = (epsilon / 2, epsilon) if within is None else within
     low, high = math.log(least), math.log(most)
-    # Where real vocabularies lie between the two, and how steep they are there.
+    # Measured on real vocabularies: where the rate sought lies between the two bounds, and how steep the loss is there.
     point, slope = low + 0.585 * (high - low), 0.9
     best: ExactLoss | None = None
     before: tuple[float, float] | None = None

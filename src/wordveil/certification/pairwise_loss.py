@@ -1,4 +1,4 @@
-"""All pairs of words of a vocabulary under any metric, from distances alone: what `normaliser_lipschitz` runs over.
+"""All pairs of words of a vocabulary under any metric, from distances alone: what `normalizer_lipschitz` runs over.
 
 Closed forms use `vocabulary.DistinctVectors`, which needs coordinates; this needs a matrix or a user's function, twice
 v**2 distances a rate. The triangle inequality is what makes the bound one: it is proved, or assumed, elsewhere.
@@ -63,7 +63,7 @@ class WordPairs:
         return hashlib.sha256("|".join([*self._inputs, identity(self.metric)]).encode()).hexdigest()
 
     def sums(self, rate: float, cap: float) -> RowSums:
-        """Return the pass that adds up the normalisers at a rate."""
+        """Return the pass that adds up the normalizers at a rate."""
         return RowSums(self, rate=rate, cap=cap)
 
     def maximum(self, problem: PairProblem) -> RowMaximum:
@@ -97,7 +97,7 @@ class RowSums:
         starts = range(self._next, len(self._logs), ROWS)
 
         def some(start: int) -> Float64Array:
-            return self._rows.log_normalisers(self._pairs.ids[start : start + ROWS], threads=1)
+            return self._rows.log_normalizers(self._pairs.ids[start : start + ROWS], threads=1)
 
         for start, part in zip(starts, map_chunks(some, starts, threads), strict=True):
             self._next = start + len(part)
@@ -127,7 +127,7 @@ class RowMaximum:
 
     Args:
         pairs: The pairs.
-        problem: What to maximise.
+        problem: What to maximize.
 
     Attributes:
         best: The worst pair among those visited.

@@ -1,6 +1,6 @@
 """What the rate of a selection mechanism costs on one vocabulary, by the computation that suits its promise and metric.
 
-    PairRates     metric DP or local DP of TEM, SanText and the like: a pass over all pairs for the normalisers, one
+    PairRates     metric DP or local DP of TEM, SanText and the like: a pass over all pairs for the normalizers, one
                   for the worst pair
     TightRates    tight constraints: a base measure is solved for first
 
@@ -15,7 +15,7 @@ from typing import Protocol, cast
 import numpy as np
 
 from wordveil.arrays import Float64Array
-from wordveil.certification.normaliser_lipschitz import ExactLoss, LossComputation, PairSpace, Progress
+from wordveil.certification.normalizer_lipschitz import ExactLoss, LossComputation, PairSpace, Progress
 from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.tight_constraints import solve_tight_constraints, tight_loss
 from wordveil.certification.vocabulary import DistinctVectors

@@ -1,6 +1,6 @@
-"""Tight constraints: a public base measure that flattens the normaliser, so that the rate alone is the loss.
+"""Tight constraints: a public base measure that flattens the normalizer, so that the rate alone is the loss.
 
-If sum_y b(y) e^(-rate dist(x, y)) = 1 for every x, the normaliser costs nothing and epsilon = rate. The solution may
+If sum_y b(y) e^(-rate dist(x, y)) = 1 for every x, the normalizer costs nothing and epsilon = rate. The solution may
 be negative somewhere and is never exact, so it is clipped at zero (and at a floor that 64-bit sampling needs), and the
 loss of what is left is certified over all pairs: epsilon = rate + Lip(ln Z_b). The system is solved by conjugate
 gradients, legal because e^(-rate dist) is positive definite for metrics of negative type: the norms and the angle.
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.certification.normaliser_lipschitz import ExactLoss, LossComputation, Progress
+from wordveil.certification.normalizer_lipschitz import ExactLoss, LossComputation, Progress
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
@@ -63,7 +63,7 @@ def solve_tight_constraints(
     progress: Progress | None = None,
     iteration: Iteration | None = None,
 ) -> TightSolution:
-    """Find a base measure that flattens the normaliser at one rate, and certify the loss it leaves.
+    """Find a base measure that flattens the normalizer at one rate, and certify the loss it leaves.
 
     Args:
         mechanism: Whose metric and cap are taken; its epsilon does not matter.

@@ -90,7 +90,7 @@ class DistinctVectors:
         return PairTiles(self.coordinates, self.metric)
 
     def sums(self, rate: float, cap: float) -> NormaliserSums:
-        """Return the pass that adds up the normalisers at a rate."""
+        """Return the pass that adds up the normalizers at a rate."""
         return NormaliserSums(self._tiles, self.measure, rate=rate, cap=cap)
 
     def maximum(self, problem: PairProblem) -> PairMaximum:

@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperCommand
 
 from wordveil import __version__
+from wordveil.cli.examples import EXAMPLES
 from wordveil.cli.options import Argument, Option
 
 __all__ = ["COMMANDS", "Command", "build_app", "option_names", "run"]
@@ -45,7 +46,13 @@ READER_GONE = 141
 
 
 class Command(TyperCommand):
-    """A command that refuses an option given twice, instead of silently taking the last."""
+    """A command that refuses an option given twice instead of taking the last, and whose help ends with examples."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples as they are typed: a wrapped command cannot be copied."""
+        with formatter.section("Examples"):
+            for example in EXAMPLES.get(ctx.command_path.removeprefix("wordveil "), ()):
+                formatter.write(f"  {example}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse as always, having counted how often each option was given."""

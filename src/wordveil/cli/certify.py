@@ -54,6 +54,7 @@ def certify(
     from wordveil.certification import verify as repeat
     from wordveil.certification.certified_rate import RATE_METHODS
     from wordveil.promises.certificates import Certificate
+    from wordveil.promises.guarantees import round_up
 
     embeddings = open_vocabulary(vocabulary)
     if verify is not None:
@@ -84,7 +85,7 @@ def certify(
         typer.echo(certificate.to_json(), nl=False)
         return
     certificate.save(output)
-    say(f"wrote {output}: " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.numbers.items()))
+    say(f"wrote {output}: " + ", ".join(f"{name} {round_up(value, 6)}" for name, value in certificate.numbers.items()))
     if certificate.method in RATE_METHODS and "epsilon" in certificate.parameters:
         words = ["wordveil", "sanitize", "IN", "--output", "OUT", "--mechanism", mechanism]
         words += ["--epsilon", repr(certificate.parameters["epsilon"])]

@@ -67,10 +67,10 @@ def evaluate(
     (local), 2 (ranks). With all tasks and 10 000 words a row takes about a minute of one processor at --size reduced,
     a quarter of that at --size miniature, more at full. An interrupted run goes on where it stopped.
     """
+    from wordveil.documents.rows import DATA_VARIABLE
     from wordveil.lab.evaluation.audits import AuditSettings
     from wordveil.lab.evaluation.catalogue import chosen_tasks, runnable
     from wordveil.lab.evaluation.contenders import contenders
-    from wordveil.lab.evaluation.data import DATA_VARIABLE
     from wordveil.lab.evaluation.league import Plan, first_words, run_league
     from wordveil.lab.evaluation.promises import PromiseSettings
     from wordveil.lab.evaluation.report import write_league

@@ -6,10 +6,9 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import ClassVar, Self
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Progress, ReleasedIds, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
-from wordveil.mechanisms.base import Progress
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
@@ -62,8 +61,8 @@ class FittedDecoder(ABC):
 
     @abstractmethod
     def decode(
-        self, vectors: Float64Array, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
-    ) -> IdArray:
+        self, vectors: ReleasedVectors, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
+    ) -> ReleasedIds:
         """Return one candidate id per released vector, shape (n,), for vectors of shape (n, d)."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.arrays import IdArray
+from wordveil.arrays import IdArray, ReleasedIds
 from wordveil.decoding.base import Decoder, FittedDecoder
 from wordveil.decoding.nearest import Nearest
 from wordveil.mechanisms.base import (
@@ -141,7 +141,7 @@ class FittedDecoded(WordRandomizer):
 
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
-    ) -> IdArray:
+    ) -> ReleasedIds:
         kept = len(draws) - self.decoder.draw_arrays
         ids = checked_ids(ids, len(self.embeddings))
         noisy = self.randomizer.randomize(np.asarray(self.embeddings.vectors[ids]), draws[:kept])

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Progress, ReleasedIds, ReleasedVectors
 from wordveil.decoding.base import Decoder, SearchingDecoder
 from wordveil.kernels.nearest import NearestWords
-from wordveil.mechanisms.base import Progress
 from wordveil.randomness import Draws
 from wordveil.vocabulary.table import Embeddings
 
@@ -56,6 +55,6 @@ class FittedNearest(SearchingDecoder):
     words: NearestWords
 
     def decode(
-        self, vectors: Float64Array, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
-    ) -> IdArray:
-        return self.words.nearest(vectors, threads=threads, progress=progress)
+        self, vectors: ReleasedVectors, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
+    ) -> ReleasedIds:
+        return ReleasedIds(self.words.nearest(vectors, threads=threads, progress=progress))

@@ -9,10 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Progress, ReleasedIds, ReleasedVectors
 from wordveil.decoding.base import DECODER_LANE, Decoder, SearchingDecoder
 from wordveil.kernels.nearest import NearestWords
-from wordveil.mechanisms.base import Progress
 from wordveil.mechanisms.rows import check_draws
 from wordveil.parameters import check_positive, check_within
 from wordveil.randomness import Draws, Stream
@@ -99,12 +98,12 @@ class FittedRankSoftmax(SearchingDecoder):
         return (stream.lane(DECODER_LANE).random(n),)
 
     def decode(
-        self, vectors: Float64Array, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
-    ) -> IdArray:
+        self, vectors: ReleasedVectors, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
+    ) -> ReleasedIds:
         check_draws(draws, (len(vectors),))
         nearest = self.words.nearest(vectors, threads=threads, progress=progress)
         ranks = truncated_geometric(draws[0], self.decay, len(self.words.outputs))
-        return self.neighbours(nearest, ranks, threads=threads)
+        return ReleasedIds(self.neighbours(nearest, ranks, threads=threads))
 
     def neighbours(self, nearest: IdArray, ranks: NDArray[np.int64], *, threads: int | None = None) -> IdArray:
         """Return for each candidate x* its neighbour of the given rank, shape (n,); rank 0 is x* itself.

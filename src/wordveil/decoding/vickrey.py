@@ -7,10 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, Progress, ReleasedIds, ReleasedVectors
 from wordveil.decoding.base import DECODER_LANE, Decoder, SearchingDecoder
 from wordveil.kernels.nearest import NearestWords
-from wordveil.mechanisms.base import Progress
 from wordveil.mechanisms.rows import check_draws
 from wordveil.parameters import check_within
 from wordveil.randomness import Draws, Stream
@@ -82,14 +81,14 @@ class FittedVickrey(SearchingDecoder):
         return (stream.lane(DECODER_LANE).random(n),)
 
     def decode(
-        self, vectors: Float64Array, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
-    ) -> IdArray:
+        self, vectors: ReleasedVectors, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
+    ) -> ReleasedIds:
         check_draws(draws, (len(vectors),))
         if len(self.words.outputs) == 1:
-            return self.words.nearest(vectors, threads=threads, progress=progress)
+            return ReleasedIds(self.words.nearest(vectors, threads=threads, progress=progress))
         ids, distances = self.words.top(vectors, 2, threads=threads, progress=progress)
         first = draws[0] < first_probability(distances[:, 0], distances[:, 1], self.t)
-        return np.where(first, ids[:, 0], ids[:, 1]).astype(np.int32)
+        return ReleasedIds(np.where(first, ids[:, 0], ids[:, 1]).astype(np.int32))
 
 
 def first_probability(nearer: Float64Array, farther: Float64Array, t: float) -> Float64Array:

@@ -1,9 +1,10 @@
 """CSV and TSV: only the selected fields are rewritten, every other byte is copied.
 
 Records are cut by the rules of RFC 4180: a field that begins with a quote runs to the closing quote, doubled quotes
-inside. TSV has no quoting unless asked for. A released field is quoted where it must be, or always where the
-header names its column in quotes; it never depends on how the private field was quoted. A record whose number of
-fields differs from the header's is refused: a stray delimiter would carry private text into a copied column.
+inside. TSV has no quoting unless asked for. A released field is quoted where it must be, or always where the header
+names its column in quotes; it never depends on how the private field was quoted. A record whose number of fields
+differs from the header's is refused: a stray delimiter would carry private text into a copied column. So is a quote
+after white space at the beginning of a field, which other readers take for an opening one.
 Backslash escapes and comment lines are not supported.
 """
 
@@ -146,7 +147,11 @@ class _Delimited(DocumentFormat):
                 at = self._closing_quote(buffer, at + 1, line)
             else:
                 cut = buffer.find(self._delimiter, at)
-                at = _body_length(buffer) if cut < 0 else cut
+                cut = _body_length(buffer) if cut < 0 else cut
+                if buffer[at:cut].lstrip(b" \t").startswith(_QUOTE):
+                    # Read on as unquoted, its delimiters would carry private text into other columns.
+                    raise self._error("a quote follows white space at the beginning of a field.", line)
+                at = cut
             starts.append(at + 1)
             if at >= _body_length(buffer):
                 body, end = _split_end(bytes(buffer))

@@ -6,39 +6,14 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents.base import DocumentFormat, Record
 from wordveil.documents.streams import MemberCompressor, compression_of, standard_output
 from wordveil.files.atomic import open_private
 
-__all__ = ["ByteSink", "Sink", "open_direct"]
-
-
-class Sink(Protocol):
-    """Takes the records of one file.
-
-    Attributes:
-        resumable_anywhere: Whether the file can go on after any record, or only where a section ended.
-    """
-
-    resumable_anywhere: bool
-
-    def write(self, record: Record, released: Sequence[ReleasedText | None]) -> None:
-        """Take one record with the texts that stand in the place of its own."""
-
-    def end_section(self) -> None:
-        """End a section of the input."""
-
-    def checkpoint(self) -> int:
-        """Bring all records to the disk; returns where the file can go on."""
-
-    def seal(self) -> None:
-        """Complete the file, and bring it to the disk."""
-
-    def close(self) -> None:
-        """Let go of the file."""
+__all__ = ["ByteSink", "open_direct"]
 
 
 def open_direct(destination: str) -> BinaryIO:
@@ -55,6 +30,9 @@ class ByteSink:
         destination: The output as the caller named it; its ending chooses the compression.
         start: Where the file of an interrupted run goes on; None writes a new one.
         line_buffered: Flush after every record.
+
+    Attributes:
+        resumable_anywhere: Whether the file can go on after any record, or only where a section ended.
 
     Raises:
         ResumeError: If the file of the interrupted run is cut off or gone.

@@ -193,7 +193,7 @@ def _gather(value: Any, node: SelectionNode, name: str, texts: list[PrivateText 
         for element in value:
             _gather(element, node, name, texts)
     elif node.column is None:
-        if value is not None:
+        if isinstance(value, dict):  # elsewhere nothing lies below: another column's name may begin like this one's
             for key, child in node.children.items():
                 if key in value:
                     _gather(value[key], child, f"{name}.{key}", texts)
@@ -208,8 +208,10 @@ def _replace(value: Any, node: SelectionNode, texts: Iterator[ReleasedText | Non
     if isinstance(value, list):
         return [_replace(element, node, texts) for element in value]
     if node.column is None:
-        known = [(key, child) for key, child in node.children.items() if value and key in value]
-        return value and value | {key: _replace(value[key], child, texts) for key, child in known}
+        if not isinstance(value, dict):
+            return value
+        known = [(key, child) for key, child in node.children.items() if key in value]
+        return value | {key: _replace(value[key], child, texts) for key, child in known}
     return next(texts)
 
 

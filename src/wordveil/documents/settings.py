@@ -28,7 +28,7 @@ class DocumentSettings:
             the record out.
         encoding: Encoding of the input, such as "windows-1252"; None for UTF-8. The output is UTF-8.
         details: Details of single formats.
-        block_characters: About so much input is held and handed out at once (bytes of records); performance only.
+        block_characters: Target size of a block, in bytes of input. Affects memory and speed only.
         line_buffered: Hand out every record as soon as it is read, write it at once.
         pattern: In a directory tree, the file names taken.
     """

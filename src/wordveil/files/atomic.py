@@ -25,6 +25,7 @@ __all__ = [
     "is_replaceable",
     "open_private",
     "publish",
+    "stamp",
     "sibling",
     "sync",
     "write_whole",
@@ -127,26 +128,37 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def publish(target: Path, product: str) -> None:
+def stamp(path: Path) -> list[list[str | int]]:
+    """Return which files a file or folder is made of, and when each was last written; a renaming leaves it as it is."""
+    files = sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]
+    facts = [(file, file.stat()) for file in files]
+    return [[file.relative_to(path).as_posix(), it.st_ino, it.st_size, it.st_mtime_ns] for file, it in facts]
+
+
+def publish(target: Path, product: str, written: list[list[str | int]]) -> None:
     """Rename what is complete in an output's unfinished folder into its place, and remove the folder.
 
     Args:
         target: The output; an empty folder is replaced by one.
         product: Its name in the unfinished folder.
+        written: Its `stamp` when it was complete: nothing else is published, nor taken for the output.
 
     Raises:
         ResumeError: If it is in neither place.
     """
     target, folder = target.resolve(), sibling(target, "partial")
     whole = folder / product
-    if whole.exists():
+    found = whole if whole.exists() else target
+    if not found.exists():
+        raise ResumeError("The output of the interrupted run is gone. Start without --resume.")
+    if stamp(found) != written:
+        raise ResumeError("The output is not what the interrupted run wrote any more. Start without --resume.")
+    if found is whole:
         _open_up(whole, target)
         if target.is_dir():
             target.rmdir()
         whole.replace(target)
         _sync_folder(target.parent)
-    elif not target.exists():
-        raise ResumeError("The output of the interrupted run is gone. Start without --resume.")
     _remove(folder)
 
 

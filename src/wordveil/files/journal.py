@@ -20,7 +20,7 @@ from wordveil.files.atomic import is_replaceable, sibling, write_whole
 
 __all__ = ["RUN_KEY", "Journal", "file_identity", "is_resumable", "journal_path", "stored"]
 
-_VERSION = 3
+_VERSION = 4
 
 RUN_KEY = "run key"
 """The name of the run key's digest in an identity; a run whose output is complete needs its key no more."""
@@ -47,6 +47,7 @@ class Journal:
         tally: What was counted so far.
         product: Once all bytes are written, what the unfinished folder calls the output: only the renaming and the
             report may be missing.
+        written: Its `stamp` then, so that nothing else is reported on as the output.
         remedy: What to do where it cannot be taken over.
     """
 
@@ -55,11 +56,12 @@ class Journal:
     position: Mapping[str, Any] = field(default_factory=dict)
     tally: Mapping[str, Any] = field(default_factory=dict)
     product: str | None = None
+    written: list[list[str | int]] = field(default_factory=list)
     remedy: str = "start without --resume"
 
     def save(self) -> None:
         """Replace the journal file; call it only when the output bytes are on the disk."""
-        names = ("identity", "position", "tally", "product")
+        names = ("identity", "position", "tally", "product", "written")
         content = {"version": _VERSION, **{name: getattr(self, name) for name in names}}
         write_whole(self.path, json.dumps(content, sort_keys=True).encode("ascii"), private=True)
 
@@ -83,7 +85,8 @@ class Journal:
                 f"The interrupted run differs in: {', '.join(differing)}. "
                 f"Give the same settings and input, or {self.remedy}."
             )
-        self.position, self.tally, self.product = content["position"], content["tally"], content["product"]
+        self.position, self.tally = content["position"], content["tally"]
+        self.product, self.written = content["product"], content["written"]
         return True
 
     def remove(self) -> None:

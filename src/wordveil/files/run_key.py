@@ -52,8 +52,8 @@ def remove_run_key(path: Path) -> None:
 
 
 def key_digest(source: RandomSource) -> str:
-    """Return what keeps a run from going on under another key: a digest of 128 random bits says nothing of them."""
-    return hashlib.blake2b(source.export_key(), digest_size=16).hexdigest()
+    """Return what keeps a run from going on with other noise: a digest of 128 random bits says nothing of them."""
+    return hashlib.blake2b(source.export_key() + source.engine.encode(), digest_size=16).hexdigest()
 
 
 def run_source(destination: str | os.PathLike[str], *, resume: bool = False) -> RandomSource:

@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BROKEN_LIMIT", "WordArray", "multiply_high", "pick_columns"]
+__all__ = ["BROKEN_LIMIT", "BitArray", "multiply_high", "pick_columns"]
 
 BROKEN_LIMIT = "A ceiling lies below the weights it stands for, so a draw could be biased: please report this."
 
-WordArray = NDArray[np.uint64]
-"""Random 64-bit words."""
+BitArray = NDArray[np.uint64]
+"""Random 64-bit integers."""
 
 
-def multiply_high(a: WordArray, b: WordArray | np.uint64) -> WordArray:
+def multiply_high(a: BitArray, b: BitArray | np.uint64) -> BitArray:
     """Return floor(a * b / 2**64) elementwise for 64-bit words: a uniform word times a count, without bias."""
     low = np.uint64(0xFFFFFFFF)
     half = np.uint64(32)
     a0, a1, b0, b1 = a & low, a >> half, b & low, b >> half
     middle = a1 * b0 + ((a0 * b0) >> half)
     other = a0 * b1 + (middle & low)
-    high: WordArray = a1 * b1 + (middle >> half) + (other >> half)
+    high: BitArray = a1 * b1 + (middle >> half) + (other >> half)
     return high
 
 
@@ -30,7 +30,7 @@ def pick_columns(
     tile: NDArray[Any],
     unit: float,
     row: NDArray[np.int64],
-    words: WordArray,
+    bits: BitArray,
     limits: NDArray[np.uint64] | None = None,
 ) -> NDArray[np.int64]:
     """Return the column that each random word falls into, by the integer weights of its row of the tile.
@@ -41,8 +41,8 @@ def pick_columns(
         tile: Weights, shape (rows, columns).
         unit: Units of weight.
         row: Row of each word, shape (n,).
-        words: Random words, shape (n,).
-        limits: Where given, words are scaled to these units, shape (rows,), and those beyond a row's weights give -1.
+        bits: Random 64-bit integers, shape (n,).
+        limits: Where given, they are scaled to these units, shape (rows,), and those beyond a row's weights give -1.
 
     Raises:
         RuntimeError: If a row's weights exceed its limit, which would bias the draw: a fault of this package.
@@ -51,24 +51,21 @@ def pick_columns(
     totals = bounds[:, -1]
     if limits is not None and np.any(totals > limits):
         raise RuntimeError(BROKEN_LIMIT)
-    targets = multiply_high(words, (totals if limits is None else limits)[row])
-    column = np.full(len(words), -1, dtype=np.int64)
+    targets = multiply_high(bits, (totals if limits is None else limits)[row])
+    column = np.full(len(bits), -1, dtype=np.int64)
     inside = targets < totals[row]
     column[inside] = _search(bounds, row[inside], targets[inside])
     return column
 
 
-def _search(bounds: NDArray[np.uint64], row: NDArray[np.int64], targets: WordArray) -> NDArray[np.int64]:
+def _search(bounds: NDArray[np.uint64], row: NDArray[np.int64], targets: BitArray) -> NDArray[np.int64]:
     """Return the first column whose running sum exceeds the target, for targets below the row's last sum."""
     height, width = bounds.shape
     totals = np.maximum(bounds[:, -1], np.uint64(1)).astype(np.float64)
     shares = bounds / totals[:, None] + np.arange(height)[:, None]
     guess = np.searchsorted(shares.ravel(), targets / totals[row] + row, side="right")
     column: NDArray[np.int64] = np.clip(guess - row * width, 0, width - 1)
-    while True:
-        right = bounds[row, column] <= targets
-        left = (column > 0) & (bounds[row, np.maximum(column - 1, 0)] > targets)
-        if not (right.any() or left.any()):
-            return column
-        column += right
+    # A share rounds no lower than that of a smaller sum, so the guess is never too far left.
+    while (left := (column > 0) & (bounds[row, np.maximum(column - 1, 0)] > targets)).any():
         column -= left
+    return column

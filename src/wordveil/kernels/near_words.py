@@ -6,13 +6,13 @@ is counted in a pass of its own, because the number of pairs can come out anywhe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.distance_sources import DistanceSource
 from wordveil.kernels.threads import map_chunks
@@ -21,9 +21,9 @@ __all__ = ["NearSize", "NearWords", "near_size", "near_words"]
 
 TILE = 1 << 21  # distances of one block: 16 MB
 PAIR_BYTES = 4 + 8 + 8  # position, distance, cumulative weight
-WORD_BYTES = 8 + 8 + 8 + 8  # start of the row, total, total of near words, normaliser
+WORD_BYTES = 8 + 8 + 8 + 8  # start of the row, total, total of near words, normalizer
 
-Progress = Callable[[int], None]
+Progress = Progress
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,9 @@ array is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import NUMPY, engine_name
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
@@ -46,9 +44,7 @@ class NearestWords:
             self._screen = _screen(self.engine, self._vectors, self.outputs)
         self._largest = self._screen.largest + float(np.linalg.norm(self._screen.centre))
 
-    def nearest(
-        self, queries: FloatArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
-    ) -> IdArray:
+    def nearest(self, queries: FloatArray, *, threads: int | None = None, progress: Progress | None = None) -> IdArray:
         """Return the id of the nearest output of each query, lowest id on ties.
 
         Args:
@@ -62,12 +58,7 @@ class NearestWords:
         return self.top(queries, 1, threads=threads, progress=progress)[0][:, 0]
 
     def top(
-        self,
-        queries: FloatArray,
-        k: int,
-        *,
-        threads: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, queries: FloatArray, k: int, *, threads: int | None = None, progress: Progress | None = None
     ) -> tuple[IdArray, Float64Array]:
         """Return the k nearest outputs of each query, nearest first, lowest id first on ties.
 

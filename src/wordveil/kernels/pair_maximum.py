@@ -52,9 +52,9 @@ class WorstPair:
 
 @dataclass(frozen=True, kw_only=True)
 class PairProblem:
-    """What to maximise over pairs, with s = min(dist, cap) and g = min(max(|z - z'| - tolerance, 0), rate * s).
+    """What to maximize over pairs, with s = min(dist, cap) and g = min(max(|z - z'| - tolerance, 0), rate * s).
 
-    The clamp at rate * s is a theorem about normalisers; `tolerance` is what the caller accounts for as slack.
+    The clamp at rate * s is a theorem about normalizers; `tolerance` is what the caller accounts for as slack.
 
     Attributes:
         values: z = ln Z of each row, shape (v,).
@@ -84,7 +84,7 @@ class PairMaximum:
 
     Args:
         tiles: The tiles.
-        problem: What to maximise.
+        problem: What to maximize.
 
     Attributes:
         best: The worst pair among those visited; a lower bound of the maximum before the end.

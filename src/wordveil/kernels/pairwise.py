@@ -8,15 +8,14 @@ rounding. Each distinct input costs one row of v distances and exponentials; `Ne
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.kernels.distance_sources import DistanceSource
-from wordveil.kernels.integer_draws import WordArray, multiply_high
+from wordveil.kernels.integer_draws import BitArray, multiply_high
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import AnyMetric
 
@@ -70,12 +69,11 @@ class PairwiseRows:
         return np.asarray(np.exp(row, out=row))
 
     def weights(self, ids: IdArray) -> Float64Array:
-        """Return whole weight rows, shape (n, number of outputs)."""
         rows = [self._row(int(word)) for word in self.source.canonical[ids]]
         return np.stack(rows) if rows else np.empty((0, len(self.outputs)))
 
-    def log_normalisers(
-        self, ids: IdArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
+    def log_normalizers(
+        self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> Float64Array:
         """Return ln Z(x) = ln sum_y exp(-rate * min(dist, cap)) for each input, shape (n,).
 
@@ -96,27 +94,11 @@ class PairwiseRows:
         return answer
 
     def draw(
-        self,
-        ids: IdArray,
-        words: WordArray,
-        *,
-        threads: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
-        """Draw one output id per input token.
-
-        Args:
-            ids: Input ids, shape (n,), all in [0, v).
-            words: Random 64-bit words, shape (n, 2): one picks the block, one the word inside it.
-            threads: Threads to use; the answer does not depend on it.
-            progress: Called with the number of tokens done since the last call.
-
-        Returns:
-            Shape (n,), int32, ids from `outputs`.
-        """
         answer = np.empty(len(ids), dtype=np.int32)
         chunks = self._chunks(self.source.canonical[ids])
-        for chunk, columns in zip(chunks, map_chunks(lambda c: self._columns(c, words), chunks, threads), strict=True):
+        for chunk, columns in zip(chunks, map_chunks(lambda c: self._columns(c, bits), chunks, threads), strict=True):
             answer[chunk.tokens] = self.outputs[columns]
             if progress is not None:
                 progress(len(columns))
@@ -132,24 +114,24 @@ class PairwiseRows:
             parts.append(_Chunk(inputs[low : low + INPUTS], order[some[0] : some[-1]], some - some[0]))
         return parts
 
-    def _columns(self, chunk: _Chunk, words: WordArray) -> NDArray[np.int64]:
+    def _columns(self, chunk: _Chunk, bits: BitArray) -> NDArray[np.int64]:
         columns = np.empty(len(chunk.tokens), dtype=np.int64)
         for i, word in enumerate(chunk.inputs.tolist()):
             part = slice(chunk.edges[i], chunk.edges[i + 1])
-            columns[part] = self._draw_row(self._row(word), words[chunk.tokens[part]])
+            columns[part] = self._draw_row(self._row(word), bits[chunk.tokens[part]])
         return columns
 
-    def _draw_row(self, row: Float64Array, words: WordArray) -> NDArray[np.int64]:
+    def _draw_row(self, row: Float64Array, bits: BitArray) -> NDArray[np.int64]:
         """Return the column that each pair of random words falls into."""
         masses = np.add.reduceat(row, self._edges[:-1])
         bounds = np.cumsum(np.rint(masses * self._mass_unit).astype(np.uint64))
-        block_of = np.searchsorted(bounds, multiply_high(words[:, 0], bounds[-1]), side="right")
-        columns = np.empty(len(words), dtype=np.int64)
+        block_of = np.searchsorted(bounds, multiply_high(bits[:, 0], bounds[-1]), side="right")
+        columns = np.empty(len(bits), dtype=np.int64)
         for block in np.unique(block_of).tolist():
             low, high = self._edges[block], self._edges[block + 1]
             inner = np.cumsum(np.rint(row[low:high] * self._inner_unit).astype(np.uint64))
             here = block_of == block
-            columns[here] = low + np.searchsorted(inner, multiply_high(words[here, 1], inner[-1]), side="right")
+            columns[here] = low + np.searchsorted(inner, multiply_high(bits[here, 1], inner[-1]), side="right")
         return columns
 
     def arithmetic_slack(self) -> float:

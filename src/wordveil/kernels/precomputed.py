@@ -14,9 +14,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
-from wordveil.kernels.integer_draws import WordArray, multiply_high
+from wordveil.kernels.integer_draws import BitArray, multiply_high
 from wordveil.kernels.near_words import NearWords
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import AnyMetric
@@ -53,7 +53,7 @@ class NearRows:
         self._bounds = np.empty(len(near.positions), dtype=np.uint64)
         self._near_total = np.zeros(v, dtype=np.uint64)
         self._total = np.zeros(v, dtype=np.uint64)
-        self._normaliser = np.zeros(v)
+        self._normalizer = np.zeros(v)
         self._steps = int(np.diff(near.starts).max()).bit_length()
         for low, high in _row_spans(near.starts):
             self._prepare(low, high)
@@ -77,7 +77,7 @@ class NearRows:
         self._total[low:high] = self._near_total[low:high] + np.rint(far * unit).astype(np.uint64) * beyond.astype(
             np.uint64
         )
-        self._normaliser[low:high] = totals
+        self._normalizer[low:high] = totals
 
     def _weights(self, distances: Float64Array) -> Float64Array:
         return np.asarray(np.exp(-self.rate * np.minimum(distances, self.cap)))
@@ -87,47 +87,29 @@ class NearRows:
         return self
 
     def weights(self, ids: IdArray) -> Float64Array:
-        """Return whole weight rows, shape (n, number of outputs)."""
         out = np.full((len(ids), len(self.outputs)), math.exp(-self.rate * self.cap))
         for i, word in enumerate(self.near.canonical[ids].tolist()):
             span = slice(self.near.starts[word], self.near.starts[word + 1])
             out[i, self.near.positions[span]] = self._weights(self.near.distances[span])
         return out
 
-    def log_normalisers(
-        self, ids: IdArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
+    def log_normalizers(
+        self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> Float64Array:
-        """Return ln Z(x) for each input, shape (n,)."""
         if progress is not None:
             progress(len(ids))
-        return np.asarray(np.log(self._normaliser[self.near.canonical[ids]]))
+        return np.asarray(np.log(self._normalizer[self.near.canonical[ids]]))
 
     def draw(
-        self,
-        ids: IdArray,
-        words: WordArray,
-        *,
-        threads: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
-        """Draw one output id per input token.
-
-        Args:
-            ids: Input ids, shape (n,), all in [0, v).
-            words: Random 64-bit words, shape (n, 2): one picks a near word or "beyond", one the word beyond.
-            threads: Threads to use; the answer does not depend on it.
-            progress: Called with the number of tokens done since the last call.
-
-        Returns:
-            Shape (n,), int32, ids from `outputs`.
-        """
         canonical = self.near.canonical[ids]
         answer = np.empty(len(ids), dtype=np.int32)
         starts = range(0, len(ids), TOKENS)
 
         def some(start: int) -> NDArray[np.int64]:
             part = slice(start, start + TOKENS)
-            return self._columns(canonical[part], words[part])
+            return self._columns(canonical[part], bits[part])
 
         for start, columns in zip(starts, map_chunks(some, starts, threads), strict=True):
             answer[start : start + len(columns)] = self.outputs[columns]
@@ -135,12 +117,12 @@ class NearRows:
                 progress(len(columns))
         return answer
 
-    def _columns(self, inputs: IdArray, words: WordArray) -> NDArray[np.int64]:
+    def _columns(self, inputs: IdArray, bits: BitArray) -> NDArray[np.int64]:
         start = self.near.starts[inputs]
         count = self.near.starts[inputs + 1] - start
-        target = multiply_high(words[:, 0], self._total[inputs])
+        target = multiply_high(bits[:, 0], self._total[inputs])
         beyond = len(self.outputs) - count
-        rank = multiply_high(words[:, 1], beyond.astype(np.uint64)).astype(np.int64)
+        rank = multiply_high(bits[:, 1], beyond.astype(np.uint64)).astype(np.int64)
         if not len(self._bounds):  # no output is near any input
             return rank
         last = len(self._bounds) - 1
@@ -174,7 +156,7 @@ class NearRows:
         if farthest == 0.0:
             return math.inf
         weight = self.rate * self.near.error + (3 + 2 * reach) * UNIT
-        used = self._normaliser[self._normaliser > 0]
+        used = self._normalizer[self._normalizer > 0]
         unit = 2.0 ** (62 - math.ceil(math.log2(float(used.max()) + 1)))
         relative = 1.25 / (farthest * unit) + len(self.outputs) * 2.0**-64
         if relative >= 0.5:

@@ -11,16 +11,15 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Callable
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.ceilings import LARGEST, STEEPEST, Ceilings
-from wordveil.kernels.integer_draws import WordArray, multiply_high, pick_columns
+from wordveil.kernels.integer_draws import BitArray, multiply_high, pick_columns
 from wordveil.kernels.row_cache import RowCache
 from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.weight_rows import WeightRows
@@ -32,7 +31,7 @@ SPAN = 512  # most inputs whose draws are made together, so that their rows of o
 FEWEST = 32  # inputs that are worth a thread of their own
 DRAW_ROWS = 32  # rows of a tile when only a few rows of one block are needed
 ATTEMPTS = 3  # draws by ceilings before one by exact masses
-MOST_RAISED = 1.15  # ceilings raised by more for the weights' own rounding are not worth their while
+MOST_RAISED = 1.15  # where rounding forces ceilings up by more, draws go by exact masses instead
 
 
 class _Chunk(NamedTuple):
@@ -74,7 +73,6 @@ class SelectionRows(WeightRows):
 
     @property
     def draw_width(self) -> int:
-        """Random 64-bit words that a draw takes."""
         return 2 * self._attempts + 2
 
     def with_cache(self, limit_bytes: int) -> Self:
@@ -90,29 +88,10 @@ class SelectionRows(WeightRows):
         return other
 
     def draw(
-        self,
-        ids: IdArray,
-        words: WordArray,
-        *,
-        threads: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
-        """Draw one output id per input token.
-
-        Args:
-            ids: Input ids, shape (n,), all in [0, v).
-            words: Random 64-bit words, shape (n, draw_width); of each pair one picks the block, one the word inside.
-            threads: Threads to use; the answer does not depend on it.
-            progress: Called with the number of tokens done since the last call.
-
-        Returns:
-            Shape (n,), int32, ids from `outputs`.
-
-        Raises:
-            ParameterError: If `words` has another shape, which would use a word twice.
-        """
-        if words.shape != (len(ids), self.draw_width):
-            raise ParameterError("words", words.shape, f"must have shape ({len(ids)}, {self.draw_width}).")
+        if bits.shape != (len(ids), self.draw_width):  # fewer would be used twice
+            raise ParameterError("bits", bits.shape, f"must have shape ({len(ids)}, {self.draw_width}).")
         answer = np.empty(len(ids), dtype=np.int32)
         if len(ids) == 0:
             return answer
@@ -121,7 +100,7 @@ class SelectionRows(WeightRows):
         attempts = self._attempts if self._raised() <= MOST_RAISED else 0
         if attempts:
             self._ceilings.pack()
-        for chunk in map_chunks(lambda span: self._draw_chunk(span, canonical, words, attempts), spans, threads):
+        for chunk in map_chunks(lambda span: self._draw_chunk(span, canonical, bits, attempts), spans, threads):
             answer[chunk.tokens] = self.outputs[chunk.positions]
             if self._cache is not None and chunk.new_rows is not None:
                 self._cache.keep(chunk.inputs, chunk.new_rows)
@@ -147,9 +126,9 @@ class SelectionRows(WeightRows):
         edges = [*starts[:kept:SPAN], *starts[kept::size], len(order)]
         return [order[low:high] for low, high in itertools.pairwise(edges)]
 
-    def _draw_chunk(self, tokens: NDArray[np.int64], canonical: IdArray, words: WordArray, attempts: int) -> _Chunk:
+    def _draw_chunk(self, tokens: NDArray[np.int64], canonical: IdArray, bits: BitArray, attempts: int) -> _Chunk:
         inputs, row_of = np.unique(canonical[tokens], return_inverse=True)
-        words = words[tokens]
+        bits = bits[tokens]
         kept = self._cache is not None and bool(self._cache.holds(inputs[:1])[0])
         if kept and self._cache is not None:
             rows = self._cache.rows(inputs)
@@ -157,19 +136,19 @@ class SelectionRows(WeightRows):
             rows = self._ceiling_masses(inputs) if attempts else self.masses(inputs)
         new_rows = None if kept else rows
         if not attempts:
-            return _Chunk(tokens, self._draw_exactly(inputs, rows, row_of, words[:, -2:]), inputs, new_rows)
+            return _Chunk(tokens, self._draw_exactly(inputs, rows, row_of, bits[:, -2:]), inputs, new_rows)
         bounds = self._ceiling_sums(rows)
         positions = np.full(len(tokens), -1, dtype=np.int64)
         left = np.arange(len(tokens))
         for attempt in range(attempts):
-            pair = words[left, 2 * attempt : 2 * attempt + 2]
+            pair = bits[left, 2 * attempt : 2 * attempt + 2]
             _fill(positions, left, self._attempt(inputs, bounds, row_of[left], pair))
             if self._cache is not None:
                 left = left[positions[left] < 0]
         if len(left):
             some, row = np.unique(row_of[left], return_inverse=True)
             masses = self.masses(inputs[some])
-            _fill(positions, left, self._draw_exactly(inputs[some], masses, row, words[left, -2:]))
+            _fill(positions, left, self._draw_exactly(inputs[some], masses, row, bits[left, -2:]))
         return _Chunk(tokens, positions, inputs, new_rows)
 
     def _ceiling_masses(self, inputs: IdArray) -> Float32Array:
@@ -182,31 +161,31 @@ class SelectionRows(WeightRows):
         return np.cumsum(units, axis=1)
 
     def _attempt(
-        self, inputs: IdArray, bounds: NDArray[np.uint64], row_of: NDArray[np.int64], words: WordArray
+        self, inputs: IdArray, bounds: NDArray[np.uint64], row_of: NDArray[np.int64], bits: BitArray
     ) -> NDArray[np.int64]:
         """Draw by running sums of ceilings, in units, shape (inputs, blocks): -1 where the draw is rejected."""
-        return self._draw_within(inputs, row_of, _pick_blocks(bounds, row_of, words[:, 0]), words[:, 1], bounds)
+        return self._draw_within(inputs, row_of, _pick_blocks(bounds, row_of, bits[:, 0]), bits[:, 1], bounds)
 
     def _draw_exactly(
-        self, inputs: IdArray, masses: Float32Array, row_of: NDArray[np.int64], words: WordArray
+        self, inputs: IdArray, masses: Float32Array, row_of: NDArray[np.int64], bits: BitArray
     ) -> NDArray[np.int64]:
         """Draw by block masses: no draw is rejected."""
         bounds = np.cumsum(np.rint(masses * np.float64(self._mass_unit)).astype(np.uint64), axis=1)
-        return self._draw_within(inputs, row_of, _pick_blocks(bounds, row_of, words[:, 0]), words[:, 1])
+        return self._draw_within(inputs, row_of, _pick_blocks(bounds, row_of, bits[:, 0]), bits[:, 1])
 
     def _draw_within(
         self,
         inputs: IdArray,
         row_of: NDArray[np.int64],
         block_of: NDArray[np.int64],
-        words: WordArray,
+        bits: BitArray,
         ceilings: NDArray[np.uint64] | None = None,
     ) -> NDArray[np.int64]:
         """Draw the column of each token inside its block, computing each needed (input, block) row once.
 
         With running sums of `ceilings`, shape (inputs, blocks), a draw beyond the block's weights gives -1.
         """
-        positions = np.empty(len(words), dtype=np.int64)
+        positions = np.empty(len(bits), dtype=np.int64)
         key = block_of * len(inputs) + row_of
         order = np.argsort(key, kind="stable")
         pairs, first, counts = np.unique(key[order], return_index=True, return_counts=True)
@@ -219,7 +198,7 @@ class SelectionRows(WeightRows):
         left, twins = self._left(inputs, len(inputs)), self._twins(inputs)
         if self._compiled is not None:
             starts = np.append(first, len(order))
-            columns = self._compiled.draw(left, twins, (rows, blocks), starts, ranges, self._inner_units, words[order])
+            columns = self._compiled.draw(left, twins, (rows, blocks), starts, ranges, self._inner_units, bits[order])
             positions[order] = np.where(columns < 0, -1, self._edges[block_of[order]] + columns)
             return positions
         block_start = np.searchsorted(pairs, np.arange(self.blocks + 1) * len(inputs))
@@ -238,7 +217,7 @@ class SelectionRows(WeightRows):
                 tokens = order[first[start] : first[stop - 1] + counts[stop - 1]]
                 row = np.repeat(np.arange(len(some)), counts[start:stop])
                 limits = None if ranges is None else ranges[start:stop]
-                columns = pick_columns(tile[: len(some)], self._inner_units[block], row, words[tokens], limits)
+                columns = pick_columns(tile[: len(some)], self._inner_units[block], row, bits[tokens], limits)
                 positions[tokens] = np.where(columns < 0, -1, self._edges[block] + columns)
         return positions
 
@@ -249,10 +228,10 @@ def _fill(positions: NDArray[np.int64], which: NDArray[np.int64], drawn: NDArray
     positions[which[missing]] = drawn[missing]
 
 
-def _pick_blocks(bounds: NDArray[np.uint64], row_of: NDArray[np.int64], words: WordArray) -> NDArray[np.int64]:
+def _pick_blocks(bounds: NDArray[np.uint64], row_of: NDArray[np.int64], bits: BitArray) -> NDArray[np.int64]:
     """Return the block that each random word falls into, by running sums; `row_of` is sorted."""
-    targets = multiply_high(words, bounds[row_of, -1])
-    block_of = np.empty(len(words), dtype=np.int64)
+    targets = multiply_high(bits, bounds[row_of, -1])
+    block_of = np.empty(len(bits), dtype=np.int64)
     edges = np.searchsorted(row_of, np.arange(len(bounds) + 1))
     for row in np.flatnonzero(np.diff(edges)).tolist():
         part = slice(edges[row], edges[row + 1])

@@ -1,4 +1,4 @@
-"""The words that can still be among the k nearest, gathered while one tile of scores after another goes by.
+"""Keeps, tile by tile, the words that can still be among the k nearest.
 
 A score lies within its bound of the exact one. The floor of a query is a score that k words certainly reach: the k-th
 largest of scores less their bounds so far. A word survives while its score plus bound reaches the floor. Once the floor

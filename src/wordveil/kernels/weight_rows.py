@@ -10,13 +10,12 @@ is `kernels.selection`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
 from wordveil.kernels.compiled.library import NUMPY, engine_name
 from wordveil.kernels.compiled.selection_rows import MOST_COLUMNS, MOST_K, CompiledRows
 from wordveil.kernels.threads import map_chunks
@@ -178,7 +177,6 @@ class WeightRows:
         return answer
 
     def weights(self, ids: IdArray) -> Float64Array:
-        """Return whole weight rows, shape (n, len(outputs)): for small vocabularies and checks."""
         self.lay_out()
         ids = self.canonical[ids]
         out = np.empty((len(ids), len(self.outputs)))
@@ -193,8 +191,8 @@ class WeightRows:
                 out[start : start + len(chunk), low:high] = tile[: len(chunk), : high - low]
         return out
 
-    def log_normalisers(
-        self, ids: IdArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
+    def log_normalizers(
+        self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> Float64Array:
         """Return ln Z(x) = ln sum_y b(y) exp(-rate * min(dist, cap)) for each input, shape (n,)."""
         canonical = self.canonical[ids]

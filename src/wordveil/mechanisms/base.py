@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float64Array, FloatArray, IdArray, ReleasedIds, ReleasedVectors
 from wordveil.errors import CertificateError, GuaranteeError, ParameterError
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_positive
@@ -284,7 +284,7 @@ class VectorRandomizer(Randomizer):
         """Draw for the next n vectors of the document the stream is seated at, one lane for each law."""
 
     @abstractmethod
-    def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
         """Return the noisy vectors, shape (n, d) (or (n, m) for a projection), in row order."""
 
     def related(self, claim: Guarantee | None = None) -> Relation:
@@ -333,7 +333,7 @@ class VectorRandomizer(Randomizer):
         """Return the vocabulary as a decoder must see it: with its vectors where the noisy vectors live."""
         return embeddings
 
-    def release(self, vectors: FloatArray, source: RandomSource) -> Float64Array:
+    def release(self, vectors: FloatArray, source: RandomSource) -> ReleasedVectors:
         """Randomize rows with a fresh stream of the source: the one-call form for small arrays.
 
         Args:
@@ -412,14 +412,14 @@ class WordRandomizer(Randomizer):
     def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
         """Yield what `sample` draws for a batch of documents, `size` tokens at a time.
 
-        A mechanism that draws one word a token does better with `kernels.document_words`: the same words.
+        A mechanism that draws one word a token does better with `kernels.document_bits`: the same words.
         """
         return documents.chunks(self.sample, size)
 
     @abstractmethod
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
-    ) -> IdArray:
+    ) -> ReleasedIds:
         """Return the released ids, shape (n,), given input ids in [0, v) and their draws."""
 
     def law(self, ids: IdArray) -> Float64Array | None:
@@ -474,7 +474,7 @@ class WordRandomizer(Randomizer):
         """
         return self
 
-    def release(self, ids: IdArray, source: RandomSource, *, threads: int | None = None) -> IdArray:
+    def release(self, ids: IdArray, source: RandomSource, *, threads: int | None = None) -> ReleasedIds:
         """Randomize ids with a fresh stream of the source: the one-call form for small batches."""
         return self.randomize(ids, self.sample(source.fresh_stream(), len(ids)), threads=threads)
 

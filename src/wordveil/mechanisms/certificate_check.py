@@ -47,12 +47,12 @@ def check_certificate(
     Raises:
         CertificateError: If a pair of words loses more than the certificate says.
     """
-    ids, whole = _chosen(embeddings)
+    ids, whole = _chosen(embeddings, _alike(rows.metric, embeddings))
     table, error = _distances(rows.metric, embeddings, ids, ids)
-    logs = _log_normalisers(rows, embeddings, ids, base)
+    logs = _log_normalizers(rows, embeddings, ids, base)
     s = np.minimum(table, rows.cap)
     loss = rows.rate * s + np.abs(logs[:, None] - logs[None])
-    # Two normalisers, and a distance on either side; exponents, exponentials and sums round besides.
+    # Two normalizers, and a distance on either side; exponents, exponentials and sums round besides.
     rounding = (4 + 2 * rows.rate * min(rows.cap, 745 / rows.rate) + len(rows.outputs)) * UNIT
     allowed = certificate.error + 4 * rows.rate * error + 4 * rounding
     found = certificate.numbers["epsilon"]
@@ -67,17 +67,22 @@ def check_certificate(
     return f"{what}, {NOT_REPEATED}: only the pairs of {len(ids)} words were held against it"
 
 
-def _chosen(embeddings: Embeddings) -> tuple[IdArray, bool]:
+def _alike(metric: AnyMetric, embeddings: Embeddings) -> IdArray:
+    """Return the lowest id at distance 0 of each word; in a matrix or in ranks it need not share the vector."""
+    return embeddings.canonical if isinstance(metric, Metric) else distance_source(metric, embeddings).canonical
+
+
+def _chosen(embeddings: Embeddings, canonical: IdArray) -> tuple[IdArray, bool]:
     """Return the words whose pairs are computed, ascending, and whether they are all that differ."""
-    distinct = np.unique(embeddings.canonical)
+    distinct = np.unique(canonical)
     if len(distinct) <= WHOLE:
         return distinct, True
     vectors = embeddings.vectors
     middle = vectors[distinct[:: len(distinct) // WHOLE]].mean(axis=0)
     far = np.argsort(np.einsum("ij,ij->i", vectors, vectors) - 2 * (vectors @ middle))[-SHARE:]
-    barred = np.setdiff1d(distinct, embeddings.canonical[embeddings.candidates])
+    barred = np.setdiff1d(distinct, canonical[embeddings.candidates])
     some = [ids[np.linspace(0, len(ids) - 1, min(SHARE, len(ids))).astype(np.int64)] for ids in (distinct, barred)]
-    return np.unique(np.concatenate([*some, embeddings.canonical[far]])), False
+    return np.unique(np.concatenate([*some, canonical[far]])), False
 
 
 def _distances(metric: AnyMetric, embeddings: Embeddings, ids: IdArray, others: IdArray) -> tuple[Float64Array, float]:
@@ -94,7 +99,7 @@ def _distances(metric: AnyMetric, embeddings: Embeddings, ids: IdArray, others: 
     return near.block(words[:n], words[n:]), near.error
 
 
-def _log_normalisers(
+def _log_normalizers(
     rows: ChannelRows, embeddings: Embeddings, ids: IdArray, base: Float64Array | None
 ) -> Float64Array:
     """Return ln Z of some words by float64 sums, shape (n,)."""

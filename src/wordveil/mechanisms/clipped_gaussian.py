@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.base import CoordinateNoise, VectorMechanism, VectorRandomizer, refuted_claim
 from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_log_delta, gaussian_pair
@@ -169,7 +169,7 @@ class FittedClippedGaussian(VectorRandomizer):
     def sample(self, stream: Stream, n: int) -> Draws:
         return (stream.lane(0).standard_normal((n, self.dimensions)),)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
         clipped = clip_to_ball(checked_rows(vectors, self.dimensions), self.mechanism.clip_norm)
         check_draws(draws, clipped.shape)
-        return np.asarray(clipped + draws[0] * self.sigma)
+        return ReleasedVectors(np.asarray(clipped + draws[0] * self.sigma))

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.mechanisms.base import CoordinateNoise, VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, coordinate_distances
 from wordveil.parameters import check_positive, check_whole
@@ -102,7 +102,7 @@ class FittedClippedLaplace(VectorRandomizer):
         shape = (n, self.dimensions)
         return (np.asarray(stream.lane(0).standard_gamma(1.0, shape) - stream.lane(1).standard_gamma(1.0, shape)),)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
         clipped = clip_to_ball(checked_rows(vectors, self.dimensions), self.mechanism.clip_norm)
         check_draws(draws, clipped.shape)
-        return np.asarray(clipped + draws[0] * self.scale)
+        return ReleasedVectors(np.asarray(clipped + draws[0] * self.scale))

@@ -13,7 +13,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.base import Progress, WordRandomizer
@@ -26,7 +26,7 @@ from wordveil.metrics.distances import AnyMetric
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import LocalDP, MetricDP, Standing, weakest
 from wordveil.promises.pair_loss import PairLoss, channel_pair
-from wordveil.randomness import Draws, Stream, words
+from wordveil.randomness import Draws, Stream, random_bits
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedExponential", "Grounds", "fit_selection"]
@@ -130,20 +130,20 @@ class FittedExponential(WordRandomizer):
         return replace(self, rows=GpuSelection(self.rows, device=device))
 
     def sample(self, stream: Stream, n: int) -> Draws:
-        return (words(stream.lane(0), (n, self.draw_width)),)
+        return (random_bits(stream.lane(0), (n, self.draw_width)),)
 
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
-    ) -> IdArray:
+    ) -> ReleasedIds:
         ids = checked_ids(ids, len(self.embeddings))
         check_draws(draws, (len(ids), self.draw_width))
-        return self.rows.draw(ids, draws[0], threads=threads, progress=progress)
+        return ReleasedIds(self.rows.draw(ids, draws[0], threads=threads, progress=progress))
 
     def for_batch_job(self) -> FittedExponential:
         return replace(self, rows=self.rows.with_cache(JOB_CACHE_BYTES))
 
     def keep_probabilities(self, ids: IdArray) -> Float64Array:
-        kept = np.exp(-self.rows.log_normalisers(ids))  # a word's own weight is its base measure, 1 unless there is one
+        kept = np.exp(-self.rows.log_normalizers(ids))  # a word's own weight is its base measure, 1 unless there is one
         return kept if self.base is None else kept * self.base[np.searchsorted(self.rows.outputs, ids)]
 
     def channel(self) -> Float64Array:

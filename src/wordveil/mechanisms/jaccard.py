@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.stats import chi2
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.base import InputDomain, VectorMechanism, VectorRandomizer, refuted_claim
 from wordveil.mechanisms.gaussian_scale import classical_scale
@@ -179,10 +179,10 @@ class FittedJaccard(VectorRandomizer):
     def sample(self, stream: Stream, n: int) -> Draws:
         return (stream.lane(0).standard_normal((n, self.dimensions)),)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
         sigmas = self.sigmas[self.rows.find(vectors)]
         check_draws(draws, (len(sigmas), self.dimensions))
-        return np.asarray(np.asarray(vectors, dtype=np.float64) + draws[0] * sigmas[:, None])
+        return ReleasedVectors(np.asarray(np.asarray(vectors, dtype=np.float64) + draws[0] * sigmas[:, None]))
 
 
 def class_errors(dimensions: int, ratio: float) -> tuple[float, float]:

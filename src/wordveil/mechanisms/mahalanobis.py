@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.multivariate_laplace import laplace_noise
@@ -150,13 +150,13 @@ class FittedMahalanobis(VectorRandomizer):
     def sample(self, stream: Stream, n: int) -> Draws:
         return laplace_noise(stream, n, self.dimensions)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
         scale = math.sqrt(self.smallest_eigenvalue) / self.mechanism.epsilon  # of its shortest axis
         rows = checked_rows(vectors, self.dimensions, scale=scale)
         check_draws(draws, rows.shape, rows.shape[:1])
         directions, radii = draws
         stretched = multiply_rows(directions, self.root)
-        return np.asarray(rows + stretched * (radii / self.mechanism.epsilon)[:, None])
+        return ReleasedVectors(np.asarray(rows + stretched * (radii / self.mechanism.epsilon)[:, None]))
 
 
 def scaled_covariance(vectors: FloatArray) -> Float64Array:

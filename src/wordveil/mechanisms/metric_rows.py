@@ -11,7 +11,7 @@ import numpy as np
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, FunctionSource, TableSource
-from wordveil.kernels.integer_draws import WordArray
+from wordveil.kernels.integer_draws import BitArray
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import (
@@ -47,7 +47,7 @@ class ChannelRows(Protocol):
 
     @property
     def draw_width(self) -> int:
-        """Random 64-bit words that a draw takes."""
+        """Random 64-bit integers that a draw takes."""
 
     @property
     def metric(self) -> AnyMetric:
@@ -59,7 +59,7 @@ class ChannelRows(Protocol):
     def weights(self, ids: IdArray) -> Float64Array:
         """Return whole weight rows, shape (n, number of outputs)."""
 
-    def log_normalisers(
+    def log_normalizers(
         self, ids: IdArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
     ) -> Float64Array:
         """Return ln Z(x) for each input, shape (n,)."""
@@ -67,12 +67,23 @@ class ChannelRows(Protocol):
     def draw(
         self,
         ids: IdArray,
-        words: WordArray,
+        bits: BitArray,
         *,
         threads: int | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> IdArray:
-        """Draw one output id per input from random 64-bit words, shape (n, draw_width)."""
+        """Draw one output id per input.
+
+        Args:
+            ids: Input ids, shape (n,), all in [0, v).
+            bits: Random 64-bit integers, shape (n, draw_width): of each pair one picks a block of outputs, one the word
+                inside it.
+            threads: Threads to use; the answer does not depend on it. A card works alone.
+            progress: Called with the number of tokens done since the last call.
+
+        Returns:
+            Shape (n,), int32, ids from `outputs`.
+        """
 
     def arithmetic_slack(self) -> float:
         """Return a bound on what arithmetic adds to the privacy loss, in nats; infinite where there is none."""
@@ -97,6 +108,8 @@ def bound_metric(metric: AnyMetric, embeddings: Embeddings) -> AnyMetric:
 
 def _check_own(metric: Metric | PairwiseMetric) -> None:
     """Check that a user's class does not inherit what is true of another metric: its name, and its rounding."""
+    if not metric.name.isprintable():
+        raise ParameterError("metric", metric.name, "must have a name on one line, without control characters.")
     if metric.name.split(" ")[0] in ("euclidean", "angular", "mahalanobis"):
         raise ParameterError("metric", metric.name, f"is not what {type(metric).__name__} is; give it its own name.")
     if isinstance(metric, PairwiseMetric):

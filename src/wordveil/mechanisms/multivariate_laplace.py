@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.rows import check_draws, checked_rows, row_distances
 from wordveil.parameters import check_positive, check_whole
@@ -90,11 +90,11 @@ class FittedMultivariateLaplace(VectorRandomizer):
     def sample(self, stream: Stream, n: int) -> Draws:
         return laplace_noise(stream, n, self.dimensions)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
         rows = checked_rows(vectors, self.dimensions, scale=1 / self.mechanism.epsilon)
         check_draws(draws, rows.shape, rows.shape[:1])
         directions, radii = draws
-        return np.asarray(rows + directions * (radii / self.mechanism.epsilon)[:, None])
+        return ReleasedVectors(np.asarray(rows + directions * (radii / self.mechanism.epsilon)[:, None]))
 
 
 def laplace_noise(stream: Stream, n: int, d: int) -> Draws:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import InputDomain, VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.gaussian_scale import analytic_scale
@@ -180,7 +180,7 @@ class FittedNADP(VectorRandomizer):
             delta=mechanism.delta,
             graph=(
                 f"the overlap graph of {self.embeddings.header.name} (table {self.embeddings.header.checksum[:12]}, "
-                f"adjacent {mechanism.adjacent}, overlap {mechanism.overlap}, tau {mechanism.tau:g})"
+                f"adjacent {mechanism.adjacent}, overlap {mechanism.overlap}, tau {mechanism.tau!r})"
             ),
             slack=None,
             unit=PrivacyUnit.VECTOR,
@@ -207,7 +207,7 @@ class FittedNADP(VectorRandomizer):
     def sample(self, stream: Stream, n: int) -> Draws:
         return (stream.lane(0).standard_normal((n, self.dimensions)),)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
         sigmas = self.sigmas[self.rows.find(vectors)]
         check_draws(draws, (len(sigmas), self.dimensions))
-        return np.asarray(np.asarray(vectors, dtype=np.float64) + draws[0] * sigmas[:, None])
+        return ReleasedVectors(np.asarray(np.asarray(vectors, dtype=np.float64) + draws[0] * sigmas[:, None]))

@@ -14,16 +14,16 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, ReleasedIds
 from wordveil.errors import ParameterError
-from wordveil.kernels.document_words import document_words
-from wordveil.kernels.integer_draws import WordArray
+from wordveil.kernels.document_bits import document_bits
+from wordveil.kernels.integer_draws import BitArray
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
 from wordveil.mechanisms.rows import check_draws, checked_ids
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import Guarantee, LocalDP, Standing
 from wordveil.promises.pair_loss import PairLoss, discretized
-from wordveil.randomness import DocumentStreams, Draws, Stream, words
+from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.stored_lists import neighbour_lists
 from wordveil.vocabulary.table import Embeddings
@@ -215,7 +215,7 @@ class FittedNeighbourResponse(WordRandomizer):
         return IntegerLaw(epsilon=self.mechanism.epsilon, outputs=len(self.outputs), sizes=sizes)
 
     @cached_property
-    def _shares(self) -> WordArray:
+    def _shares(self) -> BitArray:
         """What the members of each list weigh beyond the floor, shape (rows,)."""
         sizes = [self.lists.shape[1]] * len(self.lists) if self.sizes is None else self.sizes.tolist()
         shares = {size: self.integers.share(size) for size in set(sizes)}
@@ -241,7 +241,7 @@ class FittedNeighbourResponse(WordRandomizer):
             "neighbours, also uniformly; a word that may be released is its own first neighbour"
         )
 
-    def weights(self, ids: IdArray) -> WordArray:
+    def weights(self, ids: IdArray) -> BitArray:
         """Return the integer weights of every output for each input, -1 for an unknown token, shape (n, v)."""
         law, v = self.integers, len(self.outputs)
         table = np.full((len(ids), v), law.floor, dtype=np.uint64)
@@ -262,14 +262,14 @@ class FittedNeighbourResponse(WordRandomizer):
         return ids if self.row is None else self.row[ids]
 
     def sample(self, stream: Stream, n: int) -> Draws:
-        return (words(stream.lane(0), (n,)),)
+        return (random_bits(stream.lane(0), (n,)),)
 
     def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
-        return ((drawn,) for drawn in document_words(documents, 0, min(size, _TOGETHER)))
+        return ((drawn,) for drawn in document_bits(documents, 0, min(size, _TOGETHER)))
 
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
-    ) -> IdArray:
+    ) -> ReleasedIds:
         ids = checked_ids(ids, len(self.embeddings), unknown=True)
         check_draws(draws, (len(ids),))
         law, (bits,) = self.integers, draws
@@ -285,7 +285,7 @@ class FittedNeighbourResponse(WordRandomizer):
         released = np.where(known & (bits >= anywhere), self.lists[row, member.astype(np.intp)], uniform)
         if progress is not None:
             progress(len(ids))
-        return np.asarray(released, dtype=np.int32)
+        return ReleasedIds(np.asarray(released, dtype=np.int32))
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss:
         """The pair of two disjoint lists, which dominates all: delta(e) = k (p - e^e q), for the shortest list's k."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import InputDomain, VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.multivariate_laplace import laplace_noise
@@ -293,10 +293,10 @@ class FittedProjection(VectorRandomizer):
     def sample(self, stream: Stream, n: int) -> Draws:
         return laplace_noise(stream, n, self.dimensions)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
         rows = checked_rows(vectors, self.matrix.shape[1])
         scale = self.stretch / self.mechanism.epsilon
         images = checked_rows(multiply_rows(rows, np.ascontiguousarray(self.matrix.T)), self.dimensions, scale=scale)
         check_draws(draws, images.shape, images.shape[:1])
         directions, radii = draws
-        return np.asarray(images + directions * (radii * scale)[:, None])
+        return ReleasedVectors(np.asarray(images + directions * (radii * scale)[:, None]))

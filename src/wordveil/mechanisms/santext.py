@@ -9,7 +9,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.mechanisms.exponential import FittedExponential, fit_selection
-from wordveil.mechanisms.selection import Calibration, SelectionMechanism
+from wordveil.mechanisms.selection import SelectionMechanism, Sizing
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import LocalDP, MetricDP
@@ -71,7 +71,7 @@ class SanText(SelectionMechanism):
     paper: ClassVar[str] = "Yue et al. 2021, section 4.1"
     epsilon: float
     metric: AnyMetric = field(default_factory=Euclidean)
-    calibration: Calibration = "textbook"
+    calibration: Sizing = "textbook"
 
     def cap(self, rate: float, outputs: int) -> float:
         return TAIL_NATS / rate

@@ -19,9 +19,9 @@ from wordveil.parameters import check_positive
 from wordveil.promises.certificates import Certificate, Scalar, identity
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["LARGEST_LOSS", "LIPSCHITZ", "Calibration", "SelectionMechanism", "rate_and_cap"]
+__all__ = ["LARGEST_LOSS", "LIPSCHITZ", "Sizing", "SelectionMechanism", "rate_and_cap"]
 
-Calibration = Literal["textbook", "certified", "certified-local"]
+Sizing = Literal["textbook", "certified", "certified-local"]
 """The rate is epsilon/2, by theorem, or the one in a certificate, by computation on this vocabulary.
 
 "certified" keeps epsilon metric DP. "certified-local" keeps epsilon local DP: epsilon is then in nats, the largest loss
@@ -29,7 +29,7 @@ between any two words of the vocabulary.
 """
 
 LIPSCHITZ = "normaliser-lipschitz"
-"""Name of the certificate that bounds the loss per distance by the normalisers of every pair of words."""
+"""Name of the certificate that bounds the loss per distance by the normalizers of every pair of words."""
 LARGEST_LOSS = "largest-loss"
 """Name of the certificate that bounds the loss between any two words in the same way."""
 
@@ -40,17 +40,17 @@ class SelectionMechanism(WordMechanism):
     Attributes:
         epsilon: Loss per unit of distance, unit 1/distance, or in nats where the promise is local DP.
         metric: The metric.
-        calibration: Where the rate comes from; see `Calibration`.
+        calibration: Where the rate comes from; see `Sizing`.
     """
 
     epsilon: float
     metric: AnyMetric
-    calibration: Calibration
+    calibration: Sizing
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
-        if self.calibration not in get_args(Calibration):
-            known = ", ".join(get_args(Calibration))
+        if self.calibration not in get_args(Sizing):
+            known = ", ".join(get_args(Sizing))
             raise ParameterError("calibration", self.calibration, f"must be one of {known}.")
         if not isinstance(self.metric, AnyMetric):
             raise ParameterError("metric", self.metric, "must be a metric, such as Euclidean().")
@@ -69,7 +69,7 @@ class SelectionMechanism(WordMechanism):
                 f"The certificate is for mechanism={cls.name!r} with metric={certificate.parameters.get('metric')!r}, "
                 "which cannot be rebuilt from it; pass the mechanism itself."
             )
-        calibration: Calibration = "certified-local" if certificate.method == LARGEST_LOSS else "certified"
+        calibration: Sizing = "certified-local" if certificate.method == LARGEST_LOSS else "certified"
         parameters.pop("mechanism", None)
         for solved in ("base", "matrix"):
             parameters.pop(solved, None)

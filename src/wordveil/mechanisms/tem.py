@@ -11,7 +11,7 @@ import numpy as np
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.exponential import FittedExponential, fit_selection
-from wordveil.mechanisms.selection import Calibration, SelectionMechanism
+from wordveil.mechanisms.selection import SelectionMechanism, Sizing
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_delta, check_positive
 from wordveil.promises.certificates import Certificate, Scalar
@@ -37,7 +37,7 @@ class TEM(SelectionMechanism):
 
     Guarantee:
         epsilon-metric DP for min(dist, gamma), proved: the score is 1-Lipschitz in x and so is, at rate epsilon/2,
-        the log of the normaliser, for any public set of outputs. Hence loss at most epsilon * min(dist, gamma),
+        the log of the normalizer, for any public set of outputs. Hence loss at most epsilon * min(dist, gamma),
         and epsilon * gamma local DP. Arithmetic adds the stated slack. With calibration="certified" the rate is the
         one in the certificate, between epsilon/2 and epsilon; the same promise, for this vocabulary and candidate set,
         by computation over all pairs of words. With calibration="certified-local" it is the largest rate found whose
@@ -91,7 +91,7 @@ class TEM(SelectionMechanism):
     beta: float = 0.001
     gamma: float | None = None
     metric: AnyMetric = field(default_factory=Euclidean)
-    calibration: Calibration = "textbook"
+    calibration: Sizing = "textbook"
 
     def __post_init__(self) -> None:
         super().__post_init__()

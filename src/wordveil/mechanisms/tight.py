@@ -1,4 +1,4 @@
-"""Tight constraints: the exponential mechanism with a public base measure that flattens its normaliser."""
+"""Tight constraints: the exponential mechanism with a public base measure that flattens its normalizer."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TIGHT = "tight-constraints"
 class TightConstraints(SelectionMechanism):
     """Select y with probability proportional to b(y) exp(-rate * min(dist(x, y), 22/rate)), for a public measure b.
 
-    b solves sum_y b(y) exp(-rate * dist(x, y)) = 1 at every x that may be output. Then the normaliser is the same for
+    b solves sum_y b(y) exp(-rate * dist(x, y)) = 1 at every x that may be output. Then the normalizer is the same for
     all of them and costs nothing: epsilon = rate, where the textbook needs 2 * rate. The solution is never exact and
     may be negative for some words at small rates. It is therefore cut off at one thousandth of its largest value, and
     what is left is certified: epsilon = rate + max |ln Z_b(x) - ln Z_b(x')| / dist(x, x') over all pairs of words.

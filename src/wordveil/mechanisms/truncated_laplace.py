@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.base import CoordinateNoise, VectorMechanism, VectorRandomizer, refuted_claim
 from wordveil.mechanisms.gaussian_scale import analytic_scale
@@ -233,7 +233,7 @@ class FittedTruncatedLaplace(VectorRandomizer):
         sizes = np.minimum(-np.log1p(-np.abs(signed) * inside) / self.alpha, self.half_width)
         return np.asarray(np.copysign(sizes, signed))
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
+    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
         clipped = clip_to_ball(checked_rows(vectors, self.dimensions), self.mechanism.clip_norm)
         check_draws(draws, clipped.shape)
-        return np.asarray(clipped + self.noise(draws[0]))
+        return ReleasedVectors(np.asarray(clipped + self.noise(draws[0])))

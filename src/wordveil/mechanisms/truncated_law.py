@@ -2,7 +2,7 @@
 
 With alpha = epsilon/(2 sqrt(d) C), coordinates have density exp(-alpha |x|)/B on [-A, A]. Two clipped vectors differ by
 a shift s with ||s||_2 <= 2C, hence ||s||_1 <= 2 sqrt(d) C: where both densities are positive their ratio is at most
-e^epsilon, and delta at epsilon is the probability of leaving the shifted box, 1 - prod(1 - p(|s_i|)), maximised over s.
+e^epsilon, and delta at epsilon is the probability of leaving the shifted box, 1 - prod(1 - p(|s_i|)), maximized over s.
 Lengths here are in units of C; nothing is drawn.
 """
 

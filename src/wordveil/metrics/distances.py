@@ -211,6 +211,8 @@ class Precomputed(VocabularyMetric):
 
     def __post_init__(self) -> None:
         check_within("error", self.error)
+        if not self.label.isprintable():
+            raise ParameterError("label", self.label, "must be text on one line, without control characters.")
         if not isinstance(self.table, DistanceTable):
             raise ParameterError("table", type(self.table).__name__, "must be a DistanceTable of the matrix.")
         if self.is_checked:

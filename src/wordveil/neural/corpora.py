@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import PrivateText
+from wordveil.documents.rows import locate, read_rows, thinned
 from wordveil.errors import DataFormatError, ParameterError
-from wordveil.lab.evaluation.corpora import Corpus, encode
-from wordveil.lab.evaluation.data import locate, read_rows, thinned
 from wordveil.neural.passes import KEY_BYTES, text_digest
 from wordveil.neural.private_embedding import PADDING, UNKNOWN
 from wordveil.text import DEFAULT_SCHEME, tokenizer_for
+from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 __all__ = ["TABLES", "Batch", "Dataset", "TextFile", "encode_texts", "model_vocabulary", "read_texts"]

@@ -18,8 +18,8 @@ import numpy as np
 
 from wordveil import __version__
 from wordveil.auditing.adapters import load_mechanism
+from wordveil.documents.rows import file_digest
 from wordveil.errors import DataFormatError, GuaranteeError, ParameterError, ResumeError
-from wordveil.lab.evaluation.data import file_digest
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.names import MECHANISMS
 from wordveil.neural.backend import check_device, torch

@@ -1,4 +1,4 @@
-"""The layer that embeds tokens and adds the noise: what stands left of it is private, what stands right is released.
+"""The layer that embeds tokens and adds the noise: its inputs are private, its outputs are released.
 
 Fresh noise is drawn for every token of every pass, in every thread, process and replica. Threads and replicas count
 their passes together; each process counts its own, and a forked child counts none. The noise is a constant to the
@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from wordveil import __version__
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, ReleasedIds, ReleasedVectors
 from wordveil.decoding.base import Decoder
 from wordveil.errors import CertificateError, ParameterError, WordveilError
 from wordveil.kernels.integer_draws import multiply_high
@@ -30,7 +30,7 @@ from wordveil.neural.passes import PassCounter, Passes, all_passes, check_promis
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.promises.certificates import identity
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
-from wordveil.randomness import Draws, RandomSource, Stream, words
+from wordveil.randomness import Draws, RandomSource, Stream, random_bits
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["PADDING", "UNKNOWN", "PrivateEmbedding"]
@@ -166,7 +166,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         digest = hashlib.blake2b(digest_size=16)
         header = self.vocabulary.header
         digest.update(f"{__version__}|{self._named}|{header.checksum}|{self.vocabulary.candidates_checksum}".encode())
-        if self._any_vectors and self._decoder is None:  # what stands left of other noise is the vocabulary's rows
+        if self._any_vectors and self._decoder is None:  # the claim of other noise covers the vocabulary's rows only
             rows = np.ascontiguousarray(self.table.detach().cpu().numpy())
             digest.update(f"|{rows.dtype.str}{rows.shape}".encode())
             digest.update(rows.data)
@@ -268,7 +268,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
             ParameterError: If the layer has no decoder.
         """
         if self._decoder is None:
-            raise ParameterError("decoder", None, "must be given for words to come out.")
+            raise ParameterError("decoder", None, "must be given: without one the layer releases vectors, not words.")
         self._count()
         draw = self._pass_draw(len(ids))
         return self._decoded(self._known(ids, draw), draw)
@@ -314,8 +314,8 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         return lambda sample: next(documents.chunks(sample, documents.total))
 
     def _known(self, tokens: IdArray, draw: Draw) -> IdArray:
-        """Put a uniform public word in the place of every unknown token; one is drawn for each token alike."""
-        (drawn,) = draw(lambda stream, n: (words(stream.lane(UNKNOWN_LANE), (n,)),))
+        """Replace every unknown token by a uniform public word; one is drawn per token, known or not."""
+        (drawn,) = draw(lambda stream, n: (random_bits(stream.lane(UNKNOWN_LANE), (n,)),))
         candidates = self.vocabulary.candidates
         stand_ins = candidates[multiply_high(drawn, np.uint64(len(candidates)))]
         return np.where(tokens == UNKNOWN, stand_ins, tokens).astype(np.int32)
@@ -353,18 +353,18 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
             )
         return torch.round(self._device_noise.randomize(rows) / self.step) * self.step + 0.0
 
-    def _randomized(self, rows: Float64Array, draw: Draw) -> Float64Array:
+    def _randomized(self, rows: Float64Array, draw: Draw) -> ReleasedVectors:
         if self._randomizer is None:
-            return np.asarray(rows, dtype=np.float64)
+            return ReleasedVectors(np.asarray(rows, dtype=np.float64))  # a baseline, which promises nothing
         return self._randomizer.randomize(rows, draw(self._randomizer.sample))
 
-    def _decoded(self, tokens: IdArray, draw: Draw) -> IdArray:
+    def _decoded(self, tokens: IdArray, draw: Draw) -> ReleasedIds:
         assert self._decoder is not None
         rows = np.asarray(self.vocabulary.vectors[tokens], dtype=np.float64)
         noisy = self._randomized(rows, draw)
         return self._decoder.decode(noisy, draw(self._decoder.sample), threads=1)
 
-    def _on_grid(self, rows: Float64Array) -> Float64Array:
+    def _on_grid(self, rows: ReleasedVectors) -> Float64Array:
         # The low bits of a float sum give the word away; with 16 bits below its size a value is exact in float32.
         # Adding 0.0 takes the sign off -0.0: it would tell on which side of zero the finer sum lay.
         return np.asarray(np.rint(rows / self.step) * self.step + 0.0)

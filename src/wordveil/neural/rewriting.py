@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError
-from wordveil.lab.evaluation.corpora import Corpus, encoder_for
 from wordveil.neural.cards import CUT
 from wordveil.neural.corpora import Dataset
 from wordveil.neural.jobs import load_model
@@ -30,6 +29,7 @@ from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import TextOptions, effective_guarantee
 from wordveil.randomness import RandomSource
 from wordveil.text import EncodedText, apply_casing, detokenize
+from wordveil.vocabulary.corpora import Corpus, encoder_for
 
 __all__ = ["TextRewriter"]
 

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wordveil import __version__
-from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
 from wordveil.files.atomic import check_not_busy, is_replaceable, sibling
 from wordveil.files.journal import is_resumable
 from wordveil.neural.pass_records import PassRecord
 from wordveil.neural.passes import all_passes
 from wordveil.neural.rewriting import TextRewriter
-from wordveil.pipeline.document_runs import Callbacks, DocumentSummary, run_documents
+from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, by_record, run_documents
 from wordveil.promises.guarantees import Guarantee
 
 __all__ = ["BLOCK_CHARACTERS", "RewriteReport", "rewrite_documents"]
@@ -85,9 +84,19 @@ def rewrite_documents(
         check_not_busy(Path(destination))
         if not (resume and is_resumable(destination)):
             PassRecord.discard(own)
-    rewriter.passes = passes or PassRecord(own)
+    opened = False
 
-    def process(records: list[Record]) -> list[list[ReleasedText | None]]:
+    def count() -> None:
+        """Count passes from now on: not before the run has been found to be the one that was interrupted."""
+        nonlocal opened
+        if not opened:
+            rewriter.passes, opened = passes or PassRecord(own), True
+
+    if passes is not None:
+        count()
+
+    def process(records: list[Record]) -> Answers:
+        count()
         released, passed = _release(rewriter, records)
         counts["tokens"] += passed
         return released
@@ -95,6 +104,7 @@ def rewrite_documents(
     reports: list[RewriteReport] = []
 
     def published(summary: DocumentSummary) -> None:
+        count()
         report = RewriteReport(
             summary=summary,
             tokens=counts["tokens"],
@@ -133,10 +143,9 @@ def rewrite_documents(
     return reports[0]
 
 
-def _release(rewriter: TextRewriter, records: list[Record]) -> tuple[list[list[ReleasedText | None]], int]:
+def _release(rewriter: TextRewriter, records: list[Record]) -> tuple[Answers, int]:
     """Return the rewrites of a block of records, put back by record, and the tokens they took."""
     placed = [(record.text_key(i), text) for record in records for i, text in enumerate(record.texts)]
     given = [(key, text) for key, text in placed if text is not None]
     released, passed = rewriter.rewrite_counted([text for _, text in given], ids=[key for key, _ in given])
-    rest = iter(released)
-    return [[None if text is None else next(rest) for text in record.texts] for record in records], passed
+    return by_record(records, released), passed

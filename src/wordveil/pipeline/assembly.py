@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from wordveil import __version__
 from wordveil.arrays import IdArray
@@ -13,7 +14,7 @@ from wordveil.pipeline.fitting import certificate_in_use, fit_words, on_device
 from wordveil.pipeline.noise_domains import noise_domain, shown
 from wordveil.pipeline.public_sample import public_sample
 from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.guarantees import Guarantee, NoGuarantee
 from wordveil.promises.release import MASK, Provenance, TextOptions, disclosures, effective_guarantee
 from wordveil.text import Encoder, Writer, tokenizer_for
 from wordveil.text.surrogates import Surrogates
@@ -21,6 +22,7 @@ from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Assembled", "assemble"]
 
+UNCHECKED = "the vocabulary's files are whole and belong together, which this run did not check (--verify does)"
 STAND_INS = 4096
 """Public words an unknown token is replaced by: any public list keeps the promise, a long one only costs time."""
 
@@ -37,6 +39,7 @@ class Assembled:
         advice: What a user should know beyond the promise; "" where there is nothing.
         stand_ins: Ids of the public words that stand for unknown tokens, shape (s,).
         promise: What every release promises.
+        unprotected: What stands in its place where the noise comes from a test source.
         options: Choices around the mechanism.
         disclosed: What every release discloses whatever the noise, a sentence each.
         provenance: Where every release comes from.
@@ -50,14 +53,11 @@ class Assembled:
     advice: str
     stand_ins: IdArray
     promise: Guarantee
+    unprotected: Guarantee
     options: TextOptions
     disclosed: tuple[str, ...]
     provenance: Provenance
     domain: str
-
-    def guarantee(self, *, test_source: bool) -> Guarantee:
-        """Return what a release promises with noise from a secure source, or from a test source."""
-        return effective_guarantee(self.promise, self.options, test_source=True) if test_source else self.promise
 
     def for_batch_job(self) -> Assembled:
         """Return the same with work kept from batch to batch; see `Sanitizer.for_batch_job`."""
@@ -95,7 +95,7 @@ def assemble(
     )
     certificate = certificate_in_use(mechanism, embeddings, certificate)
     randomizer = on_device(fit_words(mechanism, embeddings, certificate), device)
-    claim = randomizer.guarantee()
+    claim = _with_vocabulary(randomizer.guarantee(), embeddings)
     provenance = Provenance(
         version=__version__,
         mechanism=shown(mechanism),
@@ -113,8 +113,18 @@ def assemble(
         advice=randomizer.advice(),
         stand_ins=public_sample(embeddings, STAND_INS),
         promise=effective_guarantee(claim, options, test_source=False),
+        unprotected=effective_guarantee(claim, options, test_source=True),
         options=options,
         disclosed=disclosures(options, claim) + randomizer.disclosed(),
         provenance=provenance,
         domain=noise_domain(mechanism, randomizer, options, provenance),
     )
+
+
+def _with_vocabulary(claim: Guarantee, embeddings: Embeddings) -> Guarantee:
+    """Return the claim with what it takes for granted of a directory whose parts nobody has checked."""
+    if embeddings.is_checked or isinstance(claim, NoGuarantee):
+        return claim
+    bounded: Any = claim
+    stated: Guarantee = replace(bounded, assumptions=(*bounded.assumptions, UNCHECKED))
+    return stated

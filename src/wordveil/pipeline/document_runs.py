@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents.base import Record
 from wordveil.documents.blocks import blocks
-from wordveil.documents.output import ByteSink, Sink
+from wordveil.documents.output import ByteSink
 from wordveil.documents.parquet import Parquet, ParquetSink
 from wordveil.documents.reader import DocumentReader
 from wordveil.documents.settings import DocumentSettings
@@ -30,7 +30,7 @@ from wordveil.pipeline.document_places import check_file, check_tree, tell, tree
 from wordveil.pipeline.run import Notice, Position, Run, silent
 from wordveil.randomness import RandomSource
 
-__all__ = ["Answers", "Callbacks", "DocumentSummary", "Process", "Progress", "run_documents"]
+__all__ = ["Answers", "Callbacks", "DocumentSummary", "Process", "Progress", "by_record", "run_documents"]
 
 Answers = list[list[ReleasedText | None]]
 """For each record of a block, one released text per text, None for None."""
@@ -39,6 +39,7 @@ Process = Callable[[list[Record]], Answers]
 Progress = Callable[[int, int | None, int], None]
 """Called with raw bytes read, raw bytes in total (None for standard input) and documents done."""
 
+_Sink = ByteSink | ParquetSink
 _WHOLE, _PARTS = "whole", "parts"  # in the unfinished output's folder
 
 
@@ -124,18 +125,21 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     """
     origin, target = os.fspath(source), os.fspath(destination)
     settings, calls = settings or DocumentSettings(), callbacks or Callbacks()
-    work = _Documents(target, process, settings, Counter() if counts is None else counts, calls)
+    tree = None
     if origin != "-" and Path(origin).is_dir():
         check_tree(Path(origin), target, resume=resume)
         found = tree_files(Path(origin), settings)
         if not found.taken:
             raise ParameterError("source", origin, "holds no file of a known format that fits the pattern.")
         read, sizes = tree_identity(Path(origin), found.taken)
-        work.take_tree(origin, found, sizes)
+        files = [_File(str(Path(origin) / name), name, settings.for_file(name)) for name in found.taken]
+        tree = _Tree(origin, found, sizes)
     else:
         check_file(origin, target, resume=resume)
         read = file_identity(Path(origin)) if Path(origin).is_file() and is_replaceable(target) else {}
-        work.files = [_File(origin, None, settings)]
+        files = [_File(origin, None, settings)]
+    counts = Counter() if counts is None else counts
+    work = _Documents(target=target, files=files, tree=tree, process=process, counts=counts, calls=calls)
     facts = {**settings.fingerprint(), "input": read, **(fingerprint or {})} if read else None
     run = Run(destination=target, work=work, identity=facts, source=randomness, resume=resume, notice=calls.notice)
     run.execute()
@@ -149,47 +153,49 @@ class _File:
     settings: DocumentSettings
 
 
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    root: str
+    found: TreeFiles
+    sizes: list[int]  # of the files that are taken
+
+
+@dataclass(kw_only=True)
 class _Documents:
     """The files of a document set on their way; a `Work`.
 
     Positions name the file, the records of it that are done (structural ones included) and where its output goes on.
     """
 
-    def __init__(
-        self, target: str, process: Process, settings: DocumentSettings, counts: Counter[str], calls: Callbacks
-    ) -> None:
-        self._target, self._process, self._settings, self._calls = target, process, settings, calls
-        self.files: list[_File] = []
-        self._root, self._found = "", cast("TreeFiles | None", None)
-        self._sizes: list[int] = []
-        self._counts, self._gaps = counts, Counter[str]()
-        self._columns: list[str] = []
-        self._bad_files: list[str] = []
-        self._before: dict[str, Any] = {}  # the counts at the start of the file
-        self._resumed = 0
-
-    def take_tree(self, root: str, found: TreeFiles, sizes: list[int]) -> None:
-        """Take the files of a tree, of so many bytes each."""
-        self.files = [_File(str(Path(root) / n), n, self._settings.for_file(n)) for n in found.taken]
-        self._root, self._found, self._sizes = root, found, sizes
+    target: str
+    files: list[_File]
+    tree: _Tree | None
+    process: Process
+    counts: Counter[str]
+    calls: Callbacks
+    _gaps: Counter[str] = field(default_factory=Counter)
+    _columns: list[str] = field(default_factory=list)
+    _bad_files: list[str] = field(default_factory=list)
+    _before: dict[str, Any] = field(default_factory=dict)  # the counts at the start of the file
+    _resumed: int = 0
 
     def restore(self, tally: Mapping[str, Any]) -> str:
         self._bad_files = list(tally.get("bad_files", ()))
         self._take_over(tally)
         self._before = dict(tally.get("before", {}))
-        self._resumed = self._counts["documents"]
+        self._resumed = self.counts["documents"]
         return f"{self._resumed:,} documents"
 
     def _take_over(self, tally: Mapping[str, Any]) -> None:
-        self._counts.clear()
-        self._counts.update(tally.get("counts", {}))
+        self.counts.clear()
+        self.counts.update(tally.get("counts", {}))
         self._gaps, self._columns = Counter(tally.get("gaps", {})), list(tally.get("columns", ()))
 
     def tally(self) -> Mapping[str, Any]:
         return {**self._counted(), "bad_files": list(self._bad_files), "before": self._before}
 
     def _counted(self) -> dict[str, Any]:
-        return {"counts": dict(self._counts), "gaps": dict(self._gaps), "columns": list(self._columns)}
+        return {"counts": dict(self.counts), "gaps": dict(self._gaps), "columns": list(self._columns)}
 
     def steps(self, folder: Path | None, position: Position) -> Generator[Position | None, None, str]:
         first = position.get("file", 0)
@@ -200,18 +206,18 @@ class _Documents:
             try:
                 yield from self._one_file(index, folder, here)
             except DocumentFormatError as error:
-                if self._found is None:
+                if self.tree is None:
                     raise
                 self._take_over(self._before)
-                self._resumed = min(self._resumed, self._counts["documents"])
+                self._resumed = min(self._resumed, self.counts["documents"])
                 self._bad_files.append(str(error))
                 if folder is not None:
                     self._output(folder, index).unlink(missing_ok=True)
-            if self._found is not None:
+            if self.tree is not None:
                 yield {"file": index + 1}
-        if self._found is not None and len(self._bad_files) == len(self.files):
+        if self.tree is not None and len(self._bad_files) == len(self.files):
             problem = f"none of its {len(self.files)} files can be read. The first: {self._bad_files[0]}"
-            raise DocumentFormatError(self._root, problem)
+            raise DocumentFormatError(self.tree.root, problem)
         return _WHOLE
 
     def _one_file(self, index: int, folder: Path | None, here: Position) -> Generator[Position | None, None, None]:
@@ -230,9 +236,10 @@ class _Documents:
                         yield {"file": index, "records": done, "output": sink.checkpoint()}
                     else:
                         yield None
-                    if self._calls.progress is not None:
-                        before, total = sum(self._sizes[:index]), sum(self._sizes) or reader.bytes_total
-                        self._calls.progress(before + reader.bytes_done, total, self._counts["documents"])
+                    if self.calls.progress is not None:
+                        sizes = [] if self.tree is None else self.tree.sizes
+                        before, total = sum(sizes[:index]), sum(sizes) or reader.bytes_total
+                        self.calls.progress(before + reader.bytes_done, total, self.counts["documents"])
                 sink.seal()
             self._note(reader)
 
@@ -244,18 +251,18 @@ class _Documents:
     def _output(self, folder: Path, index: int) -> Path:
         return folder / _WHOLE / (self.files[index].name or "")
 
-    def _sink(self, reader: DocumentReader, index: int, folder: Path | None, start: int | None) -> Sink:
+    def _sink(self, reader: DocumentReader, index: int, folder: Path | None, start: int | None) -> _Sink:
         path = None if folder is None else self._output(folder, index)
-        name = self.files[index].name or self._target
+        name, line_buffered = self.files[index].name or self.target, self.files[index].settings.line_buffered
         if isinstance(reader.format, Parquet):
             parts = (folder or Path()) / _PARTS
             return ParquetSink(reader.format, path, name, parts=parts, done=start)
-        return ByteSink(reader.format, path, name, start=start, line_buffered=self._settings.line_buffered)
+        return ByteSink(reader.format, path, name, start=start, line_buffered=line_buffered)
 
-    def _block(self, reader: DocumentReader, block: list[Record], sink: Sink) -> None:
+    def _block(self, reader: DocumentReader, block: list[Record], sink: _Sink) -> None:
         documents = [record for record in block if not record.structural]
         given = self._answers(reader, documents)
-        self._counts["documents"] += len(documents)
+        self.counts["documents"] += len(documents)
         for record in documents:
             record.texts = []  # a long text need not be held beside what is written of it
         answers = iter(given)
@@ -270,7 +277,7 @@ class _Documents:
         Other records of the same length cannot be told apart from it; the first one is named.
         """
         try:
-            given = self._process(documents) if documents else []
+            given = self.process(documents) if documents else []
         except ParameterError as error:
             if error.name != "text":
                 raise
@@ -286,21 +293,27 @@ class _Documents:
         raise refused
 
     def finish(self) -> None:
-        if self._found is not None:
-            tell(self._bad_files, self._found, self._calls.notice)
-        self._calls.published(self.summary())
+        if self.tree is not None:
+            tell(self._bad_files, self.tree.found, self.calls.notice)
+        self.calls.published(self.summary())
 
     def summary(self) -> DocumentSummary:
         """What was done."""
         return DocumentSummary(
-            documents=self._counts["documents"],
+            documents=self.counts["documents"],
             files=len(self.files) - len(self._bad_files),
             copied_columns=self._columns,
             gaps=dict(self._gaps),
-            skipped_files=[] if self._found is None else self._found.skipped,
+            skipped_files=[] if self.tree is None else self.tree.found.skipped,
             bad_files=self._bad_files,
             resumed_documents=self._resumed,
         )
+
+
+def by_record(records: list[Record], released: Iterable[ReleasedText]) -> Answers:
+    """Put released texts back to the records they came from, in order."""
+    rest = iter(released)
+    return [[None if text is None else next(rest) for text in record.texts] for record in records]
 
 
 def _after(reader: DocumentReader, done: int) -> Iterator[Record]:

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
-from wordveil.mechanisms.metric_rows import distance_source
-from wordveil.metrics.distances import AnyMetric, Euclidean, Metric, distances
+from wordveil.mechanisms.worst_pairs import word_distances
+from wordveil.metrics.distances import AnyMetric, Euclidean, Metric
 from wordveil.pipeline.public_sample import public_sample
 from wordveil.promises.guarantees import (
     Guarantee,
@@ -253,7 +252,7 @@ def _example_pairs(embeddings: Embeddings, metric: AnyMetric) -> list[tuple[int,
         return [(first, int(next(i for i in nearest[0] if i != first))), typical]
     others = embeddings.candidates[embeddings.candidates != first]
     return [
-        (first, int(others[_away(embeddings, metric, np.array([first], dtype=np.int32), others).argmin()])),
+        (first, int(others[word_distances(embeddings, metric)(np.array([first], dtype=np.int32), others).argmin()])),
         typical,
     ]
 
@@ -264,16 +263,9 @@ def _typical_pair(embeddings: Embeddings, metric: AnyMetric) -> tuple[int, int]:
     if len(sample) < 2:
         raise ParameterError("embeddings", f"{len(sample)} candidates", "must hold two words to make an example.")
     first, second = np.triu_indices(len(sample), 1)
-    apart = _away(embeddings, metric, sample, sample)[first, second]
+    apart = word_distances(embeddings, metric)(sample, sample)[first, second]
     middle = np.argsort(apart, kind="stable")[len(apart) // 2]
     return int(sample[first[middle]]), int(sample[second[middle]])
-
-
-def _away(embeddings: Embeddings, metric: AnyMetric, words: IdArray, others: IdArray) -> Float64Array:
-    """Return the distances from words to others, shape (n, m)."""
-    if isinstance(metric, Metric):
-        return distances(metric, embeddings.vectors[words], embeddings.vectors[others])
-    return np.asarray(distance_source(metric, embeddings).block(embeddings.canonical[words], others))
 
 
 def _work_out(
@@ -284,5 +276,5 @@ def _work_out(
         loss = guarantee.epsilon + (guarantee.slack or 0.0)
         return WorkedPair(words=words, distance=None, loss=loss, delta=guarantee.delta)
     one, other = np.array(pair, dtype=np.int32)[:, None]
-    distance = float(_away(embeddings, metric, one, other)[0, 0])
+    distance = float(word_distances(embeddings, metric)(one, other)[0, 0])
     return WorkedPair(words=words, distance=distance, loss=guarantee.loss(distance), delta=guarantee.delta)

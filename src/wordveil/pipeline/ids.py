@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import IdArray
-from wordveil.kernels.document_words import document_words
+from wordveil.arrays import IdArray, PrivateIds, ReleasedIds
+from wordveil.kernels.document_bits import document_bits
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import Progress
 from wordveil.pipeline.assembly import Assembled
@@ -33,13 +33,13 @@ DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
 PLACED = 1 << 16  # stand-ins and surrogates drawn at a time: arrays that stay in the second cache
 
 
-def without_ids(encoded: Iterable[EncodedBatch]) -> tuple[list[EncodedBatch], IdArray]:
+def without_ids(encoded: Iterable[EncodedBatch]) -> tuple[list[EncodedBatch], PrivateIds]:
     """Return parts of a batch as a writer needs them, and the private ids of their tokens end to end."""
     parts, ids = list[EncodedBatch](), [np.empty(0, np.int32)]
     for part in encoded:
         parts.append(part.without_ids())
         ids.append(part.ids)
-    return parts, np.concatenate(ids)
+    return parts, PrivateIds(np.concatenate(ids))
 
 
 class IdReleaser:
@@ -57,7 +57,7 @@ class IdReleaser:
 
     def release(
         self, tokens: IdArray, counts: Counts, nonces: Sequence[int], progress: Progress | None = None
-    ) -> IdArray:
+    ) -> ReleasedIds:
         """Return the released id of every token.
 
         Args:
@@ -83,9 +83,9 @@ class IdReleaser:
         running = np.zeros(len(tokens) + 1, dtype=np.int64)
         np.cumsum(known, out=running[1:])
         counts = np.diff(running[np.cumsum(counts)], prepend=0)
-        released = np.full(len(tokens), -1, dtype=np.int32)
-        released[known] = self._randomize(tokens[known], unknown[known], counts, nonces, progress)
-        return released
+        shown = np.full(len(tokens), -1, dtype=np.int32)
+        shown[known] = self._randomize(tokens[known], unknown[known], counts, nonces, progress)
+        return ReleasedIds(shown)
 
     def _place_surrogates(
         self, typed: Surrogates, released: IdArray, tokens: IdArray, nonces: Sequence[int], counts: Counts
@@ -95,7 +95,7 @@ class IdReleaser:
         One word is drawn per token, typed or not: what becomes of one place never depends on what stands at others.
         """
         start = 0
-        for drawn in document_words(self._source.documents(nonces, counts.tolist()), TYPED_LANE, PLACED):
+        for drawn in document_bits(self._source.documents(nonces, counts.tolist()), TYPED_LANE, PLACED):
             part = tokens[start : start + len(drawn)]
             some = part < UNKNOWN
             released[start : start + len(drawn)][some] = typed.draw(part[some], drawn[some])
@@ -109,7 +109,7 @@ class IdReleaser:
         candidates = self._stand_ins
         placed = tokens.copy()
         start = 0
-        for drawn in document_words(self._source.documents(nonces, counts.tolist()), UNKNOWN_LANE, PLACED):
+        for drawn in document_bits(self._source.documents(nonces, counts.tolist()), UNKNOWN_LANE, PLACED):
             part = placed[start : start + len(drawn)]
             public = candidates[multiply_high(drawn, np.uint64(len(candidates)))]
             part[:] = np.where(part < 0, public, part)
@@ -123,7 +123,7 @@ class IdReleaser:
         counts: Counts,
         nonces: Sequence[int],
         progress: Progress | None,
-    ) -> IdArray:
+    ) -> ReleasedIds:
         """Run the mechanism over ids, so many for each document; once per distinct known word if so chosen."""
         spread: NDArray[np.int64] | None = None
         if self._options.per == "document":
@@ -138,7 +138,7 @@ class IdReleaser:
                 tokens[start:stop], draws, threads=self._threads, progress=progress
             )
             start = stop
-        return released if spread is None else released[spread]
+        return ReleasedIds(released if spread is None else released[spread])
 
 
 def once_per_document(

@@ -34,6 +34,9 @@ def noise_domain(mechanism: Any, randomizer: WordRandomizer, options: TextOption
         # Decoded words are the same on every engine; selection's weights differ in the last bits.
         "engine": origin.engine if randomizer.draws_by_engine else "",
     }
+    header = randomizer.embeddings.header
+    if (header.casing, header.tokenizer) != ("lower", "words"):  # the same words and vectors, but texts read otherwise
+        setting["reading"] = [header.casing, header.tokenizer]
     return hashlib.blake2b(json.dumps(setting, sort_keys=True).encode(), digest_size=16).hexdigest() + "|"
 
 

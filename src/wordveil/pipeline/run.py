@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from wordveil.errors import ParameterError, ResumeError, WordveilError
-from wordveil.files.atomic import Unfinished, check_not_busy, is_replaceable, publish
+from wordveil.files.atomic import Unfinished, check_not_busy, is_replaceable, publish, stamp
 from wordveil.files.journal import RUN_KEY, Journal, is_resumable, journal_path
 from wordveil.files.run_key import key_digest, remove_run_key, run_key_path, save_run_key
 from wordveil.randomness import RandomSource
@@ -125,7 +125,7 @@ class Run:
         if journal.product is None:
             self._written(target, journal, going_on=going_on)
         else:
-            self._publish(target, journal.product)
+            self._publish(target, journal)
         self.work.finish()
         journal.remove()
 
@@ -135,7 +135,8 @@ class Run:
         try:
             if not going_on:
                 self._begin(journal)
-            self._publish(target, self._work(unfinished.folder, journal))
+            self._work(unfinished.folder, journal)
+            self._publish(target, journal)
         except BaseException as error:
             if not self._is_worth_keeping(error, journal):
                 unfinished.remove()
@@ -151,9 +152,10 @@ class Run:
             return False
         return bool(journal.position) or journal.product is not None or not isinstance(error, Exception)
 
-    def _publish(self, target: Path, product: str) -> None:
+    def _publish(self, target: Path, journal: Journal) -> None:
+        assert journal.product is not None
         remove_run_key(run_key_path(target))  # nothing is left to draw
-        publish(target, product)
+        publish(target, journal.product, journal.written)
 
     def _journal(self) -> Journal:
         key = {} if self.source is None else {RUN_KEY: key_digest(self.source)}
@@ -182,20 +184,19 @@ class Run:
             save_run_key(run_key_path(self.destination), self.source.export_key())
         journal.save()
 
-    def _work(self, folder: Path, journal: Journal) -> str:
-        """Do the work, the journal in step; returns what the folder calls the output."""
+    def _work(self, folder: Path, journal: Journal) -> None:
+        """Do the work, the journal in step, until it names the output."""
         with closing(self.work.steps(folder, journal.position)) as steps:
             while journal.product is None:
                 try:
                     reached = next(steps)
                 except StopIteration as end:
                     reached, journal.product = journal.position, end.value
+                    journal.written = stamp(folder / end.value)
                 if reached is not None:
                     journal.position, journal.tally = reached, self.work.tally()
                     if self.identity is not None:
                         journal.save()
-        assert journal.product is not None
-        return journal.product
 
 
 def check_report_path(

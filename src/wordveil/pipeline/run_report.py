@@ -10,6 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from wordveil.files.atomic import write_whole
 from wordveil.pipeline.evidence import Evidence
 from wordveil.pipeline.run import check_report_path
 from wordveil.pipeline.runs import RunReport
@@ -47,7 +48,11 @@ def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evid
     check_report_path(path)
     target = Path(path)
     form = _as_json if target.suffix == ".json" else _as_html
-    target.write_text(form({**report.as_dict(), **asdict(evidence or Evidence())}), encoding="utf-8")
+    text = form({**report.as_dict(), **asdict(evidence or Evidence())})
+    if report.inputs:  # digests of private files let a guess be tested
+        write_whole(target, text.encode(), private=True)
+    else:
+        target.write_text(text, encoding="utf-8")
 
 
 def _as_json(facts: Mapping[str, Any]) -> str:

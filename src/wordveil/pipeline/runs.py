@@ -18,7 +18,7 @@ from typing import Any, Self
 from wordveil.documents import DocumentSettings, Record, tree_files
 from wordveil.errors import printable
 from wordveil.files.journal import file_identity
-from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, run_documents
+from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, by_record, run_documents
 from wordveil.pipeline.run import Notice, silent
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee
@@ -244,9 +244,7 @@ def _answers(sanitizer: Sanitizer, records: list[Record]) -> tuple[Answers, dict
     texts = [[text for text in record.texts if text is not None] for record in records]
     ids = [record.key for record, held in zip(records, texts, strict=True) if held]
     batch = sanitizer.release_documents([held for held in texts if held], ids=ids)
-    released = iter(batch.texts)
-    answers = [[None if text is None else next(released) for text in record.texts] for record in records]
-    return answers, {"tokens": batch.tokens, "exempt": batch.exempt}
+    return by_record(records, batch.texts), {"tokens": batch.tokens, "exempt": batch.exempt}
 
 
 def _run_disclosures(

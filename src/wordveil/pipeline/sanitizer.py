@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from wordveil.arrays import IdArray, PrivateText
+from wordveil.arrays import IdArray, PrivateText, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism
 from wordveil.parameters import check_kind, strings, unique_ids
@@ -74,8 +74,8 @@ class Sanitizer:
         check_kind("embeddings", embeddings, Embeddings)
         check_kind("options", self.options, TextOptions)
         check_kind("source", self.source, RandomSource)
-        self.embeddings, self.mechanism = embeddings, mechanism
-        self.threads, self.certificate, self.device = threads, certificate, device
+        self.embeddings, self.mechanism, self.threads = embeddings, mechanism, threads
+        self.certificate, self.device = certificate, device
         self.parts = assemble(embeddings, mechanism, self.options, certificate, device)
 
     def __call__(self, text: str, *, document_id: str | None = None) -> Release:
@@ -126,10 +126,9 @@ class Sanitizer:
             raise ParameterError("documents", f"<{len(documents)} entries>", "must be lists of str, one per document.")
         names = [os.urandom(16).hex() for _ in documents] if ids is None else unique_ids(ids, len(documents))
         texts = strings("texts", list(chain.from_iterable(documents)))
-        nonces = self.nonces(documents, names)
         encoded, tokens = without_ids(self.parts.encoder.encode_parts(texts))
         counts = tokens_per_document(tokens_per_text(encoded), documents)
-        released = self.release_ids(tokens, counts, nonces, progress)
+        released = self.release_ids(tokens, counts, self.nonces(documents, names), progress)
         del tokens  # of a long text, as large as what is made of it
         return BatchRelease(
             texts=self.parts.writer.write_parts(encoded, released),
@@ -142,20 +141,20 @@ class Sanitizer:
 
     def nonces(self, documents: Sequence[Sequence[PrivateText]], ids: Sequence[str]) -> list[int]:
         """Return the place of each document's noise under the run's key: by its id and all its texts and their ends."""
-        names = (
-            f"{self.parts.domain}{','.join(str(len(text)) for text in texts)}|{name}"
-            for texts, name in zip(documents, ids, strict=True)
-        )
+        ends = (",".join(str(len(text)) for text in texts) for texts in documents)
+        names = (f"{self.parts.domain}{lengths}|{name}" for lengths, name in zip(ends, ids, strict=True))
         return self.source.nonces(names, map("".join, documents))
 
-    def release_ids(self, ids: IdArray, counts: Counts, nonces: list[int], progress: Progress | None = None) -> IdArray:
+    def release_ids(
+        self, ids: IdArray, counts: Counts, nonces: list[int], progress: Progress | None = None
+    ) -> ReleasedIds:
         """Return the released id of every token of all documents end to end, -1 where it was unknown and stays so."""
         return IdReleaser(self.parts, self.source, self.threads).release(ids, counts, nonces, progress)
 
     @property
     def guarantee(self) -> Guarantee:
         """What every release of this sanitizer promises: nothing where a test source draws its noise."""
-        return self.parts.guarantee(test_source=self.source.is_test_source)
+        return self.parts.unprotected if self.source.is_test_source else self.parts.promise
 
     @property
     def disclosed(self) -> tuple[str, ...]:
@@ -174,13 +173,13 @@ class Sanitizer:
 
     def explained(self, tokens: int = 50) -> Explanation:
         """Work the guarantee out on public words, and on a text of so many tokens."""
-        parts = self.parts
-        return explain(self.embeddings, self.guarantee, metric=parts.metric, tokens=tokens, advice=parts.advice)
+        metric, advice = self.parts.metric, self.parts.advice
+        return explain(self.embeddings, self.guarantee, metric=metric, tokens=tokens, advice=advice)
 
     def for_batch_job(self) -> Sanitizer:
         """Return the same sanitizer with work kept from batch to batch: for one job on the owner's machine only."""
         other = copy(self)
-        other.source, other.parts = self.source, self.parts.for_batch_job()
+        vars(other).update(source=self.source, parts=self.parts.for_batch_job())
         return other
 
     def __copy__(self) -> Sanitizer:

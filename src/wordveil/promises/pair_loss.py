@@ -48,7 +48,7 @@ class PairLoss:
 
     @property
     def largest(self) -> float:
-        """The largest finite loss of the discretised pair, nats."""
+        """The largest finite loss of the discretized pair, nats."""
         return (len(self.deltas) - 1) * self.interval
 
     def both_sides(self) -> Float64Array:

@@ -94,7 +94,10 @@ class TextOptions:
 
     def choices(self) -> dict[str, Any]:
         """Return the choices as plain values that JSON can hold; equal choices give equal values."""
-        return asdict(self) | {"public_words": sorted(self.public_words), "grids": list(map(asdict, self.grids))}
+        plain = asdict(self) | {"public_words": sorted(self.public_words)}
+        del plain["grids"]
+        # Left out where there is none: without grids, noise keeps the place it had before there were any.
+        return plain | ({"grids": list(map(asdict, self.grids))} if self.grids else {})
 
 
 def _word_set(given: Any) -> frozenset[str]:
@@ -268,8 +271,8 @@ def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tup
         said.append(_MISSING[options.unknown])
     else:
         said.append(
-            "a token outside the vocabulary is first replaced by a public word chosen uniformly at random, then "
-            "randomized like any other: no output distinguishes two unknown words"
+            "a token outside the vocabulary becomes a word drawn by one law, the same for all such tokens: no output "
+            "distinguishes two unknown words"
         )
         if guarantee is not None:
             said[-1] += "; between an unknown and a known word "
@@ -280,7 +283,8 @@ def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tup
     if options.casing == "shape":
         said.append("the casing of every token (lower, Capitalized, UPPER)")
     if options.numbers == "vocabulary":
-        said.append("tokens with digits are looked up like words; only those outside the vocabulary count as unknown")
+        rest = "are typed" if options.unknown == "typed" else "count as unknown"
+        said.append(f"tokens with digits are looked up like words; only those outside the vocabulary {rest}")
     if options.markup == "html":
         said.append("tags without attributes and entities, of a fixed list, stand in their places, tags in lower case")
     if options.public_words:

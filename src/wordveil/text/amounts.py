@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from calendar import monthrange
-from datetime import date
+from datetime import date, timedelta
 from functools import cache
 
 from wordveil.text.characters import number_class
@@ -80,4 +79,5 @@ def _day(token: str) -> int:
     if year < 100:
         year += 2000 if year < 50 else 1900
     month = min(max(month, 1), 12)
-    return date(year, month, min(max(day, 1), monthrange(year, month)[1])).toordinal()
+    last = 31 if month == 12 else (date(year, month + 1, 1) - timedelta(days=1)).day
+    return date(year, month, min(max(day, 1), last)).toordinal()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import IdArray
+from wordveil.arrays import IdArray, PrivateIds
 from wordveil.text.readings import UNKNOWN
 
 __all__ = ["EncodedBatch", "EncodedText", "tokens_per_document", "tokens_per_text"]
@@ -31,7 +31,7 @@ class EncodedText:
     """
 
     gaps: list[str]
-    ids: IdArray
+    ids: PrivateIds
     shapes: NDArray[np.uint8] | None
     exempt: int
 
@@ -60,7 +60,7 @@ class EncodedBatch:
     """
 
     gaps: list[str]
-    ids: IdArray
+    ids: PrivateIds
     before: IdArray
     closing: IdArray
     counts: NDArray[np.int64]
@@ -79,12 +79,12 @@ class EncodedBatch:
             some = slice(end - count, end)
             gaps = [*table[self.before[some]].tolist(), self.gaps[closing]]
             shapes = None if self.shapes is None else self.shapes[some]
-            encoded.append(EncodedText(gaps, self.ids[some], shapes, exempt))
+            encoded.append(EncodedText(gaps, PrivateIds(self.ids[some]), shapes, exempt))
         return encoded
 
     def without_ids(self) -> EncodedBatch:
         """Return the batch as a writer needs it: without what only the mechanism may see."""
-        return replace(self, ids=np.empty(0, np.int32))  # a slice would keep them
+        return replace(self, ids=PrivateIds(np.empty(0, np.int32)))  # a slice would keep them
 
     def __repr__(self) -> str:
         return f"EncodedBatch(texts={len(self.counts)}, tokens={len(self.ids)})"

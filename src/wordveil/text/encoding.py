@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from wordveil.arrays import IdArray, PrivateText
+from wordveil.arrays import IdArray, PrivateIds, PrivateText
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import text_library
 from wordveil.kernels.compiled.text_reader import Left, PackedWords, ReaderSettings, TextReader
@@ -124,7 +124,7 @@ class Encoder:
         shapes = np.fromiter(chain.from_iterable(own.shapes for own in read), np.uint8) if self.keep_shapes else None
         return EncodedBatch(
             gaps=list(numbers),
-            ids=np.fromiter(chain.from_iterable(own.ids for own in read), np.int32),
+            ids=PrivateIds(np.fromiter(chain.from_iterable(own.ids for own in read), np.int32)),
             before=np.delete(gaps, closes),
             closing=gaps[closes],
             counts=counts,

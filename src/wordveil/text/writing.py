@@ -14,7 +14,7 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import IdArray, ReleasedText
+from wordveil.arrays import IdArray, ReleasedIds, ReleasedText
 from wordveil.kernels.compiled.library import text_library
 from wordveil.kernels.compiled.text_reader import PackedWords
 from wordveil.kernels.compiled.text_writer import TextWriter, WriterSettings
@@ -47,7 +47,7 @@ class Writer:
     mask: str = ""
     typed: Surrogates | None = None
 
-    def write(self, encoded: EncodedBatch, released: IdArray) -> list[ReleasedText]:
+    def write(self, encoded: EncodedBatch, released: ReleasedIds) -> list[ReleasedText]:
         """Return the released texts, in order.
 
         Args:
@@ -56,7 +56,7 @@ class Writer:
         """
         return self.write_parts([encoded], released)
 
-    def write_parts(self, parts: Sequence[EncodedBatch], released: IdArray) -> list[ReleasedText]:
+    def write_parts(self, parts: Sequence[EncodedBatch], released: ReleasedIds) -> list[ReleasedText]:
         """Return the released texts of a batch that was encoded in parts; `released` has the ids of all end to end."""
         texts: list[str | None] = [None] * sum(int(part.last.sum()) for part in parts)
         if self._settings is not None:
@@ -68,7 +68,7 @@ class Writer:
         return cast(list[ReleasedText], texts)
 
     def _compiled(
-        self, settings: WriterSettings, parts: Sequence[EncodedBatch], released: IdArray
+        self, settings: WriterSettings, parts: Sequence[EncodedBatch], released: ReleasedIds
     ) -> Iterator[str | None]:
         writer, start = TextWriter(settings, shapes=self.casing == "shape"), 0
         for part in parts:
@@ -129,7 +129,7 @@ class _Decoded(dict[int, str | None]):
         return word
 
 
-def _by_text(parts: Sequence[EncodedBatch], released: IdArray) -> Iterator[list[tuple[EncodedText, IdArray]]]:
+def _by_text(parts: Sequence[EncodedBatch], released: ReleasedIds) -> Iterator[list[tuple[EncodedText, IdArray]]]:
     """Yield the pieces of each text with their released ids."""
     begun, start = list[tuple[EncodedText, IdArray]](), 0
     for part in parts:

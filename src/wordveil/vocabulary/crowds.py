@@ -105,7 +105,7 @@ class Crowds:
         Raises:
             ChecksumError: If one has not.
         """
-        if self.block.min() < 0 or not (self.k <= self.sizes.min() and self.sizes.max() < 2 * self.k + (self.k == 1)):
+        if self.block.min() < 0 or not (self.k <= self.sizes.min() and self.sizes.max() < 2 * self.k):
             raise ChecksumError("A block of the crowds has the wrong size. Build the crowds again.")
 
 

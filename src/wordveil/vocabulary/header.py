@@ -111,8 +111,8 @@ def _require_text(header: VocabularyHeader) -> None:
     """Check that every textual field is a string, because a JSON file can hold anything."""
     for name in ("name", "source", "checksum", "licence", "normalisation", "tokenizer", "candidates_checksum"):
         value = getattr(header, name)
-        if not isinstance(value, str):
-            raise ParameterError(name, value, "must be a string.")
+        if not isinstance(value, str) or not value.isprintable():
+            raise ParameterError(name, value, "must be text on one line, without control characters.")
 
 
 def _checked_epsilons(values: object) -> dict[str, float]:

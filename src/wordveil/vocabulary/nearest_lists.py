@@ -5,14 +5,12 @@ All is public data: lists and graphs depend on the vocabulary alone. Memory is a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from wordveil.arrays import Float32Array, IdArray
+from wordveil.arrays import Float32Array, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.nearest_outputs import own_first
@@ -30,7 +28,7 @@ def nearest_lists(
     k: int,
     *,
     threads: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> IdArray:
     """Return each word's k nearest words, the word itself first and then by distance, lowest id on ties.
 

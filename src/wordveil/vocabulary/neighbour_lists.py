@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.arrays import Float32Array, Float64Array, IdArray, Progress
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.kernels.distance_sources import FunctionSource, TableSource
 from wordveil.kernels.nearest_outputs import BlockSearch, CoordinateSearch, OutputSearch, own_first
@@ -41,7 +41,7 @@ COSINE = "cosine"
 LONGEST = 64
 BLOCK = 1 << 13  # words whose lists are made at a time
 
-Progress = Callable[[int], None]
+Progress = Progress
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.parameters import check_within
 from wordveil.vocabulary.nearest_lists import EdgeArray, components, edge_lengths, nearest_lists, unique_edges
@@ -47,7 +46,7 @@ def overlap_graph(
     overlap: int = 10,
     tau: float = 0.1,
     threads: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> OverlapGraph:
     """Build the graph: x ~ y if one is among the other's first words and their neighbourhoods overlap.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +18,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial.distance import cdist
 
-from wordveil.arrays import Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import PathMatrix, Precomputed, VocabularyMetric
@@ -117,7 +116,7 @@ def rank_graph(
     k: int = 100,
     *,
     threads: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> RankGraph:
     """Build the graph: the union of all k-nearest relations, weighted by full ranks.
 
@@ -157,7 +156,7 @@ def rank_distances(
     *,
     cap: float = math.inf,
     threads: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Float64Array:
     """Return the metric as a matrix, shape (v, v): shortest paths, symmetric, diagonal 0.
 

@@ -21,7 +21,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wordveil.arrays import IdArray
+from wordveil.arrays import IdArray, Progress
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.metrics.distances import AnyMetric
 from wordveil.vocabulary.crowds import CROWDS, Crowds, build_crowds
@@ -29,7 +29,6 @@ from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import (
     ListsKey,
     NeighbourLists,
-    Progress,
     build_lists,
     checked_outputs,
     list_blocks,
@@ -45,7 +44,7 @@ __all__ = ["crowds", "find_lists", "neighbour_lists", "pack_lists", "save_crowds
 def crowds(
     embeddings: Embeddings, k: int, *, outputs: int | ArrayLike | None = None, progress: Progress | None = None
 ) -> Crowds:
-    """Return the crowds of a vocabulary: those stored, else made now and stored where it lies in a directory.
+    """Return the crowds of a vocabulary: those stored, else made now, and stored in its directory if that can be.
 
     Args:
         embeddings: The public vocabulary.
@@ -64,7 +63,7 @@ def crowds(
     note = path.with_suffix(".json")
     if not note.exists():
         made = build_crowds(embeddings, k, outputs=chosen, progress=progress)
-        if embeddings.directory is not None:
+        if embeddings.directory is not None and os.access(folder, os.W_OK):
             save_crowds(made, path)
         return made
     found, checksum, _ = _read_note(note)

@@ -39,12 +39,15 @@ class Embeddings:
     Build one with `load_embeddings`, `import_embeddings` or `Embeddings.from_arrays`.
     """
 
-    def __init__(self, table: StoredTable, *, directory: Path | None = None, narrowed: bool = False) -> None:
+    def __init__(
+        self, table: StoredTable, *, directory: Path | None = None, narrowed: bool = False, checked: bool = False
+    ) -> None:
         for array in (table.vectors, table.candidates, table.canonical, table.index.hashes, table.index.ids):
             array.flags.writeable = False
         self._table = table
         self._directory = directory
         self._narrowed = narrowed
+        self._checked = checked or directory is None  # what is in memory was derived here
 
     @classmethod
     def from_arrays(
@@ -198,7 +201,7 @@ class Embeddings:
             raise ParameterError("words", f"{barred.size} words", "bar every entry from output; leave at least one.")
         header = replace(self.header, candidates_checksum=candidates_checksum(candidates))
         table = replace(self._table, header=header, candidates=candidates)
-        return Embeddings(table, directory=self._directory, narrowed=True)
+        return Embeddings(table, directory=self._directory, narrowed=True, checked=self._checked)
 
     def only_candidates(self) -> Embeddings:
         """Return, in memory, the vocabulary of the words that may be output and of no others.
@@ -232,7 +235,7 @@ class Embeddings:
             ParameterError: If a fact is unknown, or fixed by words, matrix and candidates.
         """
         table = replace(self._table, header=_changed_header(self.header, changes))
-        return Embeddings(table, directory=self._directory, narrowed=self._narrowed)
+        return Embeddings(table, directory=self._directory, narrowed=self._narrowed, checked=self._checked)
 
     def record(self, **changes: Any) -> Embeddings:
         """Change descriptive facts in the mapped directory itself; return the vocabulary that carries them.
@@ -247,7 +250,7 @@ class Embeddings:
             raise ParameterError("directory", None, "must be a saved vocabulary; save this one first.")
         header = _changed_header(self.header, changes)
         replace_header(self._directory, header)
-        return Embeddings(replace(self._table, header=header), directory=self._directory)
+        return Embeddings(replace(self._table, header=header), directory=self._directory, checked=self._checked)
 
     def save(self, directory: str | PathLike[str]) -> Embeddings:
         """Write the vocabulary as a directory, all or nothing, and return it mapped from there.
@@ -274,6 +277,12 @@ class Embeddings:
             ChecksumError: If anything differs from what was recorded.
         """
         verify_table(self._table, self._directory)
+        self._checked = True
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether what a directory says of itself was held against its words and matrix since it was opened."""
+        return self._checked
 
 
 def load_embeddings(path: str | PathLike[str] | None = None, *, every_output: bool = False) -> Embeddings:

@@ -95,7 +95,7 @@ def hash_words(words: WordList) -> HashArray:
     """Return one 64-bit hash per word, shape (v,).
 
     For bytes b_0 .. b_m of a word: h = mix(sum_i (b_i + 1) * P^i mod 2^64), with an odd constant P and a
-    splitmix64 finaliser. Not keyed: a crafted vocabulary can slow look-ups down, it cannot make them wrong.
+    splitmix64 finalizer. Not keyed: a crafted vocabulary can slow look-ups down, it cannot make them wrong.
     """
     out = np.empty(len(words), dtype=np.uint64)
     for first in range(0, len(words), _CHUNK):

@@ -10,7 +10,6 @@ import pytest
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation import inversion
-from wordveil.lab.evaluation.corpora import encode
 from wordveil.lab.evaluation.inversion import ATTACKERS, ReviewInversion, SentenceInversion
 from wordveil.lab.evaluation.league import first_words
 from wordveil.lab.evaluation.pair_model import PairModel, posteriors
@@ -19,6 +18,7 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import encode
 
 SOURCE = RandomSource.seeded_for_tests(29)
 FEW = ["waa", "wab", "wac", "wad"]

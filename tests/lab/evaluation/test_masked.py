@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from wordveil.decoding.decoded import Decoded
-from wordveil.lab.evaluation.corpora import encode
 from wordveil.lab.evaluation.evidence import observe
 from wordveil.lab.evaluation.masked import Candidates, guess_in_context
 from wordveil.lab.evaluation.priors import word_prior
@@ -16,6 +15,7 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.table import Embeddings
 
 pytestmark = pytest.mark.slow

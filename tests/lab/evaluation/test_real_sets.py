@@ -10,7 +10,6 @@ import pytest
 
 from wordveil.decoding.decoded import Decoded
 from wordveil.lab.evaluation.catalogue import TASKS, chosen_tasks
-from wordveil.lab.evaluation.corpora import encode
 from wordveil.lab.evaluation.data import read_spans
 from wordveil.lab.evaluation.inversion import ReviewInversion
 from wordveil.lab.evaluation.league import first_words
@@ -19,6 +18,7 @@ from wordveil.lab.evaluation.word_tasks import WordSimilarity
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.santext import SanText
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.table import Embeddings
 
 pytestmark = pytest.mark.data

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.attributes import AttributeInference
-from wordveil.lab.evaluation.base import summarise
+from wordveil.lab.evaluation.base import summarize
 from wordveil.lab.evaluation.catalogue import TASKS, chosen_tasks, data_files, data_text, runnable
 from wordveil.lab.evaluation.classification import CentroidClassification, LexiconClassification, TextClassification
-from wordveil.lab.evaluation.corpora import as_texts, centroids, encode, released_tokens
+from wordveil.lab.evaluation.corpora import as_texts, centroids, released_tokens
 from wordveil.lab.evaluation.data import train_and_test
 from wordveil.lab.evaluation.mean_classifier import MeanClassifier
 from wordveil.lab.evaluation.models import bag_of_words, weighted_bag
@@ -32,6 +32,7 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import encode
 
 SOURCE = RandomSource.seeded_for_tests(7)
 
@@ -171,13 +172,13 @@ def test_the_mean_classifier_learns_and_is_repeatable(world):
 
 
 def test_summaries_are_those_of_a_small_sample():
-    found = summarise([1.0, 2.0, 3.0])
+    found = summarize([1.0, 2.0, 3.0])
     assert (found.mean, found.standard_error) == (2.0, pytest.approx(1 / math.sqrt(3)))
     assert found.high - found.mean == pytest.approx(4.302652729 / math.sqrt(3))
-    exact = summarise([0.25])
+    exact = summarize([0.25])
     assert (exact.low, exact.high, exact.runs) == (0.25, 0.25, 1)
     with pytest.raises(ParameterError, match="at least one number"):
-        summarise([])
+        summarize([])
 
 
 def test_tasks_are_found_by_name_and_take_the_users_files():

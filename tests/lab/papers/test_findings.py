@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from wordveil.errors import ParameterError
-from wordveil.lab.evaluation.base import summarise
+from wordveil.lab.evaluation.base import summarize
 from wordveil.lab.papers import curse, privemb, tem
 from wordveil.lab.papers.trlaplace import Published
 from wordveil.mechanisms.truncated_law import escape, published_half_width
@@ -19,7 +19,7 @@ RESULTS = Path(__file__).resolve().parents[3] / "docs/results"
 
 def accuracies(**values):
     scores = {("baseline", 0.0): 0.78} | {(name, 2.0): value for name, value in values.items()}
-    return {key: {"accuracy": summarise([v, v]), "auc": summarise([0.5, 0.5])} for key, v in scores.items()}
+    return {key: {"accuracy": summarize([v, v]), "auc": summarize([0.5, 0.5])} for key, v in scores.items()}
 
 
 @pytest.mark.parametrize(("reached", "said"), [(0.53, "is not met"), (0.75, "is met")])

@@ -9,7 +9,6 @@ from tests.lab.evaluation.conftest import world  # noqa: F401 - fixture
 
 from wordveil.decoding.decoded import Decoded
 from wordveil.lab.evaluation.base import Summary
-from wordveil.lab.evaluation.corpora import encode
 from wordveil.lab.evaluation.sentence_tasks import released_centroids
 from wordveil.lab.evaluation.subjects import subject_of
 from wordveil.lab.papers import nadp_checks
@@ -19,6 +18,7 @@ from wordveil.lab.papers.nadp_noise import CODE, DELTA, FlatNoise, contenders, l
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.nadp import NADP
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.table import Embeddings
 
 TRIALS = 200_000

@@ -8,7 +8,7 @@ from pathlib import Path
 from wordveil.documents.vectors.base import OutputPlan, VectorFormat, VectorReader
 from wordveil.documents.vectors.npy import Npy
 from wordveil.documents.vectors.npz import Npz
-from wordveil.documents.vectors.parquet import Parquet
+from wordveil.documents.vectors.parquet import ParquetVectors
 from wordveil.documents.vectors.safetensors import Safetensors
 from wordveil.errors import DataFormatError, ParameterError
 
@@ -21,7 +21,9 @@ __all__ = [
     "vector_format",
 ]
 
-VECTOR_FORMATS: dict[str, VectorFormat] = {form.ending: form for form in (Npy(), Npz(), Parquet(), Safetensors())}
+VECTOR_FORMATS: dict[str, VectorFormat] = {
+    form.ending: form for form in (Npy(), Npz(), ParquetVectors(), Safetensors())
+}
 """File ending -> format."""
 
 

@@ -18,7 +18,7 @@ from wordveil.documents.vectors.base import OutputPlan, VectorFormat, VectorRead
 from wordveil.errors import DataFormatError, MissingExtraError, ParameterError
 from wordveil.files.atomic import sync
 
-__all__ = ["Parquet"]
+__all__ = ["ParquetVectors"]
 
 GROUP_VALUES = 1 << 22  # numbers in one row group of the output
 GROUP_ROWS = 1 << 16
@@ -141,7 +141,7 @@ def _number_type(kind: Any) -> Any:
     return inner if types.is_floating(inner) or types.is_integer(inner) else None
 
 
-class Parquet(VectorFormat):
+class ParquetVectors(VectorFormat):
     """Parquet files with a column of vectors."""
 
     name, ending, has_names = "parquet", ".parquet", True

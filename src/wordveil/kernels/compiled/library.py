@@ -1,4 +1,4 @@
-"""Finding, choosing and loading a compiled library; None wherever there is none, and NumPy does the work.
+"""Finds and loads a compiled kernel library. Functions return None where none is available; callers then use NumPy.
 
 The environment variable WORDVEIL_ENGINE forces a choice: "numpy" or the name of a level. Calls release the
 interpreter lock, so that threads run side by side.

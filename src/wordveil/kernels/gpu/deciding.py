@@ -1,4 +1,4 @@
-"""The last word on who is nearest, on the processor: float64 direct differences, lowest id on ties.
+"""Decides on the processor which candidates are nearest: float64 direct differences, lowest id on ties.
 
 The same arithmetic in the same order as the processor's search, so that the answers are the same to the last bit.
 """

@@ -8,12 +8,11 @@ of `kernels.nearest.NearestWords`, whatever the card.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.gpu.backend import free_bytes, launch, open_device, processors, torch
 from wordveil.kernels.gpu.deciding import Pairs, decide, decide_all
@@ -30,7 +29,7 @@ ROWS_ON_CPU = 1024  # queries of a chunk of CPU tensors
 
 
 class GpuNearestWords:
-    """Nearest words among a public set of outputs, searched on a graphics card.
+    """Nearest words among a public set of outputs, searched on a graphics card; `NearestWords` says the rest.
 
     Args:
         vectors: All vectors, float32, shape (v, d).
@@ -55,19 +54,7 @@ class GpuNearestWords:
         self._vectors = vectors
         self.screen = Screen(pack_words(vectors, outputs, self.device), tiles or default_tiles(self.device))
 
-    def nearest(
-        self, queries: FloatArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
-    ) -> IdArray:
-        """Return the id of the nearest output of each query, lowest id on ties.
-
-        Args:
-            queries: Shape (n, d), finite.
-            threads: Ignored: the card works alone.
-            progress: Called with the number of rows done since the last call.
-
-        Returns:
-            Shape (n,), int32.
-        """
+    def nearest(self, queries: FloatArray, *, threads: int | None = None, progress: Progress | None = None) -> IdArray:
         answer = np.empty(len(queries), dtype=np.int32)
         for span, some, pairs in self._chunks(queries, 1):
             if pairs is None:
@@ -79,27 +66,8 @@ class GpuNearestWords:
         return answer
 
     def top(
-        self,
-        queries: FloatArray,
-        k: int,
-        *,
-        threads: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, queries: FloatArray, k: int, *, threads: int | None = None, progress: Progress | None = None
     ) -> tuple[IdArray, Float64Array]:
-        """Return the k nearest outputs of each query, nearest first, lowest id first on ties.
-
-        Args:
-            queries: Shape (n, d), finite.
-            k: Neighbours asked for, in [1, number of outputs].
-            threads: Ignored: the card works alone.
-            progress: Called with the number of rows done since the last call.
-
-        Returns:
-            Ids, int32, and Euclidean distances, float64, both of shape (n, k).
-
-        Raises:
-            ParameterError: If k is out of range or a query is not finite.
-        """
         if not 1 <= k <= len(self.outputs):
             raise ParameterError("k", k, f"must be in [1, {len(self.outputs)}], the number of words searched.")
         ids = np.empty((len(queries), k), dtype=np.int32)

@@ -14,17 +14,16 @@ counted; blocks are summed in float64.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.gpu.backend import free_bytes, launch, open_device, processors, torch, uses_triton
 from wordveil.kernels.gpu.selection_kernels import block_masses, block_weights
-from wordveil.kernels.integer_draws import WordArray
+from wordveil.kernels.integer_draws import BitArray
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import Metric, is_norm
 
@@ -96,46 +95,25 @@ class GpuSelection:
 
     @property
     def metric(self) -> Metric:
-        """The metric."""
         return self._rows.metric
 
     def with_cache(self, limit_bytes: int) -> GpuSelection:
-        """Return the same rows: the card makes them again faster than they could be kept."""
         return self
 
     def weights(self, ids: IdArray) -> Float64Array:
-        """Return whole weight rows, shape (n, len(outputs)), from the processor: equal within the slack."""
         return self._rows.weights(ids)
 
-    def log_normalisers(
-        self, ids: IdArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
+    def log_normalizers(
+        self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> Float64Array:
-        """Return ln Z(x) for each input, shape (n,), from the processor."""
-        return self._rows.log_normalisers(ids, threads=threads, progress=progress)
+        return self._rows.log_normalizers(ids, threads=threads, progress=progress)
 
     def arithmetic_slack(self) -> float:
-        """Return a bound on what arithmetic adds to the privacy loss between any two inputs, in nats."""
         return self._rows.arithmetic_slack()
 
     def draw(
-        self,
-        ids: IdArray,
-        words: WordArray,
-        *,
-        threads: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
-        """Draw one output id per input token.
-
-        Args:
-            ids: Input ids, shape (n,), all in [0, v).
-            words: Random 64-bit words, shape (n, 2): one picks the block, one the word inside it.
-            threads: Ignored: the card works alone.
-            progress: Called with the number of tokens done since the last call.
-
-        Returns:
-            Shape (n,), int32, ids from `outputs`.
-        """
         answer = np.empty(len(ids), dtype=np.int32)
         inputs, row_of = np.unique(self.canonical[ids], return_inverse=True)
         order = np.argsort(row_of, kind="stable")
@@ -148,7 +126,7 @@ class GpuSelection:
             for start in range(starts[low], starts[high], TOKENS):
                 tokens = order[start : min(start + TOKENS, starts[high])]
                 row = torch.from_numpy(row_of[tokens] - low).to(self.device)
-                random = torch.from_numpy(np.ascontiguousarray(words[tokens]).view(np.int64)).to(self.device)
+                random = torch.from_numpy(np.ascontiguousarray(bits[tokens]).view(np.int64)).to(self.device)
                 answer[tokens] = self.outputs[self._positions(rows, bounds, row, random).cpu().numpy()]
                 if progress is not None:
                     progress(len(tokens))

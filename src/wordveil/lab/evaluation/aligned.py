@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, IdArray
+from wordveil.documents.rows import locate
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
-from wordveil.lab.evaluation.corpora import Corpus, encode, released_tokens
-from wordveil.lab.evaluation.data import locate, read_texts
+from wordveil.lab.evaluation.corpora import released_tokens
+from wordveil.lab.evaluation.data import read_texts
 from wordveil.lab.evaluation.priors import content_words
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 __all__ = ["AlignedSimilarity"]

@@ -11,11 +11,12 @@ import numpy as np
 
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
-from wordveil.lab.evaluation.corpora import encode, released_tokens
+from wordveil.lab.evaluation.corpora import released_tokens
 from wordveil.lab.evaluation.data import mixed_order, read_labelled
 from wordveil.lab.evaluation.models import as_numbers, bag_of_words, fit_quietly, linear_model, weighted_bag
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["AttributeInference"]
@@ -27,7 +28,7 @@ class AttributeInference(Task):
 
     The attacker runs the public mechanism on labelled texts of their own: the other folds of a cross-validation. The
     score to compare with is that of always guessing the commonest value. In the default set an author writes several
-    texts, so that recognising the author helps too.
+    texts, so that recognizing the author helps too.
 
     Attributes:
         path: File with a text and a label.

@@ -9,14 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wordveil.documents.rows import read_rows
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
-from wordveil.lab.evaluation.corpora import Corpus, as_texts, encode, released_tokens
-from wordveil.lab.evaluation.data import read_rows
+from wordveil.lab.evaluation.corpora import as_texts, released_tokens
 from wordveil.lab.evaluation.models import load_sklearn
 from wordveil.lab.evaluation.newsgroups import Post, parse_post
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["AuthorshipLinkage"]

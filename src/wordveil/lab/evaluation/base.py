@@ -27,7 +27,7 @@ from wordveil.lab.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Score", "Summary", "Task", "TaskKind", "summarise"]
+__all__ = ["Score", "Summary", "Task", "TaskKind", "summarize"]
 
 CONFIDENCE = 0.95
 
@@ -117,7 +117,7 @@ class Task(ABC):
         """Return one number per score with noise from this source; the caller gives a new source to every run."""
 
 
-def summarise(values: Sequence[float] | Float64Array) -> Summary:
+def summarize(values: Sequence[float] | Float64Array) -> Summary:
     """Return mean, standard error and the 95 % interval of Student's t of some runs.
 
     Args:

@@ -14,7 +14,7 @@ import numpy as np
 
 from wordveil.arrays import Float32Array, Float64Array
 from wordveil.errors import ParameterError
-from wordveil.lab.evaluation.token_states import MiniLM, encode, load_model, sentence_pieces
+from wordveil.text.minilm import MiniLM, encode, load_model, sentence_pieces
 
 __all__ = ["BertScores", "bert_score", "matching_scores", "unit_states"]
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from importlib.resources import files
 from typing import Any
 
+from wordveil.documents.rows import file_digest, locate
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.aligned import AlignedSimilarity
 from wordveil.lab.evaluation.attributes import AttributeInference
@@ -13,7 +16,6 @@ from wordveil.lab.evaluation.authorship import AuthorshipLinkage
 from wordveil.lab.evaluation.base import Task
 from wordveil.lab.evaluation.bayes import BayesGuess
 from wordveil.lab.evaluation.classification import CentroidClassification, LexiconClassification, TextClassification
-from wordveil.lab.evaluation.data import file_digest, locate
 from wordveil.lab.evaluation.deniability import OverlapSkewness, PlausibleDeniability
 from wordveil.lab.evaluation.inversion import ReviewInversion, SentenceInversion
 from wordveil.lab.evaluation.membership import MembershipInference
@@ -55,50 +57,10 @@ TASKS: dict[str, type[Task]] = {
 }
 """Task name -> class."""
 
-_REDUCED: dict[str, dict[str, Any]] = {
-    "sts": {"limit": 700},
-    "aligned-similarity": {"limit": 300},
-    "overlap": {"limit": 300},
-    "bert-score": {"limit": 150},
-    "retrieval": {"documents": 1000, "queries": 200},
-    "topic-retrieval": {"documents": 1000, "queries": 250, "words": 60},
-    "centroid-classification": {"limit": 3000},
-    "text-classification": {"limit": 2000},
-    "deniability": {"words": 300, "draws": 50},
-    "skewness": {"words": 500},
-    "bayes": {"trials": 2000},
-    "inversion-reviews": {"limit": 100, "public_limit": 4000, "model_limit": 600, "epochs": 2},
-    "inversion-sentences": {"limit": 150, "epochs": 2},
-    "rare-word-survival": {"limit": 100},
-    "attribute-inference": {"folds": 3},
-    "authorship": {"authors": 150},
-    "membership": {"limit": 1500, "epochs": 10},
+SIZES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "full": {},
+    **tomllib.loads(files("wordveil.lab.evaluation").joinpath("sizes.toml").read_text(encoding="utf-8")),
 }
-
-_MINIATURE: dict[str, dict[str, Any]] = {
-    "distortion": {"words": 10},
-    "sts": {"limit": 20},
-    "aligned-similarity": {"limit": 10},
-    "overlap": {"limit": 10},
-    "bert-score": {"limit": 4},
-    "retrieval": {"documents": 30, "queries": 10},
-    "topic-retrieval": {"documents": 30, "queries": 10},
-    "lexicon": {"cap": 20},
-    "centroid-classification": {"limit": 40, "test_limit": 20},
-    "text-classification": {"limit": 40, "test_limit": 20},
-    "deniability": {"words": 20, "draws": 10},
-    "skewness": {"words": 20, "neighbours": 3},
-    "bayes": {"trials": 200},
-    "inversion-reviews": {"limit": 5, "public_limit": 20, "model_limit": 20, "epochs": 1, "candidates": 10},
-    "inversion-sentences": {"limit": 5, "public_limit": 20, "model_limit": 20, "epochs": 1, "candidates": 10},
-    "pii-survival": {"limit": 20},
-    "rare-word-survival": {"limit": 5},
-    "attribute-inference": {"folds": 2},
-    "authorship": {"authors": 5, "words": 12},
-    "membership": {"limit": 40, "epochs": 2, "width": 4},
-}
-
-SIZES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {"full": {}, "reduced": _REDUCED, "miniature": _MINIATURE}
 """Size -> settings of the tasks that differ from their defaults."""
 
 _FILES = ("path", "train", "test", "public", "frequencies", "judge")

@@ -14,7 +14,7 @@ from wordveil import __version__
 from wordveil.errors import ParameterError
 from wordveil.files.atomic import write_whole
 from wordveil.lab.evaluation.audits import AuditSettings
-from wordveil.lab.evaluation.base import Summary, Task, summarise
+from wordveil.lab.evaluation.base import Summary, Task, summarize
 from wordveil.lab.evaluation.catalogue import data_digests
 from wordveil.lab.evaluation.promises import Baseline, PromiseSettings, Target
 from wordveil.lab.evaluation.subjects import Subject
@@ -117,7 +117,7 @@ def compute_cell(label: str, key: str, task: Task, prepared: Any, subject: Subje
         found = task.run(prepared, subject, RandomSource.seeded_for_tests(seed))
         for name, column in values.items():
             column.append(found[name])
-    summaries = {name: summarise(column) for name, column in values.items()}
+    summaries = {name: summarize(column) for name, column in values.items()}
     seconds = time.perf_counter() - started
     return Cell(row=label, task=task.name, key=key, applies=True, scores=summaries, seconds=seconds)
 

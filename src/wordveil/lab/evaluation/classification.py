@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import IdArray
+from wordveil.documents.rows import read_rows
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
-from wordveil.lab.evaluation.corpora import Corpus, centroids, encode, released_tokens
-from wordveil.lab.evaluation.data import read_rows, train_and_test
+from wordveil.lab.evaluation.corpora import centroids, released_tokens
+from wordveil.lab.evaluation.data import train_and_test
 from wordveil.lab.evaluation.mean_classifier import MeanClassifier
 from wordveil.lab.evaluation.models import (
     MODELS,
@@ -22,13 +23,14 @@ from wordveil.lab.evaluation.models import (
     fit_quietly,
     linear_model,
     load_sklearn,
-    standardised,
+    standardized,
     weighted_bag,
 )
 from wordveil.lab.evaluation.sentence_tasks import released_centroids
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.lab.evaluation.word_tasks import word_ids
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["CentroidClassification", "LexiconClassification", "TextClassification"]
@@ -146,7 +148,7 @@ class CentroidClassification(_TwoFiles):
             test = released_centroids(prepared.test, subject, source, "test")
         else:
             test = centroids(prepared.test.tokens, prepared.test, subject.space.vectors)
-        features, unseen = standardised(train, test)
+        features, unseen = standardized(train, test)
         model = fit_quietly(linear_model(self.model), features, prepared.train_labels)
         return {"accuracy": float((model.predict(unseen) == prepared.test_labels).mean())}
 
@@ -192,7 +194,7 @@ class LexiconClassification(Task):
     def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:
         ids, labels, tested = prepared
         rows = subject.release_vectors(ids, source, self.name)
-        train, test = standardised(rows[~tested], rows[tested])
+        train, test = standardized(rows[~tested], rows[tested])
         model = fit_quietly(linear_model(self.model), train, labels[~tested])
         scores = model.decision_function(test)
         return {

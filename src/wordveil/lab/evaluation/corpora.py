@@ -1,4 +1,4 @@
-"""Texts as a mechanism sees them: one array of ids for a whole corpus, and the places where its texts begin.
+"""What a mechanism releases of a corpus.
 
 Unknown tokens are replaced by uniform public words before the mechanism, as in a release, with the run's own
 randomness. Released texts are the words of the released ids joined by spaces: what models and attackers read.
@@ -6,56 +6,17 @@ randomness. Released texts are the words of the released ids joined by spaces: w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray, PrivateText
+from wordveil.arrays import Float64Array, IdArray
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.lab.evaluation.subjects import Subject
-from wordveil.randomness import RandomSource, words
-from wordveil.text import Encoder, tokenizer_for
+from wordveil.randomness import RandomSource, random_bits
+from wordveil.vocabulary.corpora import Corpus
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Corpus", "as_texts", "centroids", "encode", "released_tokens"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Corpus:
-    """Encoded texts.
-
-    Attributes:
-        tokens: Ids of all tokens, shape (t,), int32, -1 where unknown.
-        offsets: Where each text begins, and the end, shape (n + 1,).
-    """
-
-    tokens: IdArray = field(repr=False)
-    offsets: NDArray[np.int64] = field(repr=False)
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    @property
-    def unknown_share(self) -> float:
-        """Share of the tokens outside the vocabulary."""
-        return float((self.tokens < 0).mean()) if len(self.tokens) else 0.0
-
-
-def encoder_for(embeddings: Embeddings) -> Encoder:
-    """Return the encoder that a sanitizer would use for this vocabulary, with default options."""
-    header = embeddings.header
-    casing = "cased" if header.casing == "cased" else "lower"
-    return Encoder(lookup=embeddings.ids, casing=casing, tokenizer=tokenizer_for(header.tokenizer))  # type: ignore[arg-type]
-
-
-def encode(embeddings: Embeddings, texts: Sequence[str]) -> Corpus:
-    """Return the corpus of some public texts."""
-    encoded = encoder_for(embeddings).encode([PrivateText(text) for text in texts])
-    counts = [len(text.ids) for text in encoded]
-    tokens = np.concatenate([text.ids for text in encoded]) if encoded else np.empty(0, dtype=np.int32)
-    return Corpus(tokens=tokens, offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64))
+__all__ = ["as_texts", "centroids", "released_tokens"]
 
 
 def place_unknown(tokens: IdArray, embeddings: Embeddings, source: RandomSource, label: str) -> IdArray:
@@ -63,7 +24,7 @@ def place_unknown(tokens: IdArray, embeddings: Embeddings, source: RandomSource,
     unknown = np.flatnonzero(tokens < 0)
     if not unknown.size:
         return tokens
-    drawn = words(source.stream(label + " unknown").lane(0), (len(unknown),))
+    drawn = random_bits(source.stream(label + " unknown").lane(0), (len(unknown),))
     placed = tokens.copy()
     placed[unknown] = embeddings.candidates[multiply_high(drawn, np.uint64(len(embeddings.candidates)))]
     return placed

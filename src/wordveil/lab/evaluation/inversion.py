@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
-from wordveil.lab.evaluation.corpora import Corpus, encode, place_unknown
+from wordveil.lab.evaluation.corpora import place_unknown
 from wordveil.lab.evaluation.data import read_texts
 from wordveil.lab.evaluation.evidence import observe
 from wordveil.lab.evaluation.masked import Candidates, guess_in_context
@@ -31,6 +31,7 @@ from wordveil.lab.evaluation.priors import content_words, word_prior
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.lab.evaluation.word_predictor import WordPredictor
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["ATTACKERS", "ReviewInversion", "SentenceInversion"]

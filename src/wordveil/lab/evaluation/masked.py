@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
-from wordveil.lab.evaluation.corpora import Corpus
 from wordveil.lab.evaluation.word_predictor import WordPredictor, context_features
+from wordveil.vocabulary.corpora import Corpus
 
 __all__ = ["Candidates", "guess_in_context"]
 

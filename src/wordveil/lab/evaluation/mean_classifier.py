@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
-from wordveil.lab.evaluation.corpora import Corpus
 from wordveil.lab.evaluation.models import bag_of_words
 from wordveil.randomness import Stream
+from wordveil.vocabulary.corpora import Corpus
 
 __all__ = ["Adam", "MeanClassifier"]
 

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
-from wordveil.lab.evaluation.corpora import Corpus, encode, released_tokens
+from wordveil.lab.evaluation.corpora import released_tokens
 from wordveil.lab.evaluation.data import mixed_order, train_and_test
 from wordveil.lab.evaluation.mean_classifier import MeanClassifier
 from wordveil.lab.evaluation.models import as_numbers, fit_quietly, load_sklearn
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["MembershipInference", "Quarters"]

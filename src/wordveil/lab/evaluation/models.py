@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from wordveil.arrays import IdArray
 from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.lab.evaluation.corpora import Corpus
+from wordveil.vocabulary.corpora import Corpus
 
 __all__ = ["MODELS", "bag_of_words", "fit_quietly", "linear_model", "load_sklearn", "weighted_bag"]
 
@@ -62,7 +62,7 @@ def fit_quietly(model: Any, features: Any, labels: Any) -> Any:
         return model.fit(features, labels)
 
 
-def standardised(train: Any, *others: Any) -> list[Any]:
+def standardized(train: Any, *others: Any) -> list[Any]:
     """Return feature matrices centred and scaled by the first one's mean and deviation."""
     mean, spread = train.mean(axis=0), train.std(axis=0)
     spread = np.where(spread == 0, 1.0, spread)

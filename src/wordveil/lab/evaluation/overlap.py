@@ -11,13 +11,14 @@ import numpy as np
 from wordveil.arrays import Float32Array, Float64Array
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.bert_score import matching_scores, unit_states
-from wordveil.lab.evaluation.corpora import Corpus, as_texts, centroids, encode, released_tokens
+from wordveil.lab.evaluation.corpora import as_texts, centroids, released_tokens
 from wordveil.lab.evaluation.data import read_texts
 from wordveil.lab.evaluation.overlap_scores import bleu, rouge_1
 from wordveil.lab.evaluation.subjects import Subject
-from wordveil.lab.evaluation.token_states import PACKAGE, model_installed
 from wordveil.lab.evaluation.word_tasks import cosines
 from wordveil.randomness import RandomSource
+from wordveil.text.minilm import PACKAGE, model_installed
+from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["ContextualOverlap", "TextOverlap"]

@@ -2,7 +2,7 @@
 
 A word model of pairs is joined with what each release says of its original (`evidence`) by forward-backward: the
 posterior of every token given the whole released text, exact under the model, over all words. Naming the likeliest
-word of each posterior is what maximises the expected number of tokens named; the likeliest *sequence* does not.
+word of each posterior is what maximizes the expected number of tokens named; the likeliest *sequence* does not.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from wordveil.arrays import Float64Array
-from wordveil.lab.evaluation.corpora import Corpus
+from wordveil.vocabulary.corpora import Corpus
 
 __all__ = ["PairModel", "posteriors"]
 

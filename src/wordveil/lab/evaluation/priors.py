@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.lab.evaluation.corpora import encode
 from wordveil.lab.evaluation.data import read_texts
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.frequencies import word_frequencies
 from wordveil.vocabulary.table import Embeddings
 

@@ -14,14 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
+from wordveil.documents.rows import thinned
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
-from wordveil.lab.evaluation.corpora import Corpus, centroids, encode
-from wordveil.lab.evaluation.data import read_labelled, scored_pairs, thinned
+from wordveil.lab.evaluation.corpora import centroids
+from wordveil.lab.evaluation.data import read_labelled, scored_pairs
 from wordveil.lab.evaluation.newsgroups import parse_post
 from wordveil.lab.evaluation.sentence_tasks import released_centroids
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Retrieval", "TopicRetrieval"]
@@ -62,7 +64,7 @@ class _Search(Task):
     def run(self, prepared: Collection, subject: Subject, source: RandomSource) -> Mapping[str, float]:
         queries = centroids(prepared.queries.tokens, prepared.queries, subject.space.vectors)
         stored = released_centroids(prepared.documents, subject, source, self.name)
-        unit_queries, unit_stored = (_normalised(rows) for rows in (queries, stored))
+        unit_queries, unit_stored = (_normalized(rows) for rows in (queries, stored))
         scores = unit_queries @ unit_stored.T
         k = min(self.k, scores.shape[1])
         top = np.argsort(-scores, axis=1, kind="stable")[:, :k]
@@ -144,6 +146,6 @@ def _collection(
     return Collection(encode(embeddings, [asked[i] for i in kept]), encode(embeddings, stored), relevant[kept])
 
 
-def _normalised(rows: Float64Array) -> Float64Array:
+def _normalized(rows: Float64Array) -> Float64Array:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths == 0, 1.0, lengths))

@@ -13,20 +13,15 @@ import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
 from wordveil.arrays import Float64Array
+from wordveil.documents.rows import thinned
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
-from wordveil.lab.evaluation.corpora import (
-    Corpus,
-    centroids,
-    encode,
-    means,
-    place_unknown,
-    released_tokens,
-)
-from wordveil.lab.evaluation.data import scored_pairs, thinned
+from wordveil.lab.evaluation.corpora import centroids, means, place_unknown, released_tokens
+from wordveil.lab.evaluation.data import scored_pairs
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.lab.evaluation.word_tasks import cosines
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["SentenceSimilarity", "released_centroids"]

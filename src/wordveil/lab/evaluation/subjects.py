@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, ReleasedIds
 from wordveil.mechanisms.base import Progress, VectorRandomizer, WordRandomizer
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, Standing
 from wordveil.randomness import Draws, RandomSource, Stream
@@ -37,8 +37,8 @@ class Unprotected(WordRandomizer):
 
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
-    ) -> IdArray:
-        return np.asarray(ids, dtype=np.int32)
+    ) -> ReleasedIds:
+        return ReleasedIds(np.asarray(ids, dtype=np.int32))  # a baseline: public words, and no promise
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,13 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wordveil.documents.rows import thinned
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
-from wordveil.lab.evaluation.corpora import Corpus, encode, released_tokens
-from wordveil.lab.evaluation.data import Spans, read_spans, read_texts, thinned
+from wordveil.lab.evaluation.corpora import released_tokens
+from wordveil.lab.evaluation.data import Spans, read_spans, read_texts
 from wordveil.lab.evaluation.priors import content_words
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["PersonalDataSurvival", "RareWordSurvival"]

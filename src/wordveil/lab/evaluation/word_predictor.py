@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
-from wordveil.lab.evaluation.corpora import Corpus
 from wordveil.lab.evaluation.mean_classifier import Adam
 from wordveil.lab.evaluation.priors import SMOOTHING
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.corpora import Corpus
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["WordPredictor", "context_features", "word_features"]

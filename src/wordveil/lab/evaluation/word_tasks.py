@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
+from wordveil.documents.rows import read_rows
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
-from wordveil.lab.evaluation.data import read_pairs, read_rows
+from wordveil.lab.evaluation.data import read_pairs
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
@@ -38,7 +39,7 @@ def cosines(first: FloatArray, second: FloatArray) -> Float64Array:
 
 
 @dataclass(frozen=True)
-class WordPairs:
+class ScoredWords:
     """Covered pairs: distinct word ids, the two places of each pair among them, human scores."""
 
     ids: IdArray = field(repr=False)
@@ -66,7 +67,7 @@ class WordSimilarity(Task):
     )
     path: str = "wordsim/men3k.tsv"
 
-    def prepare(self, embeddings: Embeddings) -> WordPairs:
+    def prepare(self, embeddings: Embeddings) -> ScoredWords:
         pairs = read_pairs(self.path)
         first = word_ids(embeddings, [pair.first for pair in pairs])
         second = word_ids(embeddings, [pair.second for pair in pairs])
@@ -78,9 +79,9 @@ class WordSimilarity(Task):
         ids, places = np.unique(np.concatenate((first[covered], second[covered])), return_inverse=True)
         half = int(covered.sum())
         scores = np.array([pair.score for pair in pairs])[covered]
-        return WordPairs(ids.astype(np.int32), places[:half], places[half:], scores)
+        return ScoredWords(ids.astype(np.int32), places[:half], places[half:], scores)
 
-    def run(self, prepared: WordPairs, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: ScoredWords, subject: Subject, source: RandomSource) -> Mapping[str, float]:
         rows = subject.release_vectors(prepared.ids, source, self.name)
         found = cosines(rows[prepared.first], rows[prepared.second])
         if np.ptp(found) == 0:

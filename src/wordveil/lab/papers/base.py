@@ -5,23 +5,37 @@ from __future__ import annotations
 import json
 import os
 import time
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from wordveil import __version__
+from wordveil.decoding.decoded import Decoded
+from wordveil.documents.rows import locate
 from wordveil.errors import ParameterError
-from wordveil.lab.evaluation.base import Summary, Task, summarise
-from wordveil.lab.evaluation.data import locate
-from wordveil.lab.evaluation.subjects import Subject, unprotected
+from wordveil.lab.evaluation.base import Summary, Task, summarize
+from wordveil.lab.evaluation.subjects import Subject, subject_of, unprotected
 from wordveil.lab.papers.figures import Plotted, draw
+from wordveil.mechanisms.base import VectorMechanism
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
-__all__ = ["Check", "Comparison", "Options", "Reproduction", "as_markdown", "table_of", "write_reproduction"]
+__all__ = [
+    "Check",
+    "Comparison",
+    "Options",
+    "Reproduction",
+    "about",
+    "as_markdown",
+    "decoded",
+    "table_of",
+    "write_reproduction",
+]
 
 SIZES = ("full", "reduced", "miniature")
 _Choice = TypeVar("_Choice")
@@ -135,7 +149,7 @@ class Options:
         for i in range(runs):
             for name, value in task.run(prepared, subject, self.source(f"{task.name} {label} {i}")).items():
                 found[name].append(value)
-        return {name: summarise(values) for name, values in found.items()}
+        return {name: summarize(values) for name, values in found.items()}
 
     def score_tables(self, tasks: Sequence[Task], subject: Subject, label: str) -> list[dict[str, Summary]]:
         """Return each task's scores on noisy tables, one a run: a word has one noisy vector wherever it occurs.
@@ -149,12 +163,33 @@ class Options:
             for task, ready, scores in zip(tasks, prepared, found, strict=True):
                 for name, value in task.run(ready, table, self.source(f"{task.name} {label} {i}")).items():
                     scores[name].append(value)
-        return [{name: summarise(values) for name, values in scores.items()} for scores in found]
+        return [{name: summarize(values) for name, values in scores.items()} for scores in found]
 
     def source(self, label: str) -> RandomSource:
         """Return test noise that no other label shares."""
         digest = sum(ord(c) * 257**i for i, c in enumerate(label)) % (1 << 61)
         return RandomSource.seeded_for_tests(self.seed * (1 << 61) + digest)
+
+
+def about(paper: str, **values: Any) -> dict[str, Any]:
+    """Return reference, setting, checks and missing parts of a reproduction, from `about.toml`.
+
+    Args:
+        paper: The paper's short name.
+        values: What the names in braces stand for.
+    """
+    told = tomllib.loads(files("wordveil.lab.papers").joinpath("about.toml").read_text(encoding="utf-8"))[paper]
+    return {
+        "reference": told["reference"],
+        "setting": tuple(sentence.format(**values) for sentence in told["setting"]),
+        "checks": tuple(Check(**{k: v.format(**values) for k, v in check.items()}) for check in told["checks"]),
+        "missing": tuple(told["missing"]),
+    }
+
+
+def decoded(mechanism: VectorMechanism, table: Embeddings) -> Subject:
+    """Return a vector mechanism over a table, decoded to the nearest word."""
+    return subject_of(Decoded(mechanism=mechanism).fit(table), threads=None)
 
 
 def noisy_table(subject: Subject, source: RandomSource) -> Subject:

@@ -9,9 +9,9 @@ from wordveil.certification.noisy_dot_product import dot_product_cdf
 from wordveil.decoding.decoded import Decoded
 from wordveil.decoding.rank_softmax import RankSoftmax
 from wordveil.kernels.nearest import NearestWords
-from wordveil.lab.evaluation.base import Summary, summarise
+from wordveil.lab.evaluation.base import Summary, summarize
 from wordveil.lab.evaluation.subjects import Subject, subject_of
-from wordveil.lab.papers.base import Check, Comparison, Options, Reproduction, shown
+from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, shown
 from wordveil.lab.papers.figures import Plotted
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.santext import SanText
@@ -47,11 +47,11 @@ def table_two(embeddings: Embeddings, ids: IdArray, far: int = 101) -> dict[str,
     search = NearestWords(embeddings.vectors, np.arange(len(embeddings), dtype=np.int32))
     near, distances = search.top(embeddings.vectors[ids], far + 1, threads=None)
     rows = np.asarray(embeddings.vectors, dtype=np.float64)
-    answer = {"half distance to the nearest": summarise(distances[:, 1] / 2)}
+    answer = {"half distance to the nearest": summarize(distances[:, 1] / 2)}
     for name, place in (("first against second", 2), ("first against 101st", far)):
         gap = np.linalg.norm(rows[near[:, 1]] - rows[near[:, place]], axis=1)
         apart = gap > 0
-        answer[name] = summarise((distances[apart, place] ** 2 - distances[apart, 1] ** 2) / (2 * gap[apart]))
+        answer[name] = summarize((distances[apart, place] ** 2 - distances[apart, 1] ** 2) / (2 * gap[apart]))
     return answer
 
 
@@ -82,58 +82,14 @@ def reproduce(options: Options) -> Reproduction:
     shares = _all_shares(embeddings, limit, options)
     return Reproduction(
         name="curse",
-        reference="Asghar, Carpentier, Zhao, Kaafar (2025), d_X-Privacy for Text and the Curse of Dimensionality",
-        setting=(
-            f"{embeddings.header.name}, {len(embeddings):,} words x {embeddings.dimensions} dimensions. Table 2 is "
-            "the paper's own row; figures 2, 6, 8 and 9 are drawn there for 300 dimensions, which are not at hand.",
-            f"Figures 2, 8 and 9: the first {limit:,} words, because the rank softmax ranks the whole vocabulary.",
-        ),
-        checks=CHECKS,
+        **about("curse", embeddings=embeddings, words=len(embeddings), limit=limit),
         comparisons=(
             *_table(embeddings, options),
             *_probabilities(embeddings, options),
             *(_share_row(name, epsilon, found) for (name, epsilon), found in shares.items()),
         ),
         findings=findings(shares, limit),
-        missing=(
-            "Rows of table 2 for other embeddings, and figures 2, 6, 8 and 9 in 300 dimensions, for fastText and "
-            "word2vec: those tables are not in the data folder.",
-            "Figures 1, 3 to 5 and 7: illustrations without data, or of one law.",
-        ),
     )
-
-
-CHECKS = (
-    Check(
-        what="Laplace noise and decoder",
-        paper="3.2: direction uniform, length Gamma(d, 1/epsilon), nearest word of the whole vocabulary; code "
-        "(r-carpentier/dx-privacy-curse, utils/dx.py): the same",
-        ours="the same",
-    ),
-    Check(
-        what="rank softmax",
-        paper="7: neighbours of the nearest word to the noisy vector, probability proportional to exp(-c epsilon "
-        "rank), rank 0 the word itself; code: c = .04 for GloVe of 300 dimensions, epsilon 1 to 70",
-        ours="the same law and c",
-        same="in 50 dimensions c is not tuned",
-    ),
-    Check(
-        what="exponential mechanism",
-        paper="7, after Yue et al. 2021: probability proportional to exp(-epsilon distance/2); code: epsilon .5 to 6",
-        ours="SanText at the textbook rate epsilon/2",
-    ),
-    Check(
-        what="words",
-        paper="2, 6.2: 5 000 random words; 100 nearest words count as near",
-        ours="5 000 random words for table 2, 1 000 for the figures; 100 nearest",
-        same="another sample, vocabulary cut for the figures",
-    ),
-    Check(
-        what="table 2 and figure 6",
-        paper="(18), (19), 6.2: means of the two bounds; probabilities by Monte Carlo",
-        ours="the same means; probabilities in closed form",
-    ),
-)
 
 
 def findings(shares: Shares, limit: int) -> tuple[str, ...]:

@@ -7,20 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from wordveil.decoding.decoded import Decoded
 from wordveil.kernels.nearest import NearestWords
 from wordveil.lab.evaluation.base import Summary, Task
 from wordveil.lab.evaluation.classification import CentroidClassification
 from wordveil.lab.evaluation.deniability import OverlapSkewness
 from wordveil.lab.evaluation.league import first_words
 from wordveil.lab.evaluation.sentence_tasks import SentenceSimilarity
-from wordveil.lab.evaluation.subjects import Subject, subject_of, unprotected
+from wordveil.lab.evaluation.subjects import unprotected
 from wordveil.lab.evaluation.word_tasks import OddManOut, WordSimilarity
-from wordveil.lab.papers.base import Comparison, Options, Reproduction, shown
+from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown
 from wordveil.lab.papers.figures import Plotted, point
-from wordveil.lab.papers.nadp_checks import checks, findings, leads, lowest_skewness
+from wordveil.lab.papers.nadp_checks import findings, leads, lowest_skewness, sizes
 from wordveil.lab.papers.nadp_noise import DELTA, FlatNoise, contenders
-from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.mahalanobis import Mahalanobis
 from wordveil.mechanisms.nadp import NADP
 from wordveil.vocabulary.table import Embeddings
@@ -81,29 +79,9 @@ def reproduce(options: Options) -> Reproduction:
     stretch = Mahalanobis(epsilon=1.0, lam=1.0).fit(embeddings).euclidean_epsilon
     return Reproduction(
         name="nadp",
-        reference=(
-            "Bollegala, Machide, Kawarabayashi (2023), A Neighbourhood-Aware Differential Privacy Mechanism for Static "
-            "Word Embeddings"
-        ),
-        setting=(
-            f"{embeddings.header.name}, {len(embeddings):,} words x {embeddings.dimensions} dimensions; the paper has "
-            "73 404 words of GloVe 42B in 300 dimensions. delta = 1/73404 as there.",
-            f"One noisy table a run, {options.repeats} runs; the paper has 5.",
-            "Text is the paper, code the repository of its footnote 1 (shuichiotake/NADP on GitHub, commit 26ce5d0). "
-            "Numbers called stored are single runs among its result files.",
-        ),
-        checks=checks(embeddings),
+        **about("nadp", embeddings=embeddings, words=len(embeddings), options=options, **sizes(embeddings)),
         comparisons=comparisons,
         findings=findings(embeddings, rows, silent, {key: scores["STS"] for key, scores in each.items()}, stretch),
-        missing=(
-            "GloVe 42B and its 73 404 words, SimVerb and the customer reviews: not in the data folder. MEN and SimLex "
-            "are scored each by itself; the paper pools the pairs of its three sets.",
-            "The official STS score, a weighted geometric mean of two correlations: Pearson's alone is shown.",
-            "Figure 3's 50 epsilons from .8 to 40: five of them; and over a sample of the words, not all.",
-            "The histograms of figure 4: their mean and skewness only.",
-            "Four edges that the authors' code removes by hand, the longest of its graphs (two pairs of words, at two "
-            "tau each): which words they are, its repository does not say.",
-        ),
     )
 
 
@@ -136,10 +114,6 @@ def _spread(options: Options) -> OverlapSkewness:
     return OverlapSkewness(words=options.pick(5000, 1000, 30), neighbours=10)
 
 
-def _subject(mechanism: VectorMechanism, embeddings: Embeddings) -> Subject:
-    return subject_of(Decoded(mechanism=mechanism).fit(embeddings), threads=None)
-
-
 def _mean(parts: Sequence[Summary]) -> Summary:
     """Return the mean over data sets of means over runs; the sets' errors are independent."""
     error = float(np.sqrt(sum(part.standard_error**2 for part in parts))) / len(parts)
@@ -164,11 +138,11 @@ def _curves(embeddings: Embeddings, options: Options) -> Iterator[tuple[tuple[st
         for name, mechanism in contenders(embeddings, epsilon):
             label = f"{name}, epsilon {epsilon:g}"
             options.say(f"figures 2 and 3: {label}")
-            subject = _subject(mechanism, embeddings)
+            subject = decoded(mechanism, embeddings)
             scores = _gathered(tasks, options.score_tables(list(tasks.values()), subject, label))
             yield (name, epsilon), scores | options.score(spread, subject, label)
         for tau in options.pick(TAUS[1:-1], TAUS[1:-1], ()):
-            subject = _subject(NADP(epsilon=epsilon, delta=DELTA, tau=tau, isolated="verbatim"), embeddings)
+            subject = decoded(NADP(epsilon=epsilon, delta=DELTA, tau=tau, isolated="verbatim"), embeddings)
             yield (f"NADP, tau {tau:g}", epsilon), options.score(spread, subject, f"tau {tau:g}, epsilon {epsilon:g}")
 
 
@@ -203,7 +177,7 @@ def _row(name: str, epsilon: float, scores: Mapping[str, Summary]) -> Comparison
 def _fresh_noise(embeddings: Embeddings, name: str, epsilon: float, options: Options) -> dict[str, Summary]:
     """Return STS and review scores where every token has noise of its own, as in a release."""
     tasks = {key: task for key, task in _tasks(options).items() if key == "STS" or key.startswith("review")}
-    subject = _subject(dict(contenders(embeddings, epsilon))[name], embeddings)
+    subject = decoded(dict(contenders(embeddings, epsilon))[name], embeddings)
     options.say(f"fresh noise for every token: {name}, epsilon {epsilon:g}")
     return _gathered(tasks, [options.score(task, subject, f"tokens {key} {name}") for key, task in tasks.items()])
 
@@ -229,7 +203,7 @@ def _histograms(embeddings: Embeddings, options: Options) -> Iterator[Comparison
     options.say("figure 4")
     seen = []
     for sigma in np.linspace(0.05, 1, options.pick(20, 20, 2)):
-        subject = _subject(FlatNoise(law="gaussian", scale=float(sigma)), embeddings)
+        subject = decoded(FlatNoise(law="gaussian", scale=float(sigma)), embeddings)
         found = options.score(spread, subject, f"sigma {sigma:.2f}")
         seen.append((float(sigma), found["skewness"].mean, found["overlap"].mean))
     falls = [sigma for (sigma, now, _), (_, before, _) in zip(seen[1:], seen, strict=False) if now < before]
@@ -247,7 +221,7 @@ def _neighbours(embeddings: Embeddings, options: Options) -> Iterator[Comparison
     search = NearestWords(embeddings.vectors, embeddings.candidates)
     words = embeddings.words
     for name in ("NADP, tau 0.1", "NADP, tau 0.5", "Mahalanobis, lam 1"):
-        subject = _subject(dict(contenders(embeddings, 10.0))[name], embeddings)
+        subject = decoded(dict(contenders(embeddings, 10.0))[name], embeddings)
         near = search.top(subject.release_vectors(ids, options.source(f"table 1 {name}"), name), 3)[0]
         listed = "; ".join(
             f"{words[int(i)]}: {', '.join(words[int(j)] for j in row)}" for i, row in zip(ids, near, strict=True)

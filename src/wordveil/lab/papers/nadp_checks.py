@@ -1,4 +1,4 @@
-"""The page of NADP in words: baselines beside the paper's own statements, and findings computed from the rows."""
+"""The page of NADP in words: findings computed from the rows."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator, Mapping
 
 from wordveil.lab.evaluation.base import Summary
-from wordveil.lab.papers.base import Check, Comparison, shown
+from wordveil.lab.papers.base import Comparison, shown
 from wordveil.lab.papers.nadp_noise import CODE, DELTA, LAPLACE_TAU, TAU, largest_edge
 from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_log_delta
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Rows", "checks", "findings", "leads", "lowest_skewness"]
+__all__ = ["Rows", "findings", "leads", "lowest_skewness", "sizes"]
 
 Rows = Mapping[tuple[str, float], Mapping[str, Summary]]
 """(name, epsilon) -> score -> value; epsilon is 0 where there is no noise."""
@@ -20,89 +20,11 @@ NOISY_ROW = "NADP, tau 0.5, isolated words noisy"
 MEASURES = ("skewness", "overlap")
 
 
-def checks(embeddings: Embeddings) -> tuple[Check, ...]:
-    """Return what was compared with the paper's text and its code."""
+def sizes(embeddings: Embeddings) -> dict[str, float]:
+    """Return what the baselines' noise rests on here: the longest edge, the Gaussian of it, the largest L1 distance."""
     reach = largest_edge(embeddings, TAU)[0]
     summed = largest_edge(embeddings, LAPLACE_TAU)[1]
-    sigma = reach * analytic_scale(40.0, DELTA)
-    return (
-        Check(
-            what="NADP",
-            paper="text, 4.1: adjacent = 2, overlap = 2. Code: adjacent = 2, overlap = 10, that is the nearest other "
-            "word and lists of ten",
-            ours="as the code; words without a neighbour get no noise (remark 1 of the paper)",
-            same="as the code, less the edges that it removes by hand",
-        ),
-        Check(
-            what="tau of figure 2",
-            paper="text, 5.1: .5; text, 5.2: .1 in the utility experiments. Code: odd-man-out at .5, stored results "
-            "at .1 and .5",
-            ours="both",
-            same="yes: the text contradicts itself",
-        ),
-        Check(
-            what="Gaussian",
-            paper="text, 3.1: classical scale Delta sqrt(2 ln(1.25/delta))/epsilon, Delta the largest distance "
-            "between neighbours. Code: analytic scale u* Delta, Delta = 7.996 at tau .5 (10.089 at .1), so 1.388 a "
-            "coordinate at epsilon 40",
-            ours=f"both; Delta = {reach:.3f} at tau .5, so {sigma:.3f} a coordinate at epsilon 40 (code)",
-            same="yes; the text's theorem 1 covers epsilon < 1 only",
-        ),
-        Check(
-            what="Jaccard",
-            paper="text, 5 and C.3: two density classes, 1.835 and 1.276 times the classical scale of an *average* "
-            "distance, threshold 6 so that the classes are equal. Code: takes the exponential of the noise and its "
-            "logarithm again, which leaves the Gaussian above",
-            ours="text as written, threshold the median; the code's is the row Gaussian, code",
-            same="yes",
-        ),
-        Check(
-            what="Laplacian",
-            paper="text, 5: location 0, epsilon as the scale parameter, no sensitivity; the L1 norm in 3.1 and 5.1. "
-            "Code: Laplace noise of scale 151.799/epsilon on each coordinate",
-            ours=f"code: scale {summed:.1f}/epsilon, the largest L1 distance between neighbours at tau .1; text, read "
-            "as scale 1/epsilon",
-            same="a guess: where the code's 151.799 comes from it does not say",
-        ),
-        Check(
-            what="Mahalanobis",
-            paper="text, 5: lambda = 1, epsilon in (0, 40]. Code: Gamma(d, 1/epsilon) times the root of the "
-            "covariance, scaled to trace d, of 10 593 words",
-            ours="the same law, covariance of all words of the vocabulary",
-            same="yes, other words",
-        ),
-        Check(
-            what="noisy vectors",
-            paper="code: one table a run, one noisy vector a word wherever it occurs; five runs",
-            ours="one table a run; fresh noise for every token in rows of their own",
-        ),
-        Check(
-            what="odd-man-out",
-            paper="text, A: share of the sets solved, 843 sets. Code: of five single words; sets with an unknown word "
-            "count as not solved; words outside the graph get the Gaussian's noise",
-            ours="share of the covered sets",
-            same="other sets count; stored shares are converted",
-        ),
-        Check(
-            what="STS-B",
-            paper="text, A: test set, weighted geometric mean of Pearson and Spearman; stored: STS12 to STS16",
-            ours="test set, Pearson",
-            same="another score",
-        ),
-        Check(
-            what="reviews",
-            paper="text, A: MR, CR and MPQA, centroids, logistic regression",
-            ours="MR and MPQA, the same model, a random fifth held out",
-            same="without CR",
-        ),
-        Check(
-            what="skewness",
-            paper="text, 5.2 and B: of the Jaccard overlap of ten nearest words, over all words. Code: divides by the "
-            "population's standard deviation",
-            ours="the same over a sample of words, divided by the sample's",
-            same="to .2 %",
-        ),
-    )
+    return {"reach": reach, "sigma": reach * analytic_scale(40.0, DELTA), "summed": summed}
 
 
 def _cells(rows: Rows, name: str) -> Iterator[tuple[float, str, Summary]]:

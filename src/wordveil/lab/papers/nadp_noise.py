@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import FloatArray, ReleasedVectors
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale
 from wordveil.mechanisms.jaccard import Jaccard
@@ -72,8 +72,8 @@ class FittedFlatNoise(VectorRandomizer):
         # A Laplace variate is the difference of two exponential ones of equal scale.
         return (np.log1p(-stream.lane(1).random((n, self.dimensions))) - np.log1p(-uniform),)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> Float64Array:
-        return np.asarray(np.asarray(vectors, dtype=np.float64) + self.mechanism.scale * draws[0])
+    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
+        return ReleasedVectors(np.asarray(np.asarray(vectors, dtype=np.float64) + self.mechanism.scale * draws[0]))
 
 
 def largest_edge(embeddings: Embeddings, tau: float) -> tuple[float, float]:

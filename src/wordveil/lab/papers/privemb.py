@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from wordveil.decoding.decoded import Decoded
 from wordveil.lab.evaluation.base import Summary
 from wordveil.lab.evaluation.classification import CentroidClassification, LexiconClassification
-from wordveil.lab.evaluation.subjects import Subject, subject_of, unprotected
+from wordveil.lab.evaluation.subjects import unprotected
 from wordveil.lab.evaluation.word_tasks import DistanceDistortion
-from wordveil.lab.papers.base import Check, Comparison, Options, Reproduction, shown
+from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown
 from wordveil.lab.papers.figures import Plotted, point
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
@@ -34,49 +33,6 @@ TABLE_ONE = {
     "TREC-6": ("sentences/trec6.train.tsv", "sentences/trec6.test.tsv", ".5320", ".7300"),
 }
 """Set -> training file, test file, test accuracy of M1 and of M2 at epsilon 10, beta .9."""
-
-
-CHECKS = (
-    Check(
-        what="M1",
-        paper="4.1 and 5 (after Feyisetan et al. 2020): density proportional to exp(-epsilon |z|) in d dimensions",
-        ours="multivariate Laplace noise, radius Gamma(d, 1/epsilon)",
-    ),
-    Check(
-        what="M2",
-        paper="algorithm 1: N(0, 1/m) entries, noise density exp(-epsilon |z|/(1 + beta)), m from beta, "
-        "omega = sqrt(log d) and delta = 1e-6 (section 5; the constant of Omega is not given)",
-        ours="the same, constant 1, logarithm to base 2: 51, 100 and 199 where figure 4 has 50, 100 and 200",
-    ),
-    Check(
-        what="figures 1 and 2",
-        paper="5.1, 5.2: 100 x 100 pairs of random words, the same in every run; epsilon 1, 2, 5; beta .5 to .7; mean "
-        "absolute difference",
-        ours="100 x 100 pairs spread over the vocabulary, the same in every run",
-    ),
-    Check(
-        what="figure 3",
-        paper="5.3: linear SVM on single words, 1899 of each polarity in GloVe and fastText, a random fifth for "
-        "testing; epsilon 5, 10, 20; beta .7, .8, .9; 10 runs",
-        ours="the same model and split, as many of each polarity as word2vec's 13 598 words hold, 1899 at most",
-        same="another table, 3 runs",
-    ),
-    Check(
-        what="table 1",
-        paper="5.4: SentEval with the default embeddings replaced by private ones (a table holds one vector a word; "
-        "that noise is drawn once a word is not said); epsilon 10, beta .9",
-        ours="centroids and logistic regression on one noisy table a run, and in brackets with fresh noise for every "
-        "token. MR and MPQA hold out a random fifth (SentEval: ten folds), SST-5 is tested on its development set",
-        same="both readings; another table, fewer texts",
-    ),
-    Check(
-        what="figure 4",
-        paper="appendix A: linear models as in 5.3 on GloVe trained in 50, 100 and 200 dimensions with M1's noise "
-        "(A1), against M2 at beta .93, .66 and .468",
-        ours="50 dimensions: GloVe-6B-50d against M2 of word2vec, on the words of both",
-        same="in 50 dimensions, two tables",
-    ),
-)
 
 
 def published(epsilon: float, beta: float) -> Projection:
@@ -104,25 +60,16 @@ def reproduce(options: Options) -> Reproduction:
     )
     return Reproduction(
         name="privemb",
-        reference="Feyisetan, Kasiviswanathan (2021), Private Release of Text Embedding Vectors",
-        setting=(
-            f"Figures 1 and 2: {glove.header.name}, {len(glove):,} words x {glove.dimensions} dimensions, the paper's "
-            "GloVe cut down to the words at hand.",
-            f"Figures 3, 4 and table 1: {word2vec.header.name}, {len(word2vec):,} words x {word2vec.dimensions} "
-            "dimensions, because the GloVe subset holds few words of the lexicon; scaled to the median norm of GloVe, "
-            "as an epsilon is per unit of distance.",
-            f"{options.repeats} runs, all with one projection matrix.",
+        **about(
+            "privemb",
+            glove=glove,
+            glove_words=len(glove),
+            word2vec=word2vec,
+            word2vec_words=len(word2vec),
+            options=options,
         ),
-        checks=CHECKS,
         comparisons=comparisons,
         findings=findings(pairs),
-        missing=(
-            "CR of table 1, and its training accuracies: the set is not in the data folder.",
-            "Figure 4 in 100 and 200 dimensions: those GloVe tables are not in the data folder; in 50 its two sides "
-            "start from different tables.",
-            "Figures 1 to 4 as numbers: the paper prints them as plots, of which only axes are known.",
-            "The fastText figures of appendix B: only 999 rows of fastText are in the data folder.",
-        ),
     )
 
 
@@ -174,17 +121,13 @@ def _mechanisms(epsilon: float, betas: tuple[float, ...]) -> Iterator[tuple[str,
         yield f"M2, beta {beta:g}", published(epsilon, beta)
 
 
-def _subject(mechanism: VectorMechanism, table: Embeddings) -> Subject:
-    return subject_of(Decoded(mechanism=mechanism).fit(table), threads=None)
-
-
 def _distortion(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
     task = DistanceDistortion(words=options.pick(100, 100, 10))
     for epsilon in options.pick((1.0, 2.0, 5.0), (1.0, 2.0, 5.0), (2.0,)):
         plain: dict[str, Summary] = {}
         for name, mechanism in _mechanisms(epsilon, options.pick((0.5, 0.6, 0.7), (0.5, 0.6, 0.7), (0.7,))):
             options.say(f"figures 1 and 2: {name}, epsilon {epsilon:g}")
-            found = options.score(task, _subject(mechanism, table), f"{name} {epsilon}")
+            found = options.score(task, decoded(mechanism, table), f"{name} {epsilon}")
             plain = plain or found
             if name != "M1":
                 case = f"{name} at epsilon {epsilon:g}"
@@ -214,7 +157,7 @@ def _lexicon(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comp
         plain: dict[str, Summary] = {}
         for name, mechanism in _mechanisms(epsilon, options.pick((0.7, 0.8, 0.9), (0.7, 0.8, 0.9), (0.9,))):
             options.say(f"figure 3: {name}, epsilon {epsilon:g}")
-            found = options.score(task, _subject(mechanism, table), f"{name} {epsilon}")
+            found = options.score(task, decoded(mechanism, table), f"{name} {epsilon}")
             plain = plain or found
             if name != "M1":
                 case = f"{name} at epsilon {epsilon:g}"
@@ -240,7 +183,7 @@ def _two(found: dict[str, Summary], first: str, second: str) -> str:
 
 def _sentences(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
     sets = options.pick(tuple(TABLE_ONE), tuple(TABLE_ONE), ("TREC-6",))
-    subjects = (_subject(MultivariateLaplace(epsilon=10.0), table), _subject(published(10.0, 0.9), table))
+    subjects = (decoded(MultivariateLaplace(epsilon=10.0), table), decoded(published(10.0, 0.9), table))
     for name in sets:
         train, test, *paper = TABLE_ONE[name]
         limit = options.pick(None, 3000, 60)
@@ -279,8 +222,8 @@ def _trained_small(large: Embeddings, small: Embeddings, pairs: Pairs, options: 
     task = LexiconClassification(cap=options.pick(1899, 1899, 30))
     for epsilon in options.pick((5.0, 10.0, 20.0), (5.0, 10.0, 20.0), (20.0,)):
         options.say(f"figure 4: epsilon {epsilon:g}")
-        first = options.score(task, _subject(MultivariateLaplace(epsilon=epsilon), first_table), f"A1 {epsilon}")
-        second = options.score(task, _subject(published(epsilon, 0.93), second_table), f"M2 50 {epsilon}")
+        first = options.score(task, decoded(MultivariateLaplace(epsilon=epsilon), first_table), f"A1 {epsilon}")
+        second = options.score(task, decoded(published(epsilon, 0.93), second_table), f"M2 50 {epsilon}")
         pairs["figure 4"].append((f"epsilon {epsilon:g}", second["accuracy"].mean, first["accuracy"].mean))
         for name, found in ((f"A1 ({small.header.name})", first), ("M2, beta 0.93", second)):
             yield Comparison(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wordveil.decoding.decoded import Decoded
 from wordveil.lab.evaluation.base import Summary
 from wordveil.lab.evaluation.league import first_words
 from wordveil.lab.evaluation.membership import MembershipInference
 from wordveil.lab.evaluation.subjects import Subject, subject_of, unprotected
-from wordveil.lab.papers.base import Check, Comparison, Options, Reproduction, shown
+from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown
 from wordveil.lab.papers.figures import Plotted, point
 from wordveil.lab.papers.privemb import scaled_like
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
@@ -23,38 +22,6 @@ PAPER = {("laplace", 2.0): ("0.52", "0.50"), ("tem", 2.0): ("0.75", "0.50")}
 Found = Mapping[tuple[str, float], dict[str, Summary]]
 """(name, epsilon) -> accuracy and AUC; epsilon is 0 without noise."""
 WIDE = ", 300 dimensions"
-CHECKS = (
-    Check(
-        what="Madlib (laplace)",
-        paper="algorithm 1: density proportional to exp(-epsilon |z|), nearest word",
-        ours="multivariate Laplace noise, nearest word",
-    ),
-    Check(
-        what="TEM",
-        paper="algorithm 2: words within gamma, one bottom element of score -gamma + 2 ln|W minus L|/epsilon, Gumbel "
-        "noise of scale 2/epsilon; Euclidean distance; figure 1: gamma from theorem 3, beta = .001",
-        ours="the same law, drawn in closed form",
-    ),
-    Check(
-        what="epsilon",
-        paper="5: per unit of Euclidean distance in GloVe of 300 dimensions (corpus not stated)",
-        ours="per unit of distance in GloVe-6B-50d, and in word2vec of 300 dimensions",
-        same="other tables",
-    ),
-    Check(
-        what="classifier",
-        paper="C: fastText's, 20 epochs, batches of 64, Adam as in PyTorch; trained on privatized TR1, tested on TE1 "
-        "as it is",
-        ours="mean of word vectors in NumPy, no n-grams; the rest the same",
-        same="no n-grams; fewer reviews",
-    ),
-    Check(
-        what="membership attack",
-        paper="C: shadow model on TE2, attack model with two layers of 64 trained on its outputs for TE2 and TE1, "
-        "tried on the target's for TR1 and TR2",
-        ours="the same",
-    ),
-)
 
 
 def reproduce(options: Options) -> Reproduction:
@@ -82,23 +49,17 @@ def reproduce(options: Options) -> Reproduction:
         found[name + WIDE, 2.0] = _scores(name + WIDE, 2.0, task, subject, options)
     return Reproduction(
         name="tem",
-        reference="Carvalho, Vasiloudis, Feyisetan (2021), TEM: High Utility Metric Differential Privacy on Text",
-        setting=(
-            f"IMDB, {limit:,} training reviews at most, halved into TR1 and TR2; test reviews (10 000 at most) halved "
-            "into TE1 and TE2. The paper has 25 000 of each.",
-            f"{embeddings.header.name}, {len(embeddings):,} words x {embeddings.dimensions} dimensions; the paper has "
-            "300 dimensions. Epsilon is per unit of a distance, so equal epsilon means another strength here.",
-            f"Rows in {wide.dimensions} dimensions: {len(wide):,} words of word2vec, scaled to GloVe's median norm.",
-            f"{options.repeats} trials, the paper has 5.",
+        **about(
+            "tem",
+            limit=limit,
+            embeddings=embeddings,
+            words=len(embeddings),
+            wide=wide,
+            wide_words=len(wide),
+            options=options,
         ),
-        checks=CHECKS,
         comparisons=tuple(_row(name, epsilon, scores) for (name, epsilon), scores in found.items()),
         findings=findings(found),
-        missing=(
-            "Figure 1 at other epsilons as numbers: the paper prints it only as a plot with 95 % intervals.",
-            "The accuracy of the baseline: the paper does not state it.",
-            "The paper's 300-dimensional GloVe over the words of IMDB: not in the data folder.",
-        ),
     )
 
 
@@ -129,7 +90,7 @@ def findings(found: Found) -> tuple[str, ...]:
 
 def _subjects(embeddings: Embeddings, epsilon: float) -> list[tuple[str, Subject]]:
     return [
-        ("laplace", subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=epsilon)).fit(embeddings), threads=None)),
+        ("laplace", decoded(MultivariateLaplace(epsilon=epsilon), embeddings)),
         ("tem", subject_of(TEM(epsilon=epsilon).fit(embeddings), threads=None)),
     ]
 

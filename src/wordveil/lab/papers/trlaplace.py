@@ -15,9 +15,9 @@ import numpy as np
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
-from wordveil.lab.evaluation.base import Summary, summarise
+from wordveil.lab.evaluation.base import Summary, summarize
 from wordveil.lab.evaluation.subjects import Subject, subject_of
-from wordveil.lab.papers.base import Check, Comparison, Options, Reproduction, shown
+from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown
 from wordveil.lab.papers.figures import Plotted, point
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
@@ -91,7 +91,7 @@ def kept_share(subject: Subject, size: int, options: Options, label: str) -> Sum
         float((subject.release_words(ids, options.source(f"kept {label} {i}"), label) == ids).mean())
         for i in range(options.repeats)
     ]
-    return summarise(shares)
+    return summarize(shares)
 
 
 def reproduce(options: Options) -> Reproduction:
@@ -107,31 +107,13 @@ def reproduce(options: Options) -> Reproduction:
             rows.append(_row(embeddings, name, epsilon, mechanism, size, options))
     return Reproduction(
         name="trlaplace",
-        reference="Huang et al. (2024), the truncated Laplacian mechanism for private embeddings (TrLaplace)",
-        setting=(
-            f"{embeddings.header.name}, {len(embeddings):,} words x {d} dimensions, scaled to a median norm of 1; the "
-            "paper has 10 000 words of 300 dimensions.",
-            "C = 1, so that half of the words are clipped. For words on the sphere the ratio of noise to norm is the "
-            "same at every C, and for words inside it is worse.",
-            "N_w is the share of words that the nearest word to the noisy vector gives back, over "
-            f"{min(size, len(embeddings)):,} words. The paper's N_w is read after a trained auto-encoder, which keeps "
-            "only .70 to .71 of the words with no noise at all: the two are not the same number.",
-        ),
-        checks=_checks(d),
+        **about("trlaplace", embeddings=embeddings, words=len(embeddings), d=d, size=min(size, len(embeddings))),
         comparisons=(
             _clipped_only(embeddings),
             *(comparison for comparison, _ in rows),
             *_texts(embeddings, options),
         ),
         findings=_findings(d, {comparison.what: share.mean for comparison, share in rows}),
-        missing=(
-            "Tables 1 to 3 beside N_w, table 5, figures 3 and 4: they need trained models, see the page of the neural "
-            "experiments.",
-            "Table 1 altogether (fastText vectors): 999 rows of fastText are in the data folder.",
-            "Table 4 states the sizes of the paper's data sets, which are not those at hand.",
-            "The texts of figures 1 and 6: a sentence of our own is released in their place.",
-            "The authors' own random and fine-tuned embeddings.",
-        ),
     )
 
 
@@ -198,7 +180,7 @@ def _texts(embeddings: Embeddings, options: Options) -> list[Comparison]:
     ids = embeddings.ids(words)
     found = []
     for name, mechanism in _mechanisms(embeddings.dimensions, 0.1):
-        subject = subject_of(Decoded(mechanism=mechanism).fit(embeddings), threads=None)
+        subject = decoded(mechanism, embeddings)
         released = subject.release_words(ids, options.source(f"text {name}"), "text")
         found.append(
             Comparison(
@@ -209,48 +191,6 @@ def _texts(embeddings: Embeddings, options: Options) -> list[Comparison]:
             )
         )
     return found
-
-
-def _checks(d: int) -> tuple[Check, ...]:
-    return (
-        Check(
-            what="Laplacian",
-            paper="theorem 1: Lap(2 sqrt(d) C/epsilon) on each coordinate of the clipped vector",
-            ours="ClippedLaplace",
-        ),
-        Check(
-            what="Gaussian, published",
-            paper="theorem 2: variance 8 C^2 ln(1.25/delta)/epsilon^2, stated for epsilon <= 1 and drawn up to 20; "
-            "delta = 4^-d (6.1)",
-            ours="the same, at every epsilon; refuted where its exact delta is above the claim",
-        ),
-        Check(
-            what="TrLaplacian, published",
-            paper="theorem 3: alpha = epsilon/(2 sqrt(d) C), A from delta^(1/d) = 1/4; 6.1: dummy dimensions, d = 500 "
-            "at epsilon 10 and 1700 at 20",
-            ours="the same, from d itself: 4^-1700 is no float",
-        ),
-        Check(
-            what="clipping and C",
-            paper="(1): to norm C, a hyper-parameter whose value the paper does not state (its code: .005, and no "
-            "clipping, see the page of the neural experiments)",
-            ours="C is the median norm",
-            same="C is ours",
-        ),
-        Check(
-            what="decoder",
-            paper="(2): the nearest word of the table as it is, not clipped; N_w in 6.2 is read after an auto-encoder",
-            ours="the nearest word of the table as it is",
-            same="as algorithm 1; not the auto-encoder's N_w",
-        ),
-        Check(
-            what="vocabulary",
-            paper="6.1: GloVe, fastText and random vectors of 300 dimensions, 10 000 words",
-            ours=f"GloVe of {d} dimensions",
-            same="fewer words, GloVe only",
-        ),
-        Check(what="epsilon", paper="6.1: .05, .1, .2, .5, 1, 5, 10, 20", ours="the same"),
-    )
 
 
 def _findings(d: int, shares: Mapping[str, float]) -> tuple[str, ...]:

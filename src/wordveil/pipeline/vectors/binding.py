@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wordveil import __version__
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, PrivateVectors
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import Mechanism, VectorMechanism, VectorRandomizer, vector_mechanism
 from wordveil.mechanisms.word_rows import WordRows
@@ -77,7 +77,7 @@ class Binding:
             return np.zeros((1, self.dimensions))
         return self.vocabulary.vectors[:256]
 
-    def checked(self, block: FloatArray, first_row: int) -> Float64Array:
+    def checked(self, block: FloatArray, first_row: int) -> PrivateVectors:
         """Return a block as float64 rows that may be randomized.
 
         Args:
@@ -98,7 +98,7 @@ class Binding:
             )
         if self.words is not None:
             self._check_words(rows, first_row)
-        return rows
+        return PrivateVectors(rows)
 
     def _check_words(self, rows: Float64Array, first_row: int) -> None:
         assert self.words is not None

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.randomness import RandomSource
@@ -76,7 +76,7 @@ def public_grid(randomizer: VectorRandomizer, probes: FloatArray) -> float:
     return 2.0 ** min(max(exponent, EXPONENTS[0]), EXPONENTS[1])
 
 
-def round_to_grid(values: Float64Array, grid: float, dtype: str, *, first_row: int = 0) -> FloatArray:
+def round_to_grid(values: ReleasedVectors, grid: float, dtype: str, *, first_row: int = 0) -> FloatArray:
     """Return the nearest multiples of the grid, ties to even, exactly, in the type they are stored in.
 
     Args:

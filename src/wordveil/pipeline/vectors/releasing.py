@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.documents.vectors import open_vectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks, resolve_threads
@@ -125,7 +125,7 @@ class RowReleaser:
             out[low : low + len(part)] = round_to_grid(part, self.grid, self.dtype, first_row=first_row + low)
         return out
 
-    def _randomized(self, rows: Float64Array, first_row: int) -> Float64Array:
+    def _randomized(self, rows: Float64Array, first_row: int) -> ReleasedVectors:
         randomizer = self.binding.randomizer
         ids = [f"{self._prefix}:{first_row + i}" for i in range(len(rows))]
         # Content is hashed as text: each byte becomes one character. Numbers count, not how the input stored them.

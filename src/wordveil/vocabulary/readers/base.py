@@ -53,7 +53,7 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingFormat:
-    """One file format: its name, how to recognise it, how to read it.
+    """One file format: its name, how to recognize it, how to read it.
 
     Attributes:
         name: Public name, as in `wordveil.vocabulary.readers.FORMATS`.

@@ -9,15 +9,7 @@ import numpy as np
 
 from wordveil.arrays import Float32Array
 from wordveil.errors import ParameterError
-from wordveil.vocabulary.readers import (
-    fasttext_vec,
-    gensim_keyedvectors,
-    glove_text,
-    npz,
-    safetensors_model2vec,
-    word2vec_binary,
-    word2vec_text,
-)
+from wordveil.vocabulary.readers import gensim_keyedvectors, npz, safetensors_model2vec, word2vec_binary
 from wordveil.vocabulary.readers.base import (
     Block,
     EmbeddingFormat,
@@ -28,21 +20,14 @@ from wordveil.vocabulary.readers.base import (
     table_name,
 )
 from wordveil.vocabulary.readers.detection import guess_format
+from wordveil.vocabulary.readers.text_lines import TEXT_FORMATS
 from wordveil.vocabulary.wordlist import WordList
 
 __all__ = ["FORMATS", "Block", "EmbeddingFormat", "Progress", "ReadTable", "format_of", "read_blocks", "read_table"]
 
+_BINARY = (gensim_keyedvectors.FORMAT, npz.FORMAT, safetensors_model2vec.FORMAT, word2vec_binary.FORMAT)
 FORMATS: dict[str, EmbeddingFormat] = {
-    module.FORMAT.name: module.FORMAT
-    for module in (
-        fasttext_vec,
-        gensim_keyedvectors,
-        glove_text,
-        npz,
-        safetensors_model2vec,
-        word2vec_binary,
-        word2vec_text,
-    )
+    form.name: form for form in sorted((*TEXT_FORMATS, *_BINARY), key=lambda form: form.name)
 }
 
 

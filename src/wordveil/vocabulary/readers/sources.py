@@ -1,6 +1,6 @@
 """Opens embedding files as byte streams: plain, .gz, or one member of a .zip archive.
 
-Compression is recognised by content, not by name. A member of an archive is named like a file in a folder:
+Compression is recognized by content, not by name. A member of an archive is named like a file in a folder:
 `glove.6B.zip/glove.6B.50d.txt`. Nothing is unpacked to disk.
 """
 
@@ -17,7 +17,7 @@ from typing import IO, Protocol, final
 
 from wordveil.errors import EmbeddingFormatError
 
-__all__ = ["DAMAGE", "Source", "is_zip", "locate", "open_source", "read_head"]
+__all__ = ["DAMAGE", "Source", "is_zip", "locate", "open_source"]
 
 # What the standard library raises on damaged or unusual archives: RuntimeError covers encryption and unknown
 # versions, ValueError undecodable names, IndexError cut records. Errors of the disk itself pass through.
@@ -92,12 +92,6 @@ def open_source(path: Path) -> Iterator[Source]:
                 yield Source(path, unpacked, raw, size)
         else:
             yield Source(path, raw, raw, size)
-
-
-def read_head(path: Path, count: int) -> bytes:
-    """Return the first decompressed bytes of a file, fewer if it is shorter."""
-    with open_source(path) as source:
-        return source.read(count)
 
 
 def is_zip(path: Path) -> bool:

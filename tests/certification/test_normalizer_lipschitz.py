@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from certification.small_vocabularies import SMALL, small_embeddings
-from wordveil.certification.normaliser_lipschitz import TOLERANCE, LossComputation, pair_visits
+from wordveil.certification.normalizer_lipschitz import TOLERANCE, LossComputation, pair_visits
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.kernels.pair_maximum import PairMaximum, PairProblem

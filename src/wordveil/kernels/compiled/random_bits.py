@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wordveil.kernels.compiled.library import pointer, text_library
 
-__all__ = ["aes_words", "can_draw"]
+__all__ = ["aes_bits", "can_draw"]
 
 
 def can_draw() -> bool:
@@ -19,7 +19,7 @@ def can_draw() -> bool:
     return library is not None and bool(library.wordveil_can_draw())
 
 
-def aes_words(key: bytes, nonces: Sequence[int], counts: NDArray[np.int64], lane: int, skip: int) -> NDArray[np.uint64]:
+def aes_bits(key: bytes, nonces: Sequence[int], counts: NDArray[np.int64], lane: int, skip: int) -> NDArray[np.uint64]:
     """Return the words of one lane of each document, all end to end.
 
     Args:

@@ -1,4 +1,4 @@
-"""The exact loss of a selection mechanism on one vocabulary, from the normalisers of every pair of words.
+"""The exact loss of a selection mechanism on one vocabulary, from the normalizers of every pair of words.
 
 For P(y | x) = b(y) e^(-rate s(x, y)) / Z(x) with s = min(dist, cap), any two inputs and any output,
 
@@ -85,7 +85,7 @@ class Resumable(Protocol):
 
 
 class Sums(Resumable, Protocol):
-    """The pass that adds up the normalisers."""
+    """The pass that adds up the normalizers."""
 
     def logs(self) -> Float64Array:
         """Return ln Z of every place; -inf where no weight is left in float64."""
@@ -115,7 +115,7 @@ class PairSpace(Protocol):
         """Return a SHA-256 of everything losses depend on, to tell whether interrupted work may be continued."""
 
     def sums(self, rate: float, cap: float) -> Sums:
-        """Return the pass that adds up the normalisers at a rate."""
+        """Return the pass that adds up the normalizers at a rate."""
 
     def maximum(self, problem: PairProblem) -> Maximum:
         """Return the pass that finds the worst pair."""
@@ -215,7 +215,7 @@ class LossComputation:
             cap=cap,
             epsilon=math.nextafter(claimed, math.inf),
             computed=computed,
-            # Normalisers err on both sides, and so does the distance that the claim is graded by.
+            # Normalizers err on both sides, and so does the distance that the claim is graded by.
             error=2 * log_error + TOLERANCE + 2 * rate * self.vocabulary.distance_error,
             worst=(int(self.vocabulary.ids[worst.first]), int(self.vocabulary.ids[worst.second])),
         )

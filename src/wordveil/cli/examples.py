@@ -1,0 +1,68 @@
+"""Two examples of every command, shown at the end of its help; the tests run them."""
+
+from __future__ import annotations
+
+__all__ = ["EXAMPLES"]
+
+EXAMPLES: dict[str, tuple[str, str]] = {
+    "sanitize": (
+        "wordveil sanitize note.txt -o clean.txt --report report.json",
+        "wordveil sanitize reviews.jsonl --column text --epsilon 6 -o clean.jsonl --report reviews.json",
+    ),
+    "report": (
+        "wordveil report clean.txt --verify report.json",
+        "wordveil report clean.jsonl --verify reviews.json",
+    ),
+    "release": (
+        "wordveil release vectors.npy -o noisy.npy --mechanism clipped-laplace --epsilon 10",
+        "wordveil release vectors.npz --column rows --keep ids --epsilon 4 -o noisy.npz --report noisy.json",
+    ),
+    "vocabulary import": (
+        "wordveil vocabulary import glove.txt mine",
+        "wordveil vocabulary import glove.txt short --limit 50 --candidates all --no-calibrate --no-neighbours",
+    ),
+    "vocabulary info": ("wordveil vocabulary info", "wordveil vocabulary info --vocabulary mine --verify"),
+    "vocabulary neighbors": (
+        "wordveil vocabulary neighbors diabetes",
+        "wordveil vocabulary neighbors diabetes --count 3",
+    ),
+    "vocabulary neighbours build": (
+        "wordveil vocabulary neighbours build --vocabulary mine --count 16",
+        "wordveil vocabulary neighbours build --vocabulary mine --count 8 --metric euclidean",
+    ),
+    "mechanisms": ("wordveil mechanisms", "wordveil mechanisms --json"),
+    "explain": (
+        "wordveil explain --mechanism tem --epsilon 9 --pair diabetes,asthma",
+        "wordveil explain --mechanism laplace --epsilon 4 --tokens 200",
+    ),
+    "calibrate": ("wordveil calibrate --keep 0.5", "wordveil calibrate --keep 0.3 --mechanism santext --json"),
+    "certify": (
+        "wordveil certify --vocabulary mine --epsilon 4 -o certificate.json",
+        "wordveil certify --vocabulary mine --verify certificate.json",
+    ),
+    "audit": (
+        "wordveil audit --mechanism laplace --epsilon 1 --dimensions 3",
+        "wordveil audit --mechanism tem --epsilon 4 --vocabulary mine --samples 5000 --report audit.html",
+    ),
+    "evaluate": (
+        "wordveil evaluate --mechanisms tem,laplace --epsilon 4 --task deniability --words 500 --size miniature",
+        "wordveil evaluate --mechanisms tem --task bayes --words 500 --size miniature --report tem.md",
+    ),
+    "reproduce": (
+        "wordveil reproduce tem --size miniature",
+        "wordveil reproduce curse --size miniature --report curse.json",
+    ),
+    "train": (
+        "wordveil train rewrite --train sentences.txt --epsilon 50 --targets-are-public --epochs 1 -o model",
+        "wordveil train classify --train reviews.jsonl --label stars --epsilon 50 --targets-are-public -o stars",
+    ),
+    "rewrite": (
+        "wordveil rewrite note.txt --model model -o rewritten.txt",
+        "wordveil rewrite reviews.jsonl --column text --model model -o rewritten.jsonl --passes passes",
+    ),
+    "bench": (
+        "wordveil bench --vocabulary 2000 --dimensions 50 --tokens 512 --no-peers",
+        "wordveil bench --growth tokens --most 4096 --no-peers --json",
+    ),
+}
+"""Command -> its examples."""

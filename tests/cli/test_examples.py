@@ -1,0 +1,58 @@
+"""The examples that help texts end with run."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wordveil.cli.examples import EXAMPLES
+
+ROOT = Path(__file__).parents[2]
+NEEDS = {"train": "torch", "rewrite": "torch"}
+PUBLIC = ("evaluate", "reproduce")
+BEFORE = {
+    "report": "sanitize",
+    "vocabulary info": "vocabulary import",
+    "vocabulary neighbours build": "vocabulary import",
+    "certify": "vocabulary import",
+    "audit": "vocabulary import",
+    "rewrite": "train",
+}
+"""Command -> the one whose examples make what its own speak of."""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """What the examples speak of: a note, reviews, sentences, vectors and an embedding file."""
+    place = tmp_path
+    shutil.copy(ROOT / "examples" / "clinical_note.txt", place / "note.txt")
+    shutil.copy(ROOT / "examples" / "reviews.jsonl", place / "reviews.jsonl")
+    people, deeds = ("she", "he", "they", "we"), ("saw the doctor", "went home", "ate an apple", "read a book")
+    (place / "sentences.txt").write_text("".join(f"{who} {did}\n" for who in people for did in deeds))
+    rows = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)
+    np.save(place / "vectors.npy", rows)
+    np.savez(place / "vectors.npz", rows=rows, ids=np.arange(200))
+    words = [f"{a}{b}" for a in "abcdefghijklmnopqrst" for b in "aeiouybcdf"]
+    (place / "glove.txt").write_text(
+        "".join(f"{w} {' '.join(f'{x:.4f}' for x in row)}\n" for w, row in zip(words, rows, strict=True))
+    )
+    return place
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", EXAMPLES)
+def test_the_examples_of_a_command_run(process, folder, command, monkeypatch):
+    needed = NEEDS.get(command)
+    if needed is not None and importlib.util.find_spec(needed) is None:
+        pytest.skip(f"{needed} is not installed")
+    if command in PUBLIC and "WORDVEIL_DATA" not in os.environ:
+        pytest.skip("reads the shared data sets (WORDVEIL_DATA)")
+    monkeypatch.chdir(folder)
+    for example in (*EXAMPLES.get(BEFORE.get(command, ""), ()), *EXAMPLES[command]):
+        run = process(*example.split()[1:])
+        assert run.returncode == 0, f"{example}\n{run.stderr.decode()[-2000:]}"

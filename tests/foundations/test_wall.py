@@ -1,0 +1,70 @@
+"""Private values where released ones belong do not type-check; released ones do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+START = """
+from wordveil.arrays import PrivateIds, PrivateText, PrivateVectors, ReleasedIds, ReleasedText, ReleasedVectors
+from wordveil.decoding.nearest import Nearest
+from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace
+from wordveil.mechanisms.base import WordRandomizer
+from wordveil.pipeline.vectors.grid import round_to_grid
+from wordveil.randomness import RandomSource
+from wordveil.text import EncodedBatch, Encoder, Writer
+from wordveil.vocabulary.table import Embeddings
+
+def step(
+    encoder: Encoder, writer: Writer, embeddings: Embeddings, texts: list[PrivateText], vectors: PrivateVectors,
+    words: WordRandomizer, noise: FittedMultivariateLaplace, source: RandomSource,
+) -> object:
+    (batch,) = encoder.encode_parts(texts)
+"""
+THROUGH = {
+    "ids never randomized": "return writer.write(batch, batch.ids)",
+    "vectors without noise": "return Nearest().fit(embeddings).decode(vectors, ())",
+    "vectors of private ids": "return Nearest().fit(embeddings).decode(embeddings.vectors[batch.ids], ())",
+    "a private text as a released one": "texts_out: list[ReleasedText] = texts\n    return texts_out",
+    "vectors rounded without noise": "return round_to_grid(vectors, 1.0, 'float32')",
+}
+HOLDS = (
+    "writer.write(batch, words.release(batch.ids, source))\n"
+    "    noisy = noise.release(vectors, source)\n"
+    "    round_to_grid(noisy, 1.0, 'float32')\n"
+    "    return writer.write(batch, Nearest().fit(embeddings).decode(noisy, ()))"
+)
+
+
+def complaints(folder: Path, line: str) -> str:
+    """What mypy says of one step, as strict as the package is checked; "" where it says nothing."""
+    (folder / "step.py").write_text(f"{START}    {line}\n", encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), "step.py"],
+        cwd=folder,
+        env={**os.environ, "MYPYPATH": str(ROOT / "src"), "MYPY_CACHE_DIR": str(ROOT / ".mypy_cache")},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode in (0, 1), run.stderr
+    return "" if run.returncode == 0 else run.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", THROUGH)
+def test_private_values_do_not_pass_where_released_ones_belong(name, tmp_path):
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    told = complaints(tmp_path, THROUGH[name])
+    assert "Released" in told
+    assert "Found 1 error" in told
+
+
+@pytest.mark.slow
+def test_released_values_pass(tmp_path):
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    assert complaints(tmp_path, HOLDS) == ""
