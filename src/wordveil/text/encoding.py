@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, count
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -112,7 +113,21 @@ class Encoder:
 
     def _reading(self) -> Callable[[Sequence[str], Sequence[bool]], EncodedBatch]:
         """Return what reads the texts of one call."""
-        return self._batch if self.index is None or text_library() is None else _Compiled(self, self.index)
+        return self._batch if self.index is None or text_library() is None else _Compiled(self, self._compiled)
+
+    @cached_property
+    def _compiled(self) -> ReaderSettings:
+        full = self.known(set(FULL_WORDS.values()))
+        cased, html = self.casing == "cased", self.tokenizer.markup == "html"
+        return ReaderSettings(
+            words=cast(PackedWords, self.index),
+            characters=plain_characters(cased=cased, html=html),
+            public={key: word for key, word in self.rules.public.items() if key.isascii()},
+            parts={part: full[word] for part, word in FULL_WORDS.items() if word in full},
+            cased=cased,
+            html=html,
+            numbers=self.numbers == "unknown" and self.typed is None,
+        )
 
     def _batch(self, texts: Sequence[str], last: Sequence[bool]) -> EncodedBatch:
         read = self.read_texts(texts)
@@ -151,18 +166,8 @@ class Encoder:
 class _Compiled:
     """Reads the texts of one call with compiled kernels."""
 
-    def __init__(self, encoder: Encoder, index: PackedWords) -> None:
+    def __init__(self, encoder: Encoder, settings: ReaderSettings) -> None:
         self._encoder = encoder
-        full = encoder.known(set(FULL_WORDS.values()))
-        settings = ReaderSettings(
-            words=index,
-            characters=plain_characters(cased=encoder.casing == "cased", html=encoder.tokenizer.markup == "html"),
-            public={key: word for key, word in encoder.rules.public.items() if key.isascii()},
-            parts={part: full[word] for part, word in FULL_WORDS.items() if word in full},
-            cased=encoder.casing == "cased",
-            html=encoder.tokenizer.markup == "html",
-            numbers=encoder.numbers == "unknown" and encoder.typed is None,
-        )
         self._reader = TextReader(settings, self._left)
 
     def __call__(self, texts: Sequence[str], last: Sequence[bool]) -> EncodedBatch:

@@ -87,7 +87,7 @@ def _text_library() -> ctypes.CDLL | None:
 
 def pointer(array: Any) -> ctypes.c_void_p:
     """Return where an array lies, which must outlive the call; None stands for NULL."""
-    return ctypes.c_void_p(None if array is None else array.ctypes.data)
+    return ctypes.c_void_p(None if array is None else array.__array_interface__["data"][0])
 
 
 def _open(level: str) -> ctypes.CDLL | None:
