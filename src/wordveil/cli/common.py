@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import shlex
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
-import typer
-
+from wordveil.cli.options import option
 from wordveil.errors import CertificateError, DataFormatError, ParameterError
-from wordveil.names import DECODERS, DEFAULT_MECHANISM, EXPORTS, MECHANISMS
+from wordveil.names import DECODERS, DEFAULT_MECHANISM, MECHANISMS
+from wordveil.plugins import decoder_class, mechanism_class
 
 if TYPE_CHECKING:
     from wordveil.mechanisms.base import VectorMechanism, WordMechanism
@@ -35,7 +35,6 @@ __all__ = [
     "build_mechanism",
     "chosen_epsilon",
     "counted",
-    "mechanism_class",
     "open_vocabulary",
     "parse_settings",
     "prepare",
@@ -47,41 +46,36 @@ __all__ = [
 OPTIONS = ("epsilon", "calibration", "allow_refuted")
 """Parameters with an option of their own: said twice, in two ways, they could disagree."""
 
-MechanismOption = Annotated[
-    str, typer.Option("--mechanism", "-m", help=f"One of {', '.join(MECHANISMS)}.", show_default=True)
-]
+MechanismOption = Annotated[str, option("--mechanism", "-m", help=f"One of {', '.join(MECHANISMS)}.")]
 EpsilonOption = Annotated[
     float | None,
-    typer.Option(
-        "--epsilon", "-e", help="Privacy loss: nats a word for neighbours (default 8), per unit of distance for others."
-    ),
+    option("--epsilon", "-e", help="Privacy loss: nats a word for neighbours (default 8), else per unit of distance."),
 ]
 VocabularyOption = Annotated[
     Path | None,
-    typer.Option("--vocabulary", help="A vocabulary directory or embedding file; default: the embedded one."),
+    option("--vocabulary", help="A vocabulary directory or embedding file; default: the embedded one."),
 ]
 ParameterOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Another parameter of the mechanism; repeat for several."),
+    option("--set", metavar="NAME=VALUE", help="Another parameter of the mechanism; repeat for several."),
 ]
 CalibrationOption = Annotated[
-    str | None, typer.Option("--calibration", help="How the noise is sized, where a mechanism offers a choice.")
+    str | None, option("--calibration", help="How the noise is sized, where a mechanism offers a choice.")
 ]
-DecoderOption = Annotated[
-    str | None, typer.Option("--decoder", help=f"For vector mechanisms: one of {', '.join(DECODERS)}.")
-]
+DecoderOption = Annotated[str | None, option("--decoder", help=f"For vector mechanisms: one of {', '.join(DECODERS)}.")]
 AllowRefutedOption = Annotated[
-    bool, typer.Option("--allow-refuted", help="Permit a calibration that is known to break its claim.")
+    bool, option("--allow-refuted", help="Permit a calibration that is known to break its claim.")
 ]
 CertificateOption = Annotated[
     Path | None,
-    typer.Option("--certificate", help="Certificate for a certified calibration; default: shipped, or made now."),
+    option("--certificate", help="Certificate for a certified calibration; default: shipped, or made now."),
 ]
 
 
 def say(line: str) -> None:
     """Print one line for the person at the terminal, on standard error."""
-    typer.echo(line, err=True)
+    if sys.stderr is not None:
+        print(line, file=sys.stderr, flush=True)
 
 
 def counted(n: int, what: str) -> str:
@@ -94,22 +88,6 @@ def open_vocabulary(path: Path | None) -> Embeddings:
     from wordveil.vocabulary.table import load_embeddings
 
     return load_embeddings(path)
-
-
-def mechanism_class(name: str) -> Any:
-    """Return the mechanism's class by its name on the command line.
-
-    Raises:
-        ParameterError: If there is no such mechanism; the message lists those that exist.
-    """
-    if name not in MECHANISMS:
-        raise ParameterError("mechanism", name, f"must be one of {', '.join(MECHANISMS)}.")
-    return _load(MECHANISMS[name])
-
-
-def _load(public: str) -> Any:
-    """Return a public object by name, loading its module."""
-    return getattr(importlib.import_module(EXPORTS[public]), public)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,11 +267,9 @@ def _decoded(mechanism: Any, decoder: str, epsilon: float) -> WordMechanism:
     """Return a vector mechanism with the decoder of this name."""
     from wordveil.decoding.decoded import Decoded
 
-    if decoder not in DECODERS:
-        raise ParameterError("--decoder", decoder, f"must be one of {', '.join(DECODERS)}.")
+    chosen = decoder_class(decoder)
     if mechanism.releases != "vectors":
         raise ParameterError("--decoder", decoder, f"is for vector mechanisms; {mechanism.name} selects words itself.")
-    chosen = _load(DECODERS[decoder])
     takes_epsilon = "epsilon" in [field.name for field in fields(chosen)]
     return Decoded(mechanism=mechanism, decoder=chosen(epsilon=epsilon) if takes_epsilon else chosen())
 

@@ -6,7 +6,7 @@ Claim, law and sampler on one screen. The lists are public and part of the vocab
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from functools import cached_property
@@ -16,13 +16,14 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray, ReleasedIds
 from wordveil.errors import ParameterError
+from wordveil.kernels.document_bits import document_bits
 from wordveil.kernels.integer_draws import BitArray
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
 from wordveil.mechanisms.rows import check_draws, checked_ids
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import Guarantee, LocalDP, Standing
 from wordveil.promises.pair_loss import PairLoss, discretized
-from wordveil.randomness import Draws, Stream, random_bits
+from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.stored_lists import crowds, neighbour_lists
 from wordveil.vocabulary.table import Embeddings
@@ -32,6 +33,7 @@ __all__ = ["FittedNeighbourResponse", "IntegerLaw", "Lists", "NeighbourResponse"
 Lists = Literal["nearest", "crowds"]
 TOTAL = 1 << 64  # of every row's integer weights: one draw is one 64-bit word
 _EXACT = Context(prec=60)
+_TOGETHER = 1 << 16  # tokens drawn at a time: arrays that stay in the second cache
 _MOST = 50  # nats: beyond what weights of 64 bits can tell apart
 
 
@@ -76,7 +78,7 @@ class NeighbourResponse(WordMechanism):
         >>> randomizer.release(table.ids(["doctor", "not-a-word"]), RandomSource.seeded_for_tests(1)).shape
         (2,)
         >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
-        local DP (proved): ... by a factor of exp(8), ...
+        local DP (proved): ... by a factor of at most exp(8); ...
     """
 
     name: ClassVar[str] = "neighbours"
@@ -107,13 +109,15 @@ class NeighbourResponse(WordMechanism):
         chosen = most_frequent(embeddings, self.outputs) if few and self.outputs else embeddings.candidates
         if self.k >= len(chosen):
             raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
-        bound = {"embeddings": embeddings, "mechanism": self, "chosen": chosen}
         if self.lists == "nearest":
-            return FittedNeighbourResponse(**bound, lists=neighbour_lists(embeddings, self.k, outputs=chosen).ids)
+            lists = neighbour_lists(embeddings, self.k, outputs=chosen).ids
+            return FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
         found = crowds(embeddings, self.k, outputs=chosen)
-        columns = np.minimum(np.arange(found.sizes.max()), found.sizes[:, None] - 1)
-        members = found.members[found.starts[:-1, None] + columns]
-        return FittedNeighbourResponse(**bound, lists=members, sizes=found.sizes, row=found.block)
+        sizes = found.sizes.astype(np.int32)
+        members = found.members[found.starts[:-1, None] + np.minimum(np.arange(sizes.max()), sizes[:, None] - 1)]
+        return FittedNeighbourResponse(
+            embeddings=embeddings, mechanism=self, chosen=chosen, lists=members, sizes=sizes, row=found.block
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,9 +243,9 @@ class FittedNeighbourResponse(WordRandomizer):
     def procedure(self) -> str:
         law, v = self.integers, len(self.outputs)
         many = f"{min(law.sizes)}" + (f" to {max(law.sizes)}" if len(law.sizes) > 1 else "")
-        near = f"one of the {many} words of its public crowd" if self.row is not None else f"one of its {many} public"
-        near += "" if self.row is not None else " neighbours, of which it is the first where it may be released"
-        return f"with probability {law.anywhere / TOTAL:.3g} any of {v:,} words, each alike, else {near}, each alike"
+        crowd, nearest = f"the {many} words of its public crowd", f"its {many} public neighbours"
+        near = f"one of {nearest if self.row is None else crowd}, itself among them if it may be released"
+        return f"with probability {law.anywhere / TOTAL:.2g} any of {v:,} words, else {near}"
 
     def advice(self) -> str:
         if self.row is None:
@@ -273,6 +277,9 @@ class FittedNeighbourResponse(WordRandomizer):
 
     def sample(self, stream: Stream, n: int) -> Draws:
         return (random_bits(stream.lane(0), (n,)),)
+
+    def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
+        return ((drawn,) for drawn in document_bits(documents, 0, min(size, _TOGETHER)))
 
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None

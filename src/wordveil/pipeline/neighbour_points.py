@@ -1,6 +1,6 @@
 """Epsilon and k of neighbour response from what a user cares about, worked out on public words alone.
 
-    far         share of released words that are drawn from all outputs: says nothing of the word in whose place it stands
+    far         share of released words that are drawn from all outputs alike, whatever the word was
     attacker    share of words named by the best guess at one released word, for whoever knows how often words occur
     similarity  mean cosine of a word and what is released for it, less that of a uniform output; in the vocabulary's
                 own vectors, each word weighing what it occurs in public text
@@ -105,7 +105,7 @@ def neighbour_points(
 
     Args:
         embeddings: The public vocabulary.
-        target: "attacker", "far" or "nats", which shall be at most `value`, or "similarity", which shall be at least that.
+        target: "attacker", "far" or "nats", to be at most `value`, or "similarity", to be at least that.
         value: What to reach.
         k: The only length of lists to look at; None looks at those of `KS` that the vocabulary allows.
         outputs: As for `NeighbourResponse`.
