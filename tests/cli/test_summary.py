@@ -330,12 +330,11 @@ def test_an_interruption_says_what_became_of_the_work(monkeypatch, wordveil, com
     assert (answer.status, answer.err) == (130, f"wordveil: {said}\n")
 
 
-def test_an_import_without_default_epsilons_is_a_vocabulary_all_the_same(wordveil, tmp_path):
+def test_an_import_of_three_rows_is_a_vocabulary_all_the_same(wordveil, tmp_path):
     source = tmp_path / "one.txt"
     source.write_text("a 1 2\n1 3 4\n2 5 6\n")
     answer = wordveil("vocabulary", "import", source, tmp_path / "made")
     assert answer.status == 0
-    assert "no default epsilon for tem, give --epsilon" in answer.err
     assert "--candidates all" in answer.err
     assert re.search(r"words: +3, of which 1 may be output", answer.out)
     assert wordveil("vocabulary", "info", "--vocabulary", tmp_path / "made", "--verify").status == 0
