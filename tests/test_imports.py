@@ -15,7 +15,7 @@ from wordveil import names
 
 ROOT = Path(wordveil.__file__).parent
 LAYERS = [
-    {"names", "errors", "arrays", "parameters"},
+    {"names", "errors", "arrays", "parameters", "plugins"},
     {"promises", "randomness", "files", "metrics"},
     {"kernels"},
     {"text", "documents", "vocabulary"},

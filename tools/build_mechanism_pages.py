@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 import mechanism_figures
 from figure_values import Figure, Series
-from wordveil.cli.main import build_app
+from wordveil.cli.app import build_app
 from wordveil.names import DECODERS, EXPORTS, MECHANISMS
 from wordveil.promises.guarantees import round_up
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from wordveil.auditing import Pair, Subject, audit_pair
+from wordveil.auditing import Subject, audit_pair
+from wordveil.promises.relations import Pair
 from wordveil.randomness import RandomSource
 
 __all__ = ["ALPHA", "DELTA", "Figure", "Sampling", "Series", "audited", "curve", "digits", "places", "solve_epsilon"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from figure_values import DELTA, Figure, Sampling, Series, audited, curve, digits, places, solve_epsilon
 from wordveil.arrays import Float64Array
-from wordveil.auditing import Pair, Subject
+from wordveil.auditing import Subject
 from wordveil.auditing.subjects import OnGrid, VectorSubject
 from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
@@ -24,6 +24,7 @@ from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.stretch import exact_stretch
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.mechanisms.truncated_law import largest_delta
+from wordveil.promises.relations import Pair
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = [

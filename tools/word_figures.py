@@ -12,14 +12,14 @@ import numpy as np
 from figure_values import DELTA, Figure, Sampling, Series, audited, curve, digits, places, solve_epsilon
 from vector_figures import case, profile
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.auditing import Pair, Subject
+from wordveil.auditing import Subject
 from wordveil.auditing.subjects import WordSubject
 from wordveil.certification import certify
 from wordveil.decoding.base import Decoder
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import CertificateError
 from wordveil.kernels.nearest import NearestWords
-from wordveil.mechanisms.base import Mechanism, WordRandomizer, refuted_claim
+from wordveil.mechanisms.base import Mechanism, WordRandomizer
 from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.jaccard import Jaccard, class_delta
@@ -29,7 +29,8 @@ from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.mechanisms.tight import TightConstraints
 from wordveil.pipeline.fitting import fit_words, shipped_certificate
-from wordveil.promises.guarantees import MetricDP
+from wordveil.promises.guarantees import LocalDP, MetricDP, Standing
+from wordveil.promises.relations import Pair
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["any_mechanism", "decoder", "jaccard", "nadp", "selection", "tight"]
@@ -50,7 +51,7 @@ def nadp(table: Embeddings, sampling: Sampling) -> Figure:
     scales = randomizer.sigmas[edges[order, 0]] / lengths[order]
     losses = [solve_epsilon(partial(gaussian_log_delta, scale=float(scale)), DELTA) for scale in scales]
     cases = [case(float(p.distance or 0), randomizer, (p.first, p.second), (epsilon, DELTA), sampling) for p in pairs]
-    loose = randomizer.worst_pairs(claim=refuted_claim(epsilon, DELTA))[0]
+    loose = randomizer.worst_pairs(claim=LocalDP(epsilon=epsilon, delta=DELTA, standing=Standing.REFUTED))[0]
     far = [case(float(loose.distance or 0), randomizer, (loose.first, loose.second), (epsilon, DELTA), sampling)]
     top = 1.1 * max(float(lengths.max()), float(loose.distance or 0))
     return Figure(
@@ -232,20 +233,19 @@ def any_mechanism(example: Mechanism, table: Embeddings, sampling: Sampling) -> 
             (pair.epsilon, WordSubject(fitted, sampling.source()), replace(pair, delta=max(pair.delta, DELTA)))
         )
     grid = places(0.5 * min(places_of), 1.2 * max(places_of), log=True)
-    known = Series(
+    law = Series(
         label="exact", kind="certified", x=tuple(map(digits, places_of)), y=tuple(digits(loss) for loss in exact)
     )
     return Figure(
-        setting=f"{len(table)} public words in {table.dimensions} dimensions; {sampling.samples} samples of each word.",
+        setting=(
+            f"`{example}` at five epsilons, {len(table)} public words in {table.dimensions} dimensions; "
+            f"{sampling.samples} samples of each word."
+        ),
         axis="claimed loss of a pair of words (nats)",
         log=True,
         series=(
             curve("claimed", "claimed", grid, lambda e: e),
-            *(
-                (Series(label="exact", kind="certified", x=tuple(map(digits, places_of)), y=known),)
-                if max(exact)
-                else ()
-            ),
+            *((law,) if max(exact) > 0 else ()),
             *audited("audited", cases, sampling),
         ),
         reading="No pair of words loses more than is claimed of it; audited points end where the samples do.",

@@ -14,13 +14,14 @@ import pytest
 
 from wordveil.auditing.black_box import audit_pair
 from wordveil.auditing.scorers import Classifier, Frequencies, Gaussians, KnownDensity, NearerInput, Support
-from wordveil.auditing.subjects import OnGrid, Pair, Subject, VectorFunctionSubject, VectorSubject
+from wordveil.auditing.subjects import OnGrid, Subject, VectorFunctionSubject, VectorSubject
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.laplace_profile import laplace_delta
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
+from wordveil.promises.relations import Pair
 from wordveil.randomness import RandomSource
 
 ALPHA = 1e-9

@@ -17,21 +17,16 @@ from wordveil.auditing.findings import at_least
 from wordveil.auditing.intervals import EventCounts
 from wordveil.auditing.report import AuditReport
 from wordveil.auditing.runner import AuditOptions, audit, audit_mechanism
-from wordveil.auditing.subjects import Pair
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError, RefutedClaimError, WordveilError
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
-from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.jaccard import Jaccard
-from wordveil.mechanisms.mahalanobis import Mahalanobis
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.mechanisms.nadp import NADP
-from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
-from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import MetricDP, NeighbourDP, Standing
+from wordveil.promises.relations import Pair
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
@@ -46,23 +41,14 @@ def table(v: int, d: int, seed: int = 0) -> Embeddings:
 
 SMALL = table(120, 6)
 
-HONEST = [
-    MultivariateLaplace(epsilon=2.0),
-    Mahalanobis(epsilon=2.0),
-    ClippedLaplace(epsilon=2.0),
-    ClippedGaussian(epsilon=1.0),
-    TruncatedLaplace(epsilon=1.0),
-    Projection(epsilon=2.0, dimensions=3),
-    NADP(epsilon=1.0),
-    SanText(epsilon=2.0),
-    TEM(epsilon=2.0),
+HONEST = [  # the contract of mechanisms audits each by itself
     Decoded(mechanism=MultivariateLaplace(epsilon=2.0)),
     Decoded(mechanism=ClippedGaussian(epsilon=2.0)),
 ]
 
 
 @pytest.mark.parametrize("mechanism", HONEST, ids=lambda m: m.name)
-def test_every_default_mechanism_passes(mechanism):
+def test_decoded_mechanisms_pass(mechanism):
     report = audit_mechanism(mechanism, embeddings=SMALL, options=QUICK)
     assert not report.refuted, report.summary_lines()
     assert report.exit_code == 0

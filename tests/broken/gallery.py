@@ -15,9 +15,10 @@ import numpy as np
 
 from wordveil.auditing.findings import Finding
 from wordveil.auditing.reuse import check_reuse
-from wordveil.auditing.subjects import OnGrid, Outputs, Pair, Subject, VectorFunctionSubject
+from wordveil.auditing.subjects import OnGrid, Outputs, Subject, VectorFunctionSubject
 from wordveil.auditing.text_leaks import TextChecks, check_text
 from wordveil.metrics.distances import Euclidean, distances
+from wordveil.promises.relations import Pair
 
 EPSILON = 1.0
 V = 40

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from certification.small_vocabularies import SMALL, small_embeddings
+from wordveil.certification import _rebuilt as rebuild_mechanism
 from wordveil.certification import certify, certify_rate
-from wordveil.certification.named_mechanisms import rebuild_mechanism
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.certificate_check import WHOLE
 from wordveil.mechanisms.santext import SanText

@@ -174,7 +174,7 @@ def kill_when_some_is_done(arguments, journal) -> None:
         while tool.poll() is None and time.monotonic() < deadline:
             if journal.exists():
                 try:
-                    done = json.loads(journal.read_bytes())["records"]
+                    done = json.loads(journal.read_bytes())["position"].get("records", 0)
                 except (ValueError, FileNotFoundError):
                     continue
                 if done > 2000:

@@ -72,7 +72,7 @@ def test_laws_with_a_rounded_or_a_cut_tail_are_noticed(points, epsilon):
 @pytest.mark.parametrize(("points", "epsilon"), [(30, 0.3), (12, 2.5), (100, 0.05)])
 def test_the_law_is_the_discrete_laplace_law(points, epsilon):
     a = math.exp(-epsilon)
-    shares = np.array(noise_counts(points, epsilon)[:-1]) / TOTAL
+    shares = [count / TOTAL for count in noise_counts(points, epsilon)[:-1]]
     np.testing.assert_allclose(shares, (1 - a) / (1 + a) * a ** np.arange(points - 1), rtol=1e-6)
 
 

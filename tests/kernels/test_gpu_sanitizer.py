@@ -16,7 +16,7 @@ from wordveil.kernels import selection
 from wordveil.lab.benchmarks.machine import Machine
 from wordveil.lab.benchmarks.measuring import measure
 from wordveil.lab.benchmarks.workload import Workload
-from wordveil.pipeline.fitting import fit_words, on_device
+from wordveil.pipeline.fitting import fit_words
 from wordveil.randomness import RandomSource
 
 ROOT = Path(__file__).parent.parent.parent
@@ -75,14 +75,14 @@ def test_the_benchmark_counts_wall_time_on_a_card(cpu_tensors):
 
 def test_the_processor_is_left_as_it_is(vocabulary):
     fitted = fit_words(MECHANISMS["tem"], vocabulary)
-    assert on_device(fitted, "cpu") is fitted
+    assert fitted.on("cpu") is fitted
 
 
 def test_rows_that_only_the_processor_has_are_refused(vocabulary):
     pytest.importorskip("torch", reason="PyTorch is not installed (extra gpu)")
     fitted = fit_words(wv.TEM(epsilon=6.0, metric=Pairs()), vocabulary)
     with pytest.raises(ParameterError, match="device='cuda' is not supported for this mechanism"):
-        on_device(fitted, "cuda")
+        fitted.on("cuda")
 
 
 class Pairs(wv.PairwiseMetric):

@@ -19,23 +19,13 @@ from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 V, D = 30, 4
-LEAST = {  # what each exported mechanism and decoder needs to be made
-    "ClippedGaussian": {"epsilon": 20.0},
-    "ClippedLaplace": {"epsilon": 20.0},
-    "Jaccard": {"epsilon": 2.0, "allow_refuted": True},
-    "Mahalanobis": {"epsilon": 2.0},
-    "MultivariateLaplace": {"epsilon": 2.0},
-    "NADP": {"epsilon": 2.0, "overlap": 2},
-    "Nearest": {},
-    "Projection": {"epsilon": 2.0, "dimensions": 3},
-    "RankSoftmax": {"epsilon": 2.0},
-    "SanText": {"epsilon": 2.0},
-    "TEM": {"epsilon": 2.0},
-    "TightConstraints": {"epsilon": 2.0},
-    "TruncatedLaplace": {"epsilon": 20.0},
-    "Vickrey": {},
-}
 CLASSES = {name: getattr(wv, name) for name in (*names.MECHANISMS.values(), *names.DECODERS.values())}
+DECODERS = {"Nearest": {}, "RankSoftmax": {"epsilon": 2.0}, "Vickrey": {}}
+FIRST = {name: CLASSES[name].examples()[0] for name in names.MECHANISMS.values()}
+LEAST = {  # what each exported mechanism and decoder can be made from
+    name: {entry.name: getattr(example, entry.name) for entry in dataclasses.fields(example)}
+    for name, example in FIRST.items()
+} | DECODERS
 VECTORS = [name for name, kind in CLASSES.items() if issubclass(kind, VectorMechanism)]
 NUMBERS = [
     (name, entry.name)
@@ -49,7 +39,12 @@ CHOICES = [
     for entry in dataclasses.fields(kind)
     if str(entry.type).startswith(("str", "Literal", "Sizing"))
 ]
-OPTIONAL = {("TEM", "gamma"), ("Jaccard", "threshold"), ("TruncatedLaplace", "padded_dimensions")}
+OPTIONAL = {
+    ("TEM", "gamma"),
+    ("Jaccard", "threshold"),
+    ("NeighbourResponse", "outputs"),
+    ("TruncatedLaplace", "padded_dimensions"),
+}
 NO_NUMBERS = ["9", True, False, math.nan, math.inf, -math.inf, -1.0, [1.0], 1j, b"1", np.bool_(True)]
 
 
@@ -84,7 +79,9 @@ def test_a_metric_is_an_object_of_a_metric(name):
 
 @pytest.mark.parametrize("name", ["ClippedGaussian", "Jaccard", "TruncatedLaplace"])
 def test_what_is_refuted_is_allowed_by_true_alone(name):
-    published = {"calibration": "classical"} if name == "ClippedGaussian" else {"calibration": "published"}
+    published = (
+        {"calibration": "classical", "epsilon": 20.0} if name == "ClippedGaussian" else {"calibration": "published"}
+    )
     parameters = {**LEAST[name], **({} if name == "Jaccard" else published)}
     if name == "TruncatedLaplace":
         parameters |= {"epsilon": 0.1, "delta": 1e-3}

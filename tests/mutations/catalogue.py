@@ -252,7 +252,7 @@ MUTATIONS = (
         path="pipeline/ids.py",
         old="UNKNOWN_LANE, TYPED_LANE = 255, 254",
         new="UNKNOWN_LANE, TYPED_LANE = 0, 254",
-        tests=("pipeline",),
+        tests=("pipeline/test_domains.py",),
     ),
     Mutation(
         id="s05",

@@ -70,6 +70,21 @@ def test_calibrate_decoded_noise(vocabulary, mechanism):
     assert sorted(seen) == list(found.curve)
 
 
+def test_calibrate_decodes_projected_vectors_where_they_live(vocabulary):
+    unique = vocabulary.without_outputs(list(vocabulary.words)[280:])
+    mechanism = wv.Projection(epsilon=1.0, dimensions=3)
+    found = calibrate(unique, mechanism, keep=0.5)
+    fitted = wv.Decoded(mechanism=mechanism.with_epsilon(found.epsilon)).fit(unique)
+    assert keep_probability(fitted, public_sample(unique)) == pytest.approx(0.5, abs=0.02)
+
+
+def test_calibrate_takes_what_the_law_keeps_of_a_mechanism_without_rows(vocabulary):
+    mechanism = wv.NeighbourResponse(epsilon=1.0, k=4, outputs=None)
+    found = calibrate(vocabulary, mechanism, keep=0.2)
+    law = mechanism.with_epsilon(found.epsilon).fit(vocabulary).law(vocabulary.candidates)
+    assert np.diagonal(law).mean() == pytest.approx(0.2, abs=0.005)
+
+
 def test_frequencies_say_what_is_typical(vocabulary):
     """All weight on one word: the target is that word's own probability."""
     word = vocabulary.words[100]

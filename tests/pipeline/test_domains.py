@@ -19,7 +19,7 @@ from wordveil.pipeline import assembly as pipeline
 from wordveil.pipeline import noise_domains
 from wordveil.promises.certificates import identity
 from wordveil.promises.release import TextOptions
-from wordveil.randomness import DocumentStreams, RandomSource, Stream
+from wordveil.randomness import RandomSource
 
 WORDS = [f"{a}{b}" for a in ("ba", "do", "ki", "lu") for b in ("ra", "sto", "ti", "vel")]
 VOCABULARY = wv.Embeddings.from_arrays(WORDS, np.random.default_rng(3).normal(size=(16, 4)))
@@ -280,49 +280,7 @@ def test_a_retry_in_another_process_draws_the_same_noise():
     assert len(answers) == 1
 
 
-# Lanes.
-
-CONSUMERS = [
-    wv.SanText(epsilon=1.0),
-    wv.TEM(epsilon=1.0),
-    wv.MultivariateLaplace(epsilon=1.0),
-    wv.Mahalanobis(epsilon=1.0),
-    wv.Projection(epsilon=1.0, dimensions=2),
-    wv.ClippedGaussian(epsilon=1.0),
-    wv.ClippedLaplace(epsilon=1.0),
-    wv.TruncatedLaplace(epsilon=1.0, delta=1e-3),
-    wv.NADP(epsilon=1.0, overlap=3),
-    wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=1.0), decoder=wv.Vickrey()),
-    wv.Decoded(mechanism=wv.ClippedLaplace(epsilon=1.0), decoder=wv.RankSoftmax(epsilon=1.0, c=0.1)),
-]
-
-
-@pytest.mark.parametrize("per", ["token", "document"])
-@pytest.mark.parametrize("mechanism", CONSUMERS, ids=lambda m: m.name)
-def test_no_two_consumers_of_a_stream_share_a_lane(monkeypatch, mechanism, per):
-    consumers = {}
-    of_one, of_many = Stream.lane, DocumentStreams.lane_bits
-
-    def note(index, frame):
-        if "lane_bits" not in frame.f_code.co_qualname:
-            consumers.setdefault(index, set()).add((frame.f_code.co_filename, frame.f_code.co_qualname))
-
-    def lane(self, index):
-        note(index, sys._getframe(1))
-        return of_one(self, index)
-
-    def lane_bits(self, index, *others):
-        note(index, sys._getframe(2))  # past `document_bits`
-        return of_many(self, index, *others)
-
-    monkeypatch.setattr(Stream, "lane", lane)
-    monkeypatch.setattr(DocumentStreams, "lane_bits", lane_bits)
-    options = TextOptions(per=per, unknown="typed")
-    wv.Sanitizer(VOCABULARY, mechanism, options=options)(f"{WORDS[0]} zz {WORDS[1]} 7 {WORDS[0]}")
-    for expected in ("_place_unknown", "_place_surrogates"):
-        assert any(expected in name for of_lane in consumers.values() for _, name in of_lane)
-    assert len(consumers) >= 2
-    assert all(len(of_lane) == 1 for of_lane in consumers.values())
+# Lanes; that no two consumers of a stream share one is part of the contract of every mechanism.
 
 
 def test_the_first_unknown_token_of_a_document_follows_its_law_on_two_thousand_words():

@@ -20,14 +20,12 @@ from wordveil.auditing.side_doors import check_side_doors
 from wordveil.auditing.subjects import Subject
 from wordveil.auditing.text_leaks import TextChecks, check_text
 from wordveil.auditing.timing import check_timing
-from wordveil.promises.relations import Pair
 
 __all__ = [
     "AuditOptions",
     "AuditReport",
     "ChannelVerdict",
     "Finding",
-    "Pair",
     "PairAudit",
     "Status",
     "Subject",

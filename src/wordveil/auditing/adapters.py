@@ -16,7 +16,7 @@ from typing import Any
 
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.mechanisms.base import Mechanism, Randomizer
-from wordveil.names import EXPORTS, MECHANISMS
+from wordveil.plugins import mechanism_class
 from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, Standing
 from wordveil.vocabulary.table import Embeddings
 
@@ -55,10 +55,7 @@ def load_mechanism(name: str, parameters: Mapping[str, Any]) -> Any:
     given = {key: value for key, value in parameters.items() if value is not None}
     if ":" in name:
         return _from_path(name, given)
-    if name not in MECHANISMS:
-        raise ParameterError("mechanism", name, f"must be one of {', '.join(MECHANISMS)}, or a path 'module:Name'.")
-    export = MECHANISMS[name]
-    factory = getattr(importlib.import_module(EXPORTS[export]), export)
+    factory = mechanism_class(name)
     known = {f.name: f for f in fields(factory)}
     unknown = sorted(set(given) - set(known))
     if unknown:

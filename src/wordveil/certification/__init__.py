@@ -15,11 +15,12 @@ from wordveil.certification.fitted_constants import (
     certify_profile,
     repeat_profile,
 )
-from wordveil.certification.named_mechanisms import rebuild_mechanism
 from wordveil.certification.normalizer_lipschitz import Progress
 from wordveil.errors import CertificateError
-from wordveil.mechanisms.base import check_mechanism
+from wordveil.mechanisms.base import Mechanism
+from wordveil.mechanisms.checks import check_mechanism
 from wordveil.mechanisms.selection import SelectionMechanism
+from wordveil.plugins import mechanism_class, mechanism_names
 from wordveil.promises.certificates import Certificate, compare
 from wordveil.vocabulary.table import Embeddings
 
@@ -93,7 +94,7 @@ def verify(
     elif certificate.method == PROFILE:
         repeated = repeat_profile(certificate)
     else:
-        named: Any = rebuild_mechanism(certificate)
+        named: Any = _rebuilt(certificate)
         repeated = certify_constants(named, embeddings)
     compare(certificate, repeated)
     return repeated
@@ -107,6 +108,20 @@ def _repeat_selection(
     progress: Progress | None,
 ) -> Certificate:
     """Check that the certificate speaks of these inputs before spending time on them; then repeat it."""
-    chosen: Any = rebuild_mechanism(certificate) if mechanism is None else mechanism
+    chosen: Any = _rebuilt(certificate) if mechanism is None else mechanism
     chosen.require(certificate, embeddings)
     return repeat_selection(certificate, chosen, embeddings, threads=threads, progress=progress)
+
+
+def _rebuilt(certificate: Certificate) -> Mechanism:
+    """Return the mechanism that a certificate names.
+
+    Raises:
+        CertificateError: If there is none of that name and method, or the certificate does not say all of it.
+    """
+    name = certificate.parameters.get("mechanism")
+    if str(name) in mechanism_names():
+        rebuilt: Mechanism = mechanism_class(str(name)).rebuild(certificate)
+        if rebuilt.certificate_method == certificate.method:
+            return rebuilt
+    raise CertificateError(f"No mechanism {name!r} is certified by the method {certificate.method!r}.")

@@ -100,19 +100,7 @@ def certify_selection(
     progress: Progress | None = None,
     checkpoint: str | None = None,
 ) -> Certificate:
-    """Certify that a selection mechanism keeps its epsilon on this vocabulary at a rate.
-
-    Args:
-        mechanism: TEM, SanText or another selection mechanism. calibration="certified-local" asks for local DP, any
-            other for metric DP.
-        embeddings: The public vocabulary: all words are inputs, its candidates outputs.
-        rate: The rate, 1/distance, in (0, inf); None searches for the largest.
-        threads: Threads; the answer does not depend on it.
-        progress: Called with the number of pair visits done.
-        checkpoint: File to resume from; removed at the end.
-
-    Returns:
-        A certificate for `fit`.
+    """Certify that a selection mechanism keeps its epsilon on this vocabulary at a rate, as `certify` says.
 
     Raises:
         CertificateError: If the rate given costs more than epsilon; the checkpoint is kept, so that asking again with
@@ -144,9 +132,9 @@ def certify_rate(
         mechanism: The mechanism; its epsilon does not matter.
         embeddings: The public vocabulary.
         rate: The rate, 1/distance, in (0, inf).
-        threads: Threads; the answer does not depend on it.
-        progress: Called with the number of pair visits done.
-        checkpoint: File to resume from; removed at the end.
+        threads: As for `certify`, like `progress` and `checkpoint`.
+        progress: The same.
+        checkpoint: The same.
 
     Returns:
         A certificate whose parameter epsilon is the exact loss, rounded up to six digits so that it can be typed.

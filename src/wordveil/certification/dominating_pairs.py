@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.mechanisms.base import Randomizer, check_fitted
+from wordveil.mechanisms.base import Randomizer
+from wordveil.mechanisms.checks import check_fitted
 from wordveil.parameters import check_positive
 from wordveil.promises.guarantees import MetricDP, NoGuarantee
 from wordveil.promises.pair_loss import PairLoss

@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from wordveil.errors import GuaranteeError
-from wordveil.mechanisms.base import Randomizer, check_fitted
+from wordveil.mechanisms.base import Randomizer
+from wordveil.mechanisms.checks import check_fitted
 from wordveil.mechanisms.laplace_profile import laplace_epsilon
 from wordveil.parameters import check_positive
 from wordveil.promises.guarantees import LocalDP, Standing, round_down, weakest

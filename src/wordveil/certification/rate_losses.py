@@ -55,14 +55,14 @@ def rate_losses(
     checkpoint: str | None = None,
     repeat: Certificate | None = None,
 ) -> RateLosses:
-    """Return the computation that certifies a mechanism.
+    """Return the computation that certifies a mechanism; threads, progress and checkpoint as for `certify`.
 
     Args:
         mechanism: The mechanism.
         embeddings: The public vocabulary.
-        threads: Threads; the answer does not depend on it.
-        progress: Called with the number of pair visits done since the last call.
-        checkpoint: File to save progress to and to resume from.
+        threads: Threads.
+        progress: Called as work proceeds.
+        checkpoint: File to resume from.
         repeat: A certificate to repeat: what it found is then taken from it, not solved for.
 
     Raises:
@@ -80,15 +80,7 @@ def rate_losses(
 
 
 class PairRates:
-    """Losses of a mechanism whose outputs all have the same base measure.
-
-    Args:
-        mechanism: The mechanism.
-        embeddings: The public vocabulary.
-        threads: Threads.
-        progress: Called with the number of pair visits done since the last call.
-        checkpoint: File to save progress to and to resume from.
-    """
+    """Losses of a mechanism whose outputs all have the same base measure."""
 
     def __init__(
         self,
@@ -146,7 +138,7 @@ class TightRates:
         embeddings: The public vocabulary.
         base: The measure to judge at every rate, None to solve for one.
         threads: Threads.
-        progress: Called with the number of pair visits done since the last call.
+        progress: Called as work proceeds.
     """
 
     def __init__(

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from wordveil.cli.common import ParameterOption, VocabularyOption, mechanism_class, open_vocabulary, parse_settings
+from wordveil.cli.common import ParameterOption, VocabularyOption, open_vocabulary, parse_settings
+from wordveil.plugins import mechanism_class
 
 __all__ = ["audit"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import shlex
 import sys
 from collections.abc import Collection, Sequence
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 from wordveil.cli.options import option
 from wordveil.errors import CertificateError, DataFormatError, ParameterError
-from wordveil.names import DECODERS, DEFAULT_MECHANISM, EXPORTS, MECHANISMS
+from wordveil.names import DECODERS, DEFAULT_MECHANISM, MECHANISMS
+from wordveil.plugins import decoder_class, mechanism_class
 
 if TYPE_CHECKING:
     from wordveil.mechanisms.base import VectorMechanism, WordMechanism
@@ -35,7 +35,6 @@ __all__ = [
     "build_mechanism",
     "counted",
     "default_epsilon",
-    "mechanism_class",
     "open_vocabulary",
     "parse_settings",
     "prepare",
@@ -89,22 +88,6 @@ def open_vocabulary(path: Path | None) -> Embeddings:
     from wordveil.vocabulary.table import load_embeddings
 
     return load_embeddings(path)
-
-
-def mechanism_class(name: str) -> Any:
-    """Return the mechanism's class by its name on the command line.
-
-    Raises:
-        ParameterError: If there is no such mechanism; the message lists those that exist.
-    """
-    if name not in MECHANISMS:
-        raise ParameterError("mechanism", name, f"must be one of {', '.join(MECHANISMS)}.")
-    return _load(MECHANISMS[name])
-
-
-def _load(public: str) -> Any:
-    """Return a public object by name, loading its module."""
-    return getattr(importlib.import_module(EXPORTS[public]), public)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,11 +267,9 @@ def _decoded(mechanism: Any, decoder: str, epsilon: float) -> WordMechanism:
     """Return a vector mechanism with the decoder of this name."""
     from wordveil.decoding.decoded import Decoded
 
-    if decoder not in DECODERS:
-        raise ParameterError("--decoder", decoder, f"must be one of {', '.join(DECODERS)}.")
+    chosen = decoder_class(decoder)
     if mechanism.releases != "vectors":
         raise ParameterError("--decoder", decoder, f"is for vector mechanisms; {mechanism.name} selects words itself.")
-    chosen = _load(DECODERS[decoder])
     takes_epsilon = "epsilon" in [field.name for field in fields(chosen)]
     return Decoded(mechanism=mechanism, decoder=chosen(epsilon=epsilon) if takes_epsilon else chosen())
 

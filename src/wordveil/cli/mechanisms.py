@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordveil.cli.common import mechanism_class, open_vocabulary
-from wordveil.names import MECHANISMS
+from wordveil.cli.common import open_vocabulary, say
+from wordveil.errors import WordveilError
+from wordveil.plugins import mechanism_class, mechanism_names
 
 if TYPE_CHECKING:
     from wordveil.mechanisms.base import Mechanism
@@ -30,9 +31,14 @@ def mechanisms(
     embeddings = open_vocabulary(None)
     few = Embeddings.from_arrays(embeddings.words[:FEW_WORDS], embeddings.vectors[:FEW_WORDS])
     rows: list[dict[str, str]] = []
-    for name in MECHANISMS:
+    for name in mechanism_names():
         listed: dict[str, Mechanism] = {}  # the first example at every calibration
-        for example in mechanism_class(name).examples():
+        try:
+            examples = mechanism_class(name).examples()
+        except WordveilError as problem:  # of another package
+            say(str(problem))
+            continue
+        for example in examples:
             listed.setdefault(example.calibration, example.with_epsilon(EPSILON))
         for calibration, mechanism in listed.items():
             guarantee = _guarantee(mechanism, few)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from itertools import pairwise
 
-from wordveil.errors import ParameterError
-from wordveil.names import DEFAULT_MECHANISM, EXPORTS, MECHANISMS
+from wordveil.errors import ParameterError, WordveilError
+from wordveil.names import DEFAULT_MECHANISM
+from wordveil.plugins import mechanism_class
 
 __all__ = ["told"]
 
@@ -68,10 +68,10 @@ def told(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> 
 def _parameters(given: Sequence[str]) -> set[str]:
     """Return the parameters of the mechanism that a command line names, or of the default one."""
     after = [value for option, value in pairwise(given) if option in ("-m", "--mechanism")]
-    public = MECHANISMS.get(after[-1] if after else DEFAULT_MECHANISM)
-    if public is None:
+    try:
+        return {field.name for field in fields(mechanism_class(after[-1] if after else DEFAULT_MECHANISM))}
+    except WordveilError:
         return set()
-    return {field.name for field in fields(getattr(importlib.import_module(EXPORTS[public]), public))}
 
 
 def _of_parameter(error: ParameterError, options: Mapping[str, str], given: Sequence[str]) -> str:

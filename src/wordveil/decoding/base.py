@@ -33,16 +33,14 @@ class FittedDecoder(ABC):
     """A decoder bound to a vocabulary; whatever it does, the guarantee of its input vectors stands.
 
     Attributes:
-        draw_width: Eight-byte values drawn per vector.
-        draw_arrays: How many arrays `sample` returns.
+        draws: How many uniforms it takes for a vector.
     """
 
-    draw_width: ClassVar[int] = 0
-    draw_arrays: ClassVar[int] = 0
+    draws: ClassVar[int] = 0
 
     def sample(self, stream: Stream, n: int) -> Draws:
-        """Draw for n vectors; deterministic decoders draw nothing."""
-        return ()
+        """Draw uniforms for n vectors, an array and a lane for each; deterministic decoders draw nothing."""
+        return tuple(stream.lane(DECODER_LANE + i).random(n) for i in range(self.draws))
 
     def on(self, device: str, space: Embeddings) -> Self:
         """Return the same decoder searching on a device.

@@ -11,14 +11,8 @@ import numpy as np
 from wordveil.arrays import IdArray, ReleasedIds
 from wordveil.decoding.base import Decoder, FittedDecoder
 from wordveil.decoding.nearest import Nearest
-from wordveil.mechanisms.base import (
-    Progress,
-    VectorMechanism,
-    VectorRandomizer,
-    WordMechanism,
-    WordRandomizer,
-    check_mechanism,
-)
+from wordveil.mechanisms.base import Progress, VectorMechanism, VectorRandomizer, WordMechanism, WordRandomizer
+from wordveil.mechanisms.checks import check_mechanism
 from wordveil.mechanisms.rows import checked_ids
 from wordveil.mechanisms.worst_pairs import word_relation
 from wordveil.metrics.distances import AnyMetric
@@ -82,7 +76,7 @@ class Decoded(WordMechanism):
             embeddings=embeddings,
             randomizer=randomizer,
             decoder=decoder,
-            draw_width=randomizer.dimensions + 1 + decoder.draw_width,
+            draw_width=randomizer.dimensions + 1 + decoder.draws,
         )
 
 
@@ -142,7 +136,7 @@ class FittedDecoded(WordRandomizer):
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> ReleasedIds:
-        kept = len(draws) - self.decoder.draw_arrays
+        kept = len(draws) - self.decoder.draws
         ids = checked_ids(ids, len(self.embeddings))
         noisy = self.randomizer.randomize(np.asarray(self.embeddings.vectors[ids]), draws[:kept])
         return self.decoder.decode(noisy, draws[kept:], threads=threads, progress=progress)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray, Progress, ReleasedIds, ReleasedVectors
-from wordveil.decoding.base import DECODER_LANE, Decoder, SearchingDecoder
+from wordveil.decoding.base import Decoder, SearchingDecoder
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.rows import check_draws
 from wordveil.parameters import check_positive, check_within
-from wordveil.randomness import Draws, Stream
+from wordveil.randomness import Draws
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedRankSoftmax", "RankSoftmax", "truncated_geometric"]
@@ -88,14 +88,10 @@ class FittedRankSoftmax(SearchingDecoder):
         words: The search for nearest candidates.
     """
 
-    draw_width: ClassVar[int] = 1
-    draw_arrays: ClassVar[int] = 1
+    draws: ClassVar[int] = 1
     decay: float
     vectors: NDArray[np.float32] = field(repr=False, compare=False)
     words: NearestWords = field(repr=False, compare=False)
-
-    def sample(self, stream: Stream, n: int) -> Draws:
-        return (stream.lane(DECODER_LANE).random(n),)
 
     def decode(
         self, vectors: ReleasedVectors, draws: Draws, *, threads: int | None = None, progress: Progress | None = None

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from wordveil.arrays import Float64Array, Progress, ReleasedIds, ReleasedVectors
-from wordveil.decoding.base import DECODER_LANE, Decoder, SearchingDecoder
+from wordveil.decoding.base import Decoder, SearchingDecoder
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.rows import check_draws
 from wordveil.parameters import check_within
-from wordveil.randomness import Draws, Stream
+from wordveil.randomness import Draws
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedVickrey", "Vickrey", "first_probability"]
@@ -72,13 +72,9 @@ class Vickrey(Decoder):
 class FittedVickrey(SearchingDecoder):
     """Vickrey decoding over one vocabulary's candidates."""
 
-    draw_width: ClassVar[int] = 1
-    draw_arrays: ClassVar[int] = 1
+    draws: ClassVar[int] = 1
     t: float
     words: NearestWords = field(repr=False, compare=False)
-
-    def sample(self, stream: Stream, n: int) -> Draws:
-        return (stream.lane(DECODER_LANE).random(n),)
 
     def decode(
         self, vectors: ReleasedVectors, draws: Draws, *, threads: int | None = None, progress: Progress | None = None

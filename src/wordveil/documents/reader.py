@@ -22,6 +22,7 @@ from wordveil.documents.parquet import Parquet
 from wordveil.documents.plain_text import PlainText
 from wordveil.documents.streams import DAMAGED, InputStream, checked_encoding, compression_of
 from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.plugins import foreign_object
 
 __all__ = ["FORMATS", "DocumentReader", "guess_format", "open_documents"]
 
@@ -66,7 +67,8 @@ def open_documents(
 
     Args:
         path: A file, or "-" for standard input.
-        format: A name in `FORMATS`; None goes by the file name, and takes plain text for standard input.
+        format: A name in `FORMATS`, or another package's (see `plugins`); None goes by the file name, and takes plain
+            text for standard input.
         columns: The columns that hold text; `a.b` goes into nested values.
         drop_others: Leave the other columns out.
         keep: The other columns to copy; None copies all.
@@ -79,11 +81,13 @@ def open_documents(
 
     Raises:
         ParameterError: If the format is unknown or the choice of columns contradicts itself.
+        WordveilError: If the format of another package cannot be used.
         DocumentFormatError: While reading, if the file is not in this format.
     """
     name = os.fspath(path)
     chosen = format or ("text" if name == "-" else guess_format(name))
-    if chosen is None or chosen not in FORMATS:
+    form = FORMATS.get(chosen or "") or (chosen and foreign_object("readers", chosen, DocumentFormat))
+    if not form:
         endings = " ".join(_ENDINGS)
         raise ParameterError(
             "format",
@@ -98,7 +102,7 @@ def open_documents(
     )
     if encoding is not None and chosen == Parquet.name:
         raise ParameterError("encoding", encoding, "cannot be chosen: Parquet text is UTF-8.")
-    return DocumentReader(name, FORMATS[chosen](selection, details or FormatDetails()), checked_encoding(encoding))
+    return DocumentReader(name, form(selection, details or FormatDetails()), checked_encoding(encoding))
 
 
 class DocumentReader:

@@ -15,30 +15,26 @@ asks for the class. A mechanism of a third party needs no more than the abstract
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray, ReleasedIds, ReleasedVectors
-from wordveil.errors import CertificateError, GuaranteeError, ParameterError
-from wordveil.metrics.distances import AnyMetric, Euclidean
-from wordveil.parameters import check_positive
+from wordveil.errors import ParameterError
+from wordveil.mechanisms.common import Mechanism, Randomizer
 from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, PrivacyUnit, Standing, round_down
-from wordveil.promises.pair_loss import PairLoss
+from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import Pair, Relation
 from wordveil.randomness import DocumentStreams, Draws, RandomSource, Stream
 from wordveil.vocabulary.table import Embeddings
 
 if TYPE_CHECKING:
     from wordveil.mechanisms.metric_rows import ChannelRows
+    from wordveil.mechanisms.rows import CoordinateNoise
 
 __all__ = [
-    "CoordinateNoise",
     "InputDomain",
     "Mechanism",
     "Progress",
@@ -47,10 +43,6 @@ __all__ = [
     "VectorRandomizer",
     "WordMechanism",
     "WordRandomizer",
-    "check_fitted",
-    "check_mechanism",
-    "refuted_claim",
-    "vector_mechanism",
 ]
 
 LAW_ROWS = 64  # rows of a law held at a time
@@ -60,141 +52,6 @@ Progress = Callable[[int], None]
 
 InputDomain = Literal["any vectors", "vocabulary vectors"]
 """Which vectors a claim covers."""
-
-
-class Mechanism(ABC):
-    """Parameters of a mechanism.
-
-    Attributes:
-        name: The mechanism's name on the command line and in reports.
-        paper: Where it comes from.
-        releases: Whether it turns vectors into vectors or words into words.
-        epsilon: The loss promised, in the unit its guarantee says.
-        calibration: Which of several ways to keep epsilon it takes; empty where there is one.
-    """
-
-    name: ClassVar[str]
-    paper: ClassVar[str]
-    releases: ClassVar[Literal["vectors", "words"]]
-    epsilon: float
-    calibration: str = ""
-
-    @classmethod
-    def examples(cls) -> Sequence[Self]:
-        """Return one of itself at every calibration, for a small vocabulary: what the contract suite runs on."""
-        return (cls(epsilon=2.0),)  # type: ignore[call-arg]  # the abstract base is no dataclass
-
-    def with_epsilon(self, epsilon: float) -> Self:
-        """Return the same mechanism at another epsilon."""
-        return replace(self, epsilon=epsilon)  # type: ignore[type-var]  # every mechanism is a dataclass
-
-    @property
-    def needs_certificate(self) -> bool:
-        """Whether it can be fitted with a certificate only."""
-        return False
-
-    @property
-    def certificate_method(self) -> str:
-        """Name of the computation that certifies it; empty where there is nothing to certify."""
-        return ""
-
-    def require(self, certificate: Certificate, embeddings: Embeddings) -> None:
-        """Check that a certificate was made for this mechanism, vocabulary and candidate set.
-
-        Raises:
-            CertificateError: Naming what differs.
-        """
-        raise CertificateError(f"{self.name} takes no certificate when it is fitted.")
-
-    @classmethod
-    def rebuild(cls, certificate: Certificate) -> Self:
-        """Return the mechanism that a certificate names, which says all its parameters.
-
-        Raises:
-            CertificateError: If the certificate's parameters are not those of this mechanism.
-        """
-        parameters = {name: value for name, value in certificate.parameters.items() if name != "mechanism"}
-        try:
-            return cls(**parameters)
-        except TypeError:
-            raise CertificateError(f"The certificate's parameters are not those of {cls.__name__}.") from None
-
-
-class Randomizer(ABC):
-    """What word and vector randomizers have in common: a claim, and answers about it.
-
-    Attributes:
-        releases: Whether it turns vectors into vectors or words into words.
-    """
-
-    releases: ClassVar[Literal["vectors", "words"]]
-
-    @property
-    def metric(self) -> AnyMetric:
-        """What its metric DP measures distance by."""
-        return Euclidean()
-
-    @property
-    def laplace_dimensions(self) -> int | None:
-        """Dimensions of its noise, where that is multivariate Laplace of rate epsilon in its metric; else None."""
-        return None
-
-    @abstractmethod
-    def guarantee(self) -> Guarantee:
-        """What one released word or vector promises."""
-
-    def published(self) -> Guarantee:
-        """What an audit tries to refute: the guarantee, or, where that is refuted, the claim that was published."""
-        return self.guarantee()
-
-    @abstractmethod
-    def related(self, claim: Guarantee | None = None) -> Relation:
-        """Return which pairs of inputs a claim speaks of.
-
-        Args:
-            claim: Another claim about this mechanism, such as what follows from its own; None for `published()`.
-        """
-
-    def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
-        """Return the loss of one draw for composition, tighter than its guarantee; None where none is known.
-
-        Args:
-            diameter: Largest distance between two inputs, public, in the metric of the guarantee; needed where its
-                loss grows with the distance without end, and of no use elsewhere.
-        """
-        claim, d = self.guarantee(), self.laplace_dimensions
-        if d is None or diameter is None or not isinstance(claim, MetricDP) or claim.delta > 0:
-            return None
-        from wordveil.mechanisms.laplace_profile import laplace_pair  # SciPy, which drawing does not need
-
-        check_positive("diameter", diameter)
-        # The profile of log-concave noise never falls with the distance: that of the largest one stands for all.
-        pair = laplace_pair(d, math.nextafter(claim.epsilon * diameter, math.inf))
-        within = f"all inputs lie within a public diameter of {round_down(diameter)}"
-        return replace(pair, assumptions=(*claim.assumptions, within))
-
-    def on(self, device: str) -> Self:
-        """Return the same randomizer, law and guarantee, working on a device: "cpu", or a card such as "cuda:1".
-
-        Raises:
-            MissingExtraError: If PyTorch is not installed.
-            ParameterError: If there is no such card, or nothing of this mechanism runs on one.
-        """
-        if device == "cpu":
-            return self
-        raise ParameterError(
-            "device",
-            device,
-            "is not supported for this mechanism, which works on the processor: say 'cpu'.",
-        )
-
-    def disclosed(self) -> tuple[str, ...]:
-        """What every release shows whatever the noise, a sentence each, beyond what the pipeline shows by itself."""
-        return ()
-
-    def advice(self) -> str:
-        """What a user should know beyond the guarantee, with what to use instead; empty where there is nothing."""
-        return ""
 
 
 class VectorMechanism(Mechanism):
@@ -207,9 +64,9 @@ class VectorMechanism(Mechanism):
     releases = "vectors"
     certifies_vocabulary: ClassVar[bool] = False
 
-    @abstractmethod
     def fit(self, embeddings: Embeddings) -> VectorRandomizer:
-        """Bind to a public vocabulary; mechanisms that need none return a randomizer all the same."""
+        """Bind to a public vocabulary, of which only the dimension counts where none is needed."""
+        return self.for_dimensions(embeddings.dimensions)
 
     @property
     def needs_vocabulary(self) -> bool:
@@ -232,21 +89,6 @@ class VectorMechanism(Mechanism):
     def constants(self, embeddings: Embeddings) -> Mapping[str, float]:
         """Return the numbers that fitting computes, for a certificate; none where `certificate_method` is empty."""
         return {}
-
-
-@dataclass(frozen=True, kw_only=True)
-class CoordinateNoise:
-    """Independent noise of one law in every coordinate.
-
-    Attributes:
-        law: Of one coordinate.
-        scale: Standard deviation of the Gaussian, scale parameter of the Laplace law.
-        reach: Where the law is cut off, symmetrically; inf for nowhere.
-    """
-
-    law: Literal["gaussian", "laplace"]
-    scale: float
-    reach: float = math.inf
 
 
 class VectorRandomizer(Randomizer):
@@ -477,41 +319,3 @@ class WordRandomizer(Randomizer):
     def release(self, ids: IdArray, source: RandomSource, *, threads: int | None = None) -> ReleasedIds:
         """Randomize ids with a fresh stream of the source: the one-call form for small batches."""
         return self.randomize(ids, self.sample(source.fresh_stream(), len(ids)), threads=threads)
-
-
-def check_mechanism(thing: object) -> Mechanism:
-    """Return what was given if it is a mechanism.
-
-    Raises:
-        ParameterError: If it is none, such as a class or a fitted form.
-    """
-    if isinstance(thing, Mechanism):
-        return thing
-    raise ParameterError("mechanism", f"<{type(thing).__name__}>", "must be a mechanism, such as TEM(epsilon=9).")
-
-
-def check_fitted(thing: object) -> Randomizer:
-    """Return what was given if it is a fitted mechanism.
-
-    Raises:
-        GuaranteeError: If it is not, such as a promise, which does not say what is drawn.
-    """
-    if isinstance(thing, Randomizer):
-        return thing
-    raise GuaranteeError(f"<{type(thing).__name__}> does not say what is drawn: pass the fitted mechanism.")
-
-
-def vector_mechanism(thing: object) -> VectorMechanism:
-    """Return what was given if it is a mechanism of vectors.
-
-    Raises:
-        ParameterError: If it is none.
-    """
-    if isinstance(thing, VectorMechanism):
-        return thing
-    raise ParameterError("mechanism", check_mechanism(thing).name, "must be a vector mechanism, such as laplace.")
-
-
-def refuted_claim(epsilon: float, delta: float = 0.0) -> LocalDP:
-    """Return the local DP that a refuted vector mechanism was published with."""
-    return LocalDP(epsilon=epsilon, delta=delta, slack=None, unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED)

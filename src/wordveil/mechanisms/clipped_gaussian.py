@@ -6,13 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-
-from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.mechanisms.base import CoordinateNoise, VectorMechanism, VectorRandomizer, refuted_claim
+from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
 from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_log_delta, gaussian_pair
-from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, row_distances
+from wordveil.mechanisms.rows import CoordinateNoise
 from wordveil.parameters import check_delta, check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
 from wordveil.promises.pair_loss import PairLoss
@@ -23,7 +20,7 @@ __all__ = ["ClippedGaussian", "FittedClippedGaussian"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClippedGaussian(VectorMechanism):
+class ClippedGaussian(ClippedMechanism):
     """Clip to norm C, then add N(0, sigma^2) to every coordinate.
 
     calibration="analytic": sigma = 2C u*, with u* the root of the exact delta of the Gaussian mechanism.
@@ -61,6 +58,7 @@ class ClippedGaussian(VectorMechanism):
         exp(8), delta 1e-05 (for ideal real noise: float64 rounding is outside the proof); unit: one vector (row)
     """
 
+    certificate_method = "gaussian-scale"
     name: ClassVar[str] = "clipped-gaussian"
     paper: ClassVar[str] = "Huang et al. 2024, Theorem 2; Balle & Wang 2018"
     epsilon: float
@@ -100,23 +98,14 @@ class ClippedGaussian(VectorMechanism):
     def examples(cls) -> tuple[ClippedGaussian, ...]:
         return cls(epsilon=2.0), cls(epsilon=20.0, calibration="classical", allow_refuted=True)
 
-    @property
-    def certificate_method(self) -> str:
-        return "gaussian-scale"
-
     def constants(self, embeddings: Embeddings) -> dict[str, float]:
         delta = math.exp(gaussian_log_delta(self.epsilon, self.unit_scale))
-        return {"scale": self.unit_scale, "sigma": self.fit(embeddings).sigma, "delta": delta}
-
-    def fit(self, embeddings: Embeddings) -> FittedClippedGaussian:
-        return self.for_dimensions(embeddings.dimensions)
+        return {"scale": self.unit_scale, "sigma": self.for_dimensions(embeddings.dimensions).sigma, "delta": delta}
 
     def for_dimensions(self, dimensions: int) -> FittedClippedGaussian:
         """Return the randomizer for vectors of d >= 1 dimensions; no vocabulary is needed."""
         check_whole("dimensions", dimensions)
-        claim: LocalDP | NoGuarantee = LocalDP(
-            epsilon=self.epsilon, delta=self.delta, slack=None, unit=PrivacyUnit.VECTOR, standing=Standing.PROVED
-        )
+        claim: LocalDP | NoGuarantee = self.promise(Standing.PROVED)
         if not self.holds:
             claim = NoGuarantee(reason=self._refutation(), unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED)
         sigma = 2 * self.clip_norm * self.unit_scale
@@ -124,24 +113,17 @@ class ClippedGaussian(VectorMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedClippedGaussian(VectorRandomizer):
+class FittedClippedGaussian(FittedClipped):
     """Clipped Gaussian for vectors of a fixed dimension.
 
     Attributes:
-        mechanism: The parameters.
-        dimensions: The d of the vectors.
         sigma: Standard deviation of one coordinate's noise, in the units of the embedding.
         claim: The guarantee.
     """
 
     mechanism: ClippedGaussian
-    dimensions: int
     sigma: float
     claim: LocalDP | NoGuarantee
-
-    @property
-    def clip_norm(self) -> float:
-        return self.mechanism.clip_norm
 
     @property
     def coordinate_noise(self) -> CoordinateNoise:
@@ -150,16 +132,8 @@ class FittedClippedGaussian(VectorRandomizer):
     def guarantee(self) -> LocalDP | NoGuarantee:
         return self.claim
 
-    def published(self) -> LocalDP:
-        claim, mechanism = self.claim, self.mechanism
-        return refuted_claim(mechanism.epsilon, mechanism.delta) if isinstance(claim, NoGuarantee) else claim
-
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
         return None if isinstance(self.claim, NoGuarantee) else gaussian_pair(self.mechanism.unit_scale)
-
-    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
-        clipped = clip_to_ball(vectors, self.clip_norm)
-        return np.asarray(-np.square(row_distances(outputs, clipped)) / (2 * self.sigma**2))
 
     def advice(self) -> str:
         if isinstance(self.claim, NoGuarantee):
@@ -168,8 +142,3 @@ class FittedClippedGaussian(VectorRandomizer):
 
     def sample(self, stream: Stream, n: int) -> Draws:
         return (stream.lane(0).standard_normal((n, self.dimensions)),)
-
-    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
-        clipped = clip_to_ball(checked_rows(vectors, self.dimensions), self.mechanism.clip_norm)
-        check_draws(draws, clipped.shape)
-        return ReleasedVectors(np.asarray(clipped + draws[0] * self.sigma))

@@ -8,19 +8,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
-from wordveil.mechanisms.base import CoordinateNoise, VectorMechanism, VectorRandomizer
-from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, coordinate_distances
+from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
+from wordveil.mechanisms.rows import CoordinateNoise
 from wordveil.parameters import check_positive, check_whole
-from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
+from wordveil.promises.guarantees import LocalDP, Standing
 from wordveil.randomness import Draws, Stream
-from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["ClippedLaplace", "FittedClippedLaplace"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClippedLaplace(VectorMechanism):
+class ClippedLaplace(ClippedMechanism):
     """Clip to norm C, then add independent Laplace noise of scale 2 sqrt(d) C/epsilon to every coordinate.
 
     Guarantee:
@@ -59,9 +57,6 @@ class ClippedLaplace(VectorMechanism):
         check_positive("epsilon", self.epsilon)
         check_positive("clip_norm", self.clip_norm)
 
-    def fit(self, embeddings: Embeddings) -> FittedClippedLaplace:
-        return self.for_dimensions(embeddings.dimensions)
-
     def for_dimensions(self, dimensions: int) -> FittedClippedLaplace:
         """Return the randomizer for vectors of d >= 1 dimensions; no vocabulary is needed."""
         check_whole("dimensions", dimensions)
@@ -69,40 +64,28 @@ class ClippedLaplace(VectorMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedClippedLaplace(VectorRandomizer):
-    """Clipped Laplace for vectors of a fixed dimension."""
+class FittedClippedLaplace(FittedClipped):
+    """Clipped Laplace for vectors of a fixed dimension.
+
+    It has no `loss_profile`: a shift within a ball spreads over the coordinates, and no one-dimensional Laplace pair is
+    known to dominate it.
+    """
 
     mechanism: ClippedLaplace
-    dimensions: int
-
-    @property
-    def clip_norm(self) -> float:
-        return self.mechanism.clip_norm
-
-    @property
-    def coordinate_noise(self) -> CoordinateNoise:
-        return CoordinateNoise(law="laplace", scale=self.scale)
 
     @property
     def scale(self) -> float:
         """Scale of the Laplace noise of one coordinate, in the units of the embedding."""
         return 2 * math.sqrt(self.dimensions) * self.mechanism.clip_norm / self.mechanism.epsilon
 
+    @property
+    def coordinate_noise(self) -> CoordinateNoise:
+        return CoordinateNoise(law="laplace", scale=self.scale)
+
     def guarantee(self) -> LocalDP:
-        return LocalDP(epsilon=self.mechanism.epsilon, slack=None, unit=PrivacyUnit.VECTOR, standing=Standing.PROVED)
-
-    # No `loss_profile`: a shift within a ball spreads over the coordinates, and no one-dimensional Laplace pair
-    # is known to dominate it.
-
-    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
-        return -coordinate_distances(outputs, clip_to_ball(vectors, self.clip_norm))[0] / self.scale
+        return self.mechanism.promise(Standing.PROVED)
 
     def sample(self, stream: Stream, n: int) -> Draws:
         # The difference of two exponentials is a Laplace variate.
         shape = (n, self.dimensions)
         return (np.asarray(stream.lane(0).standard_gamma(1.0, shape) - stream.lane(1).standard_gamma(1.0, shape)),)
-
-    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
-        clipped = clip_to_ball(checked_rows(vectors, self.dimensions), self.mechanism.clip_norm)
-        check_draws(draws, clipped.shape)
-        return ReleasedVectors(np.asarray(clipped + draws[0] * self.scale))

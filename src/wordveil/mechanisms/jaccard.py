@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy.stats import chi2
 
-from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.mechanisms.base import InputDomain, VectorMechanism, VectorRandomizer, refuted_claim
+from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.gaussian_scale import classical_scale
-from wordveil.mechanisms.rows import check_draws
-from wordveil.mechanisms.word_rows import WordRows, word_noise_log_density
-from wordveil.mechanisms.worst_pairs import noise_classes_first, worst_words
+from wordveil.mechanisms.word_noise import FittedWordNoise
+from wordveil.mechanisms.word_rows import WordRows
 from wordveil.parameters import check_delta, check_positive, check_whole
-from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
-from wordveil.promises.relations import Pair
-from wordveil.randomness import Draws, Stream
+from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
 from wordveil.vocabulary.nearest_lists import nearest_lists
 from wordveil.vocabulary.table import Embeddings
 
@@ -121,39 +117,14 @@ class Jaccard(VectorMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedJaccard(VectorRandomizer):
-    """The Jaccard baseline bound to a vocabulary.
-
-    Attributes:
-        mechanism: The parameters.
-        dimensions: The d of the vectors.
-        embeddings: The public vocabulary.
-        sigmas: Standard deviation of each word's noise, shape (v,), in the units of the embedding.
-        rows: Finds a vector's word.
-    """
+class FittedJaccard(FittedWordNoise):
+    """The Jaccard baseline bound to a vocabulary."""
 
     mechanism: Jaccard
-    dimensions: int
-    embeddings: Embeddings = field(repr=False)
-    sigmas: Float64Array = field(repr=False, compare=False)
-    rows: WordRows = field(repr=False, compare=False)
-
-    @property
-    def inputs(self) -> InputDomain:
-        return "vocabulary vectors"
 
     def published(self) -> LocalDP:
-        return refuted_claim(self.mechanism.epsilon, self.mechanism.delta)
-
-    def worst_pairs(
-        self, n: int = 8, seed: int = 0, *, claim: Guarantee | None = None, embeddings: Embeddings | None = None
-    ) -> list[Pair]:
-        relation = self.related(claim)
-        pairs = worst_words(self.embeddings, relation, count=n, vectors=True, seed=seed)
-        return noise_classes_first(self.embeddings, relation, self.sigmas, pairs)
-
-    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
-        return word_noise_log_density(self.sigmas, self.rows, outputs, vectors)
+        epsilon, delta = self.mechanism.epsilon, self.mechanism.delta
+        return LocalDP(epsilon=epsilon, delta=delta, slack=None, unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED)
 
     def guarantee(self) -> NoGuarantee:
         ratio = self.mechanism.dense_factor / self.mechanism.sparse_factor
@@ -175,14 +146,6 @@ class FittedJaccard(VectorRandomizer):
             "No epsilon repairs it: more noise for both classes leaves their ratio, and with it the delta, as it is. "
             "Use clipped-gaussian to cover every pair of words, nadp to cover neighbours."
         )
-
-    def sample(self, stream: Stream, n: int) -> Draws:
-        return (stream.lane(0).standard_normal((n, self.dimensions)),)
-
-    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
-        sigmas = self.sigmas[self.rows.find(vectors)]
-        check_draws(draws, (len(sigmas), self.dimensions))
-        return ReleasedVectors(np.asarray(np.asarray(vectors, dtype=np.float64) + draws[0] * sigmas[:, None]))
 
 
 def class_errors(dimensions: int, ratio: float) -> tuple[float, float]:

@@ -13,7 +13,6 @@ from wordveil.mechanisms.rows import check_draws, checked_rows, row_distances
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws, Stream
-from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedMultivariateLaplace", "MultivariateLaplace", "laplace_noise"]
 
@@ -54,9 +53,6 @@ class MultivariateLaplace(VectorMechanism):
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
-
-    def fit(self, embeddings: Embeddings) -> FittedMultivariateLaplace:
-        return self.for_dimensions(embeddings.dimensions)
 
     def for_dimensions(self, dimensions: int) -> FittedMultivariateLaplace:
         """Return the randomizer for vectors of d >= 1 dimensions; no vocabulary is needed."""

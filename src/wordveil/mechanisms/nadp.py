@@ -7,17 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import InputDomain, VectorMechanism, VectorRandomizer
+from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.gaussian_scale import analytic_scale
-from wordveil.mechanisms.rows import check_draws
-from wordveil.mechanisms.word_rows import WordRows, word_noise_log_density
-from wordveil.mechanisms.worst_pairs import noise_classes_first, vector_relation, worst_words
+from wordveil.mechanisms.word_noise import FittedWordNoise
+from wordveil.mechanisms.word_rows import WordRows
+from wordveil.mechanisms.worst_pairs import vector_relation
 from wordveil.parameters import check_delta, check_positive, check_whole, check_within
 from wordveil.promises.guarantees import Guarantee, NeighbourDP, PrivacyUnit, Standing, round_up
-from wordveil.promises.relations import Pair, Relation
-from wordveil.randomness import Draws, Stream
+from wordveil.promises.relations import Relation
 from wordveil.vocabulary.overlap_graph import OverlapGraph, overlap_graph
 from wordveil.vocabulary.table import Embeddings
 
@@ -72,6 +70,7 @@ class NADP(VectorMechanism):
     """
 
     certifies_vocabulary: ClassVar[bool] = True
+    certificate_method = "overlap-graph"
     name: ClassVar[str] = "nadp"
     paper: ClassVar[str] = "Bollegala et al. 2023, Algorithm 3"
     epsilon: float
@@ -93,10 +92,6 @@ class NADP(VectorMechanism):
     @classmethod
     def examples(cls) -> tuple[NADP, ...]:
         return cls(epsilon=2.0), cls(epsilon=2.0, isolated="verbatim")
-
-    @property
-    def certificate_method(self) -> str:
-        return "overlap-graph"
 
     def constants(self, embeddings: Embeddings) -> dict[str, float]:
         fitted = self.fit(embeddings)
@@ -124,44 +119,19 @@ class NADP(VectorMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedNADP(VectorRandomizer):
+class FittedNADP(FittedWordNoise):
     """NADP bound to a vocabulary.
 
     Attributes:
-        mechanism: The parameters.
-        dimensions: The d of the vectors.
-        embeddings: The public vocabulary.
         graph: Its public graph.
-        sigmas: Standard deviation of each word's noise, shape (v,), in the units of the embedding.
-        rows: Finds a vector's word.
     """
 
     mechanism: NADP
-    dimensions: int
-    embeddings: Embeddings = field(repr=False)
     graph: OverlapGraph = field(repr=False, compare=False)
-    sigmas: Float64Array = field(repr=False, compare=False)
-    rows: WordRows = field(repr=False, compare=False)
-
-    @property
-    def inputs(self) -> InputDomain:
-        return "vocabulary vectors"
 
     def related(self, claim: Guarantee | None = None) -> Relation:
         stated = self.guarantee() if claim is None else claim
         return vector_relation(stated, self.metric, edges=self.graph.edges, find=self.rows.find)
-
-    def worst_pairs(
-        self, n: int = 8, seed: int = 0, *, claim: Guarantee | None = None, embeddings: Embeddings | None = None
-    ) -> list[Pair]:
-        relation = self.related(claim)
-        pairs = worst_words(self.embeddings, relation, count=n, vectors=True, seed=seed)
-        if relation.edges is not None:
-            return pairs
-        return noise_classes_first(self.embeddings, relation, self.sigmas, pairs)
-
-    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
-        return word_noise_log_density(self.sigmas, self.rows, outputs, vectors)
 
     @property
     def isolated_share(self) -> float:
@@ -203,11 +173,3 @@ class FittedNADP(VectorRandomizer):
             "has no stated bound. Where every pair must be covered, use clipped-gaussian (equally) or laplace (by "
             "distance)."
         )
-
-    def sample(self, stream: Stream, n: int) -> Draws:
-        return (stream.lane(0).standard_normal((n, self.dimensions)),)
-
-    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
-        sigmas = self.sigmas[self.rows.find(vectors)]
-        check_draws(draws, (len(sigmas), self.dimensions))
-        return ReleasedVectors(np.asarray(np.asarray(vectors, dtype=np.float64) + draws[0] * sigmas[:, None]))

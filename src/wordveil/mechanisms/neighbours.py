@@ -78,7 +78,7 @@ class NeighbourResponse(WordMechanism):
         >>> randomizer.release(table.ids(["doctor", "not-a-word"]), RandomSource.seeded_for_tests(1)).shape
         (2,)
         >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
-        local DP (proved): ... by a factor of exp(8), ...
+        local DP (proved): ... by a factor of at most exp(8); ...
     """
 
     name: ClassVar[str] = "neighbours"

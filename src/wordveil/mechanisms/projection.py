@@ -85,6 +85,7 @@ class Projection(VectorMechanism):
     """
 
     certifies_vocabulary: ClassVar[bool] = True
+    certificate_method = "stretch"
     name: ClassVar[str] = "projection"
     paper: ClassVar[str] = "Feyisetan & Kasiviswanathan 2021, Algorithm 1"
     epsilon: float
@@ -132,10 +133,6 @@ class Projection(VectorMechanism):
     @property
     def needs_vocabulary(self) -> bool:
         return self.sensitivity in _OF_WORDS or (self.directions == "principal" and self.matrix is None)
-
-    @property
-    def certificate_method(self) -> str:
-        return "stretch"
 
     def constants(self, embeddings: Embeddings) -> dict[str, float]:
         fitted = self.fit(embeddings)

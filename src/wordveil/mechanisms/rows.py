@@ -5,6 +5,10 @@ No randomness, no claim.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from typing import Literal
+
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
@@ -14,6 +18,7 @@ from wordveil.parameters import as_floats
 from wordveil.randomness import Draws
 
 __all__ = [
+    "CoordinateNoise",
     "check_draws",
     "checked_ids",
     "checked_rows",
@@ -125,3 +130,27 @@ def coordinate_distances(outputs: Float64Array, vectors: FloatArray) -> tuple[Fl
 
     words = np.asarray(vectors, dtype=np.float64)
     return np.asarray(cdist(outputs, words, "cityblock")), np.asarray(cdist(outputs, words, "chebyshev"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoordinateNoise:
+    """Independent noise of one law in every coordinate.
+
+    Attributes:
+        law: Of one coordinate.
+        scale: Standard deviation of the Gaussian, scale parameter of the Laplace law.
+        reach: Where the law is cut off, symmetrically; inf for nowhere.
+    """
+
+    law: Literal["gaussian", "laplace"]
+    scale: float
+    reach: float = math.inf
+
+    def log_density(self, outputs: Float64Array, centres: Float64Array) -> Float64Array:
+        """Return the log density, up to a constant, of outputs, shape (n, d), around k centres, shape (n, k)."""
+        if self.law == "gaussian":
+            return np.asarray(-np.square(row_distances(outputs, centres)) / (2 * self.scale**2))
+        total, largest = coordinate_distances(outputs, centres)
+        # The edge itself is within rounding of the support; a hair beyond it is not.
+        beyond = largest > self.reach * (1 + 1e-9) + 1e-9 * float(np.abs(centres).max(initial=0.0))
+        return np.where(beyond, -np.inf, -total / self.scale)

@@ -85,7 +85,7 @@ class SelectionMechanism(WordMechanism):
         return self.calibration != "textbook"
 
     @property
-    def certificate_method(self) -> str:
+    def certificate_method(self) -> str:  # type: ignore[override]
         return LARGEST_LOSS if self.calibration == "certified-local" else LIPSCHITZ
 
     @property

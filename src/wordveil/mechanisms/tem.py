@@ -30,10 +30,8 @@ class TEM(SelectionMechanism):
     the bottom's weight is the sum of the far words' weights.
 
     Where few words lie within gamma of another, rows can be made beforehand: `precomputed_size(fitted)` counts what
-    they take, and `precompute(fitted)` returns the same law, drawn from them by two bisections a word. On the embedded
-    vocabulary (32 000 words) the rows take 19 529 MiB at epsilon 9.36 and 24 MiB at epsilon 20, where making them takes
-    36 s of one processor and 20 000 draws then 0.015 s instead of 0.6 s in a batch job. Which memory a draw touches
-    depends on the word: for batch work on the owner's machine, not for a service that answers strangers.
+    they take, and `precompute(fitted)` returns the same law, drawn from them by two bisections a word. Which memory a
+    draw touches depends on the word: for batch work on the owner's machine, not for a service that answers strangers.
 
     Guarantee:
         epsilon-metric DP for min(dist, gamma), proved: the score is 1-Lipschitz in x and so is, at rate epsilon/2,

@@ -108,7 +108,7 @@ class TightConstraints(SelectionMechanism):
             )
 
     @property
-    def certificate_method(self) -> str:
+    def certificate_method(self) -> str:  # type: ignore[override]
         return TIGHT
 
     def cap(self, rate: float, outputs: int) -> float:

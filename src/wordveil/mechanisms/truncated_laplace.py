@@ -14,11 +14,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
+from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.mechanisms.base import CoordinateNoise, VectorMechanism, VectorRandomizer, refuted_claim
+from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
 from wordveil.mechanisms.gaussian_scale import analytic_scale
-from wordveil.mechanisms.rows import check_draws, checked_rows, clip_to_ball, coordinate_distances
+from wordveil.mechanisms.rows import CoordinateNoise
 from wordveil.mechanisms.truncated_law import (
     certified_half_width,
     exact_half_width,
@@ -38,7 +38,7 @@ NO_GAIN = 0.01  # a smaller relative gain in standard deviation is called none
 
 
 @dataclass(frozen=True, kw_only=True)
-class TruncatedLaplace(VectorMechanism):
+class TruncatedLaplace(ClippedMechanism):
     """Clip to norm C, then add noise of density exp(-alpha |x|)/B on [-A, A], alpha = epsilon/(2 sqrt(d) C).
 
     calibration="certified": A = (1/alpha) ln(1 + sqrt(d) (e^(epsilon/sqrt d) - 1)/(2 delta)), a theorem.
@@ -84,6 +84,7 @@ class TruncatedLaplace(VectorMechanism):
         dimensions is 0.9866
     """
 
+    certificate_method = "truncated-laplace"
     name: ClassVar[str] = "truncated-laplace"
     paper: ClassVar[str] = "Huang et al. 2024, Theorem 3"
     epsilon: float
@@ -117,16 +118,9 @@ class TruncatedLaplace(VectorMechanism):
         published = cls(epsilon=0.5, delta=0.3, calibration="published", allow_refuted=True)
         return cls(epsilon=2.0), cls(epsilon=2.0, calibration="exact"), published
 
-    @property
-    def certificate_method(self) -> str:
-        return "truncated-laplace"
-
     def constants(self, embeddings: Embeddings) -> dict[str, float]:
-        fitted = self.fit(embeddings)
+        fitted = self.for_dimensions(embeddings.dimensions)
         return {"dimensions": float(fitted.dimensions), "alpha": fitted.alpha, "half_width": fitted.half_width}
-
-    def fit(self, embeddings: Embeddings) -> FittedTruncatedLaplace:
-        return self.for_dimensions(embeddings.dimensions)
 
     def for_dimensions(self, dimensions: int) -> FittedTruncatedLaplace:
         """Return the randomizer for vectors of d >= 1 dimensions; no vocabulary is needed."""
@@ -162,30 +156,25 @@ class TruncatedLaplace(VectorMechanism):
                     unit=PrivacyUnit.VECTOR,
                     standing=Standing.REFUTED,
                 )
-        return LocalDP(epsilon=self.epsilon, delta=self.delta, slack=None, unit=PrivacyUnit.VECTOR, standing=standing)
+        return self.promise(standing)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedTruncatedLaplace(VectorRandomizer):
+class FittedTruncatedLaplace(FittedClipped):
     """Truncated Laplace for vectors of a fixed dimension.
 
+    It has no `loss_profile`: along a direction the longest shift is the worst, but which direction is, is not known.
+
     Attributes:
-        mechanism: The parameters.
-        dimensions: The d of the vectors.
         alpha: Rate of the density, 1/(units of the embedding).
         half_width: A, in the units of the embedding.
         claim: The guarantee.
     """
 
     mechanism: TruncatedLaplace
-    dimensions: int
     alpha: float
     half_width: float
     claim: LocalDP | NoGuarantee
-
-    @property
-    def clip_norm(self) -> float:
-        return self.mechanism.clip_norm
 
     @property
     def coordinate_noise(self) -> CoordinateNoise:
@@ -193,18 +182,6 @@ class FittedTruncatedLaplace(VectorRandomizer):
 
     def guarantee(self) -> LocalDP | NoGuarantee:
         return self.claim
-
-    def published(self) -> LocalDP:
-        claim, mechanism = self.claim, self.mechanism
-        return refuted_claim(mechanism.epsilon, mechanism.delta) if isinstance(claim, NoGuarantee) else claim
-
-    # No `loss_profile`: for a direction the worst shift is the longest, but which direction is worst is not known.
-
-    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
-        total, largest = coordinate_distances(outputs, clip_to_ball(vectors, self.clip_norm))
-        # The edge itself is within rounding of the support; a hair beyond it is not.
-        edge = self.half_width * (1 + 1e-9) + 1e-9 * self.clip_norm
-        return np.where(largest > edge, -np.inf, -self.alpha * total)
 
     def advice(self) -> str:
         mechanism, d = self.mechanism, self.dimensions
@@ -226,14 +203,9 @@ class FittedTruncatedLaplace(VectorRandomizer):
     def sample(self, stream: Stream, n: int) -> Draws:
         return (stream.lane(0).random((n, self.dimensions)),)
 
-    def noise(self, uniforms: Float64Array) -> Float64Array:
-        """Turn uniforms in [0, 1) into noise by the inverse of its distribution function, any shape."""
-        signed = 2 * uniforms - 1
+    def noise(self, draws: Float64Array) -> Float64Array:
+        # By the inverse of the distribution function.
+        signed = 2 * draws - 1
         inside = -math.expm1(-self.alpha * self.half_width)
         sizes = np.minimum(-np.log1p(-np.abs(signed) * inside) / self.alpha, self.half_width)
         return np.asarray(np.copysign(sizes, signed))
-
-    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
-        clipped = clip_to_ball(checked_rows(vectors, self.dimensions), self.mechanism.clip_norm)
-        check_draws(draws, clipped.shape)
-        return ReleasedVectors(np.asarray(clipped + self.noise(draws[0])))

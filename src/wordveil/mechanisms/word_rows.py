@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float32Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.rows import row_distances
 from wordveil.parameters import as_floats
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["WordRows", "word_noise_log_density"]
+__all__ = ["WordRows"]
 
 
 class WordRows:
@@ -62,17 +61,3 @@ class WordRows:
                 "vectors", "<hidden>", "must be rows of the vocabulary: this mechanism's noise depends on the word."
             )
         return np.asarray(ids, dtype=np.int32)
-
-
-def word_noise_log_density(
-    sigmas: Float64Array, rows: WordRows, outputs: Float64Array, vectors: FloatArray
-) -> Float64Array:
-    """Return the log density, shape (n, k), of Gaussian noise whose size depends on the word."""
-    own = sigmas[rows.find(vectors)]
-    silent = own == 0
-    safe = np.where(silent, 1.0, own)
-    logs = -np.square(row_distances(outputs, vectors) / safe) / 2 - outputs.shape[1] * np.log(safe)
-    # A word without noise explains its own vector and nothing else.
-    same = (outputs[:, None, :] == np.asarray(vectors, dtype=np.float64)[None, silent, :]).all(axis=2)
-    logs[:, silent] = np.where(same, np.inf, -np.inf)
-    return np.asarray(logs)

@@ -21,7 +21,6 @@ from wordveil.auditing.adapters import load_mechanism
 from wordveil.documents.rows import file_digest
 from wordveil.errors import DataFormatError, GuaranteeError, ParameterError, ResumeError
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.names import MECHANISMS
 from wordveil.neural.backend import check_device, torch
 from wordveil.neural.cards import ModelCard, make_card, write_card
 from wordveil.neural.corpora import Dataset, TextFile, encode_texts, model_vocabulary, read_texts
@@ -29,6 +28,7 @@ from wordveil.neural.models import Classifier, Rewriter
 from wordveil.neural.private_embedding import PrivateEmbedding
 from wordveil.neural.storage import load_tensors, read_json, save_tensors, write_json
 from wordveil.neural.training import EpochProgress, Training, fit
+from wordveil.plugins import mechanism_names
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
@@ -285,6 +285,7 @@ def load_model(directory: Path, *, source: RandomSource | None = None, device: s
 
 def _known(name: str, directory: Path) -> str:
     # Only names of the list: a path in the file of a stranger would be imported.
-    if name not in MECHANISMS:
-        raise DataFormatError(directory, f"names a mechanism that does not exist; there are {', '.join(MECHANISMS)}.")
+    if name not in mechanism_names():
+        known = ", ".join(mechanism_names())
+        raise DataFormatError(directory, f"names a mechanism that does not exist; there are {known}.")
     return name

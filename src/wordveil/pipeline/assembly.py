@@ -10,7 +10,7 @@ from wordveil.arrays import IdArray
 from wordveil.kernels.compiled import engine_name
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.metrics.distances import AnyMetric
-from wordveil.pipeline.fitting import certificate_in_use, fit_words, on_device
+from wordveil.pipeline.fitting import certificate_in_use, fit_words
 from wordveil.pipeline.noise_domains import noise_domain, shown
 from wordveil.pipeline.public_sample import public_sample
 from wordveil.promises.certificates import Certificate
@@ -94,7 +94,7 @@ def assemble(
         typed=typed,
     )
     certificate = certificate_in_use(mechanism, embeddings, certificate)
-    randomizer = on_device(fit_words(mechanism, embeddings, certificate), device)
+    randomizer = fit_words(mechanism, embeddings, certificate).on(device)
     claim = _with_vocabulary(randomizer.guarantee(), embeddings)
     provenance = Provenance(
         version=__version__,

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from wordveil.decoding.decoded import as_words
 from wordveil.errors import CertificateError
-from wordveil.mechanisms.base import Mechanism, WordRandomizer, check_mechanism
+from wordveil.mechanisms.base import Mechanism, WordRandomizer
+from wordveil.mechanisms.checks import check_mechanism
 from wordveil.mechanisms.selection import LARGEST_LOSS
 from wordveil.promises.certificates import Certificate
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["FOLDER", "certificate_in_use", "file_name", "fit_words", "on_device", "shipped_certificate"]
+__all__ = ["FOLDER", "certificate_in_use", "file_name", "fit_words", "shipped_certificate"]
 
 FOLDER = Path(__file__).parents[1] / "certification" / "packaged"
 
@@ -66,17 +67,3 @@ def fit_words(mechanism: Mechanism, embeddings: Embeddings, certificate: Certifi
     """
     words = as_words(mechanism)
     return words.fit_certified(embeddings, certificate_in_use(words, embeddings, certificate))
-
-
-def on_device(randomizer: WordRandomizer, device: str) -> WordRandomizer:
-    """Return the same randomizer with its search or its rows on a graphics card: same law, same guarantee.
-
-    Args:
-        randomizer: A fitted word mechanism.
-        device: "cpu" changes nothing; "cuda" or "cuda:1" needs the extra gpu and a card.
-
-    Raises:
-        MissingExtraError: If PyTorch is not installed.
-        ParameterError: If there is no such card, or the mechanism has no part that runs on one.
-    """
-    return randomizer.on(device)

@@ -12,12 +12,12 @@ import pytest
 from tests.lab.evaluation.conftest import use_world, world, world_data  # noqa: F401 - fixtures
 from typer.testing import CliRunner
 
-from wordveil.certification.noisy_dot_product import closer_probability
 from wordveil.cli.app import build_app
 from wordveil.cli.reproduce import PAPERS
 from wordveil.errors import ParameterError
 from wordveil.lab.papers import curse
 from wordveil.lab.papers.base import Options, as_markdown, write_reproduction
+from wordveil.lab.papers.noisy_dot_product import closer_probability
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_table_two_is_the_slow_formula(world):  # noqa: F811
 
 
 def test_the_bounds_of_table_two_give_the_probabilities_of_being_closer(world):  # noqa: F811
-    from wordveil.certification.noisy_dot_product import dot_product_cdf
+    from wordveil.lab.papers.noisy_dot_product import dot_product_cdf
 
     rows = world.vectors.astype(np.float64)
     bound = np.linalg.norm(rows[0] - rows[4]) / 2

@@ -20,7 +20,6 @@ from wordveil.lab.benchmarks import peers
 from wordveil.lab.benchmarks.machine import Machine, Timing, best_timing, peak_memory_bytes
 from wordveil.lab.benchmarks.workload import Workload
 from wordveil.mechanisms.tem import TEM
-from wordveil.pipeline.fitting import on_device
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.randomness import RandomSource
 
@@ -146,7 +145,7 @@ def _decode(workload: Workload, machine: Machine, with_peers: bool) -> list[Meas
 
 def _select(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
     setting = _Setting(task="select", workload=workload, machine=machine, limit_type="float64")
-    fitted = on_device(TEM(epsilon=EPSILON).fit(workload.embeddings), workload.device)
+    fitted = TEM(epsilon=EPSILON).fit(workload.embeddings).on(workload.device)
     source = RandomSource()
     draws = fitted.sample(source.fresh_stream(), workload.tokens)
     ids = workload.ids

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from wordveil.arrays import IdArray
-from wordveil.certification.noisy_dot_product import dot_product_cdf
 from wordveil.decoding.decoded import Decoded
 from wordveil.decoding.rank_softmax import RankSoftmax
 from wordveil.kernels.nearest import NearestWords
@@ -13,6 +12,7 @@ from wordveil.lab.evaluation.base import Summary, summarize
 from wordveil.lab.evaluation.subjects import Subject, subject_of
 from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, shown
 from wordveil.lab.papers.figures import Plotted
+from wordveil.lab.papers.noisy_dot_product import dot_product_cdf
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.santext import SanText
 from wordveil.vocabulary.table import Embeddings

@@ -9,14 +9,14 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import chi2
 
-from wordveil.certification.noisy_dot_product import (
+from wordveil.errors import ParameterError
+from wordveil.lab.papers.noisy_dot_product import (
     closer_probability,
     dot_product_cdf,
     dot_product_log_density,
     dot_product_variance,
     output_bound,
 )
-from wordveil.errors import ParameterError
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.randomness import RandomSource
 

@@ -1,0 +1,41 @@
+"""Checks that something is a mechanism, where a user hands one in."""
+
+from __future__ import annotations
+
+from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.mechanisms.base import Mechanism, Randomizer, VectorMechanism
+
+__all__ = ["check_fitted", "check_mechanism", "vector_mechanism"]
+
+
+def check_mechanism(thing: object) -> Mechanism:
+    """Return what was given if it is a mechanism.
+
+    Raises:
+        ParameterError: If it is none, such as a class or a fitted form.
+    """
+    if isinstance(thing, Mechanism):
+        return thing
+    raise ParameterError("mechanism", f"<{type(thing).__name__}>", "must be a mechanism, such as TEM(epsilon=9).")
+
+
+def check_fitted(thing: object) -> Randomizer:
+    """Return what was given if it is a fitted mechanism.
+
+    Raises:
+        GuaranteeError: If it is not, such as a promise, which does not say what is drawn.
+    """
+    if isinstance(thing, Randomizer):
+        return thing
+    raise GuaranteeError(f"<{type(thing).__name__}> does not say what is drawn: pass the fitted mechanism.")
+
+
+def vector_mechanism(thing: object) -> VectorMechanism:
+    """Return what was given if it is a mechanism of vectors.
+
+    Raises:
+        ParameterError: If it is none.
+    """
+    if isinstance(thing, VectorMechanism):
+        return thing
+    raise ParameterError("mechanism", check_mechanism(thing).name, "must be a vector mechanism, such as laplace.")

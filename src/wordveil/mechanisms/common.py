@@ -1,0 +1,152 @@
+"""What every mechanism and every randomizer answers, be it of vectors or of words."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar, Literal, Self
+
+from wordveil.errors import CertificateError, ParameterError
+from wordveil.metrics.distances import AnyMetric, Euclidean
+from wordveil.parameters import check_positive
+from wordveil.promises.certificates import Certificate
+from wordveil.promises.guarantees import Guarantee, MetricDP, round_down
+from wordveil.promises.pair_loss import PairLoss
+from wordveil.promises.relations import Relation
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = ["Mechanism", "Randomizer"]
+
+
+class Mechanism(ABC):
+    """Parameters of a mechanism.
+
+    Attributes:
+        name: The mechanism's name on the command line and in reports.
+        paper: Where it comes from.
+        releases: Whether it turns vectors into vectors or words into words.
+        epsilon: The loss promised, in the unit its guarantee says.
+        certificate_method: Name of the computation that certifies it; empty where there is nothing to certify.
+        calibration: Which of several ways to keep epsilon it takes; empty where there is one.
+    """
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    releases: ClassVar[Literal["vectors", "words"]]
+    epsilon: float
+    certificate_method: str = ""
+    calibration: str = ""
+
+    @classmethod
+    def examples(cls) -> Sequence[Self]:
+        """Return one of itself at every calibration, for a small vocabulary: what the contract suite runs on."""
+        return (cls(epsilon=2.0),)  # type: ignore[call-arg]  # the abstract base is no dataclass
+
+    def with_epsilon(self, epsilon: float) -> Self:
+        """Return the same mechanism at another epsilon."""
+        return replace(self, epsilon=epsilon)  # type: ignore[type-var]  # every mechanism is a dataclass
+
+    @property
+    def needs_certificate(self) -> bool:
+        """Whether it can be fitted with a certificate only."""
+        return False
+
+    def require(self, certificate: Certificate, embeddings: Embeddings) -> None:
+        """Check that a certificate was made for this mechanism, vocabulary and candidate set.
+
+        Raises:
+            CertificateError: Naming what differs.
+        """
+        raise CertificateError(f"{self.name} takes no certificate when it is fitted.")
+
+    @classmethod
+    def rebuild(cls, certificate: Certificate) -> Self:
+        """Return the mechanism that a certificate names, which says all its parameters.
+
+        Raises:
+            CertificateError: If the certificate's parameters are not those of this mechanism.
+        """
+        parameters = {name: value for name, value in certificate.parameters.items() if name != "mechanism"}
+        try:
+            return cls(**parameters)
+        except TypeError:
+            raise CertificateError(f"The certificate's parameters are not those of {cls.__name__}.") from None
+
+
+class Randomizer(ABC):
+    """What word and vector randomizers have in common: a claim, and answers about it.
+
+    Attributes:
+        releases: Whether it turns vectors into vectors or words into words.
+    """
+
+    releases: ClassVar[Literal["vectors", "words"]]
+
+    @property
+    def metric(self) -> AnyMetric:
+        """What its metric DP measures distance by."""
+        return Euclidean()
+
+    @property
+    def laplace_dimensions(self) -> int | None:
+        """Dimensions of its noise, where that is multivariate Laplace of rate epsilon in its metric; else None."""
+        return None
+
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What one released word or vector promises."""
+
+    def published(self) -> Guarantee:
+        """What an audit tries to refute: the guarantee, or, where that is refuted, the claim that was published."""
+        return self.guarantee()
+
+    @abstractmethod
+    def related(self, claim: Guarantee | None = None) -> Relation:
+        """Return which pairs of inputs a claim speaks of.
+
+        Args:
+            claim: Another claim about this mechanism, such as what follows from its own; None for `published()`.
+        """
+
+    def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
+        """Return the loss of one draw for composition, tighter than its guarantee; None where none is known.
+
+        Args:
+            diameter: Largest distance between two inputs, public, in the metric of the guarantee; needed where its
+                loss grows with the distance without end, and of no use elsewhere.
+        """
+        claim, d = self.guarantee(), self.laplace_dimensions
+        if d is None or diameter is None or not isinstance(claim, MetricDP) or claim.delta > 0:
+            return None
+        from wordveil.mechanisms.laplace_profile import laplace_pair  # SciPy, which drawing does not need
+
+        check_positive("diameter", diameter)
+        # The profile of log-concave noise never falls with the distance: that of the largest one stands for all.
+        pair = laplace_pair(d, math.nextafter(claim.epsilon * diameter, math.inf))
+        within = f"all inputs lie within a public diameter of {round_down(diameter)}"
+        return replace(pair, assumptions=(*claim.assumptions, within))
+
+    def on(self, device: str) -> Self:
+        """Return the same randomizer, law and guarantee, working on a device: "cpu", or a card such as "cuda:1".
+
+        Raises:
+            MissingExtraError: If PyTorch is not installed.
+            ParameterError: If there is no such card, or nothing of this mechanism runs on one.
+        """
+        if device == "cpu":
+            return self
+        raise ParameterError(
+            "device",
+            device,
+            "is not supported for this mechanism, which works on the processor: say 'cpu'.",
+        )
+
+    def disclosed(self) -> tuple[str, ...]:
+        """What every release shows whatever the noise, a sentence each, beyond what the pipeline shows by itself."""
+        return ()
+
+    def advice(self) -> str:
+        """What a user should know beyond the guarantee, with what to use instead; empty where there is nothing."""
+        return ""

@@ -1,0 +1,97 @@
+"""Mechanisms, decoders and document formats by name: wordveil's own, and those of other packages.
+
+A package offers its class under one line of its `pyproject.toml`, and it is found where it is installed:
+
+    [project.entry-points."wordveil.mechanisms"]
+    cluster-response = "my_package:ClusterResponse"
+
+The groups are `wordveil.mechanisms`, `wordveil.decoders` and `wordveil.readers` (document formats). Nothing is looked
+up before a name is asked for that is not wordveil's own, whose names nobody else can take.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from wordveil.errors import ParameterError, WordveilError
+from wordveil.names import DECODERS, EXPORTS, MECHANISMS
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = ["decoder_class", "foreign_names", "foreign_object", "mechanism_class", "mechanism_names"]
+
+
+def mechanism_names() -> tuple[str, ...]:
+    """Return the names of all mechanisms, wordveil's own first."""
+    return (*MECHANISMS, *foreign_names("mechanisms", MECHANISMS))
+
+
+def mechanism_class(name: str) -> Any:
+    """Return the class of a mechanism by its name.
+
+    Raises:
+        ParameterError: If there is none; the message lists those that exist.
+        WordveilError: If another package's cannot be used.
+    """
+    return _named("mechanism", name, MECHANISMS, "wordveil.mechanisms.base:Mechanism")
+
+
+def decoder_class(name: str) -> Any:
+    """Return the class of a decoder by its name; errors as for `mechanism_class`."""
+    return _named("decoder", name, DECODERS, "wordveil.decoding.base:Decoder")
+
+
+def foreign_names(group: str, own: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names that other packages offer in a group, sorted, none of them one of wordveil's own."""
+    return tuple(sorted({point.name for point in _entry_points(group)} - set(own)))
+
+
+def foreign_object(group: str, name: str, base: type) -> Any | None:
+    """Return the class that another package offers under a name; None where none does.
+
+    Args:
+        group: "mechanisms", "decoders" or "readers".
+        name: The name.
+        base: What the class must be derived from.
+
+    Raises:
+        WordveilError: If it cannot be loaded, is no such class, has another name of its own, or two packages offer it.
+    """
+    found = [point for point in _entry_points(group) if point.name == name]
+    if not found:
+        return None
+    packages = sorted({"an unnamed package" if point.dist is None else point.dist.name for point in found})
+    if len(packages) > 1:
+        raise WordveilError(f"{name!r} is offered by {' and '.join(packages)}; uninstall one of them.")
+    where = f"{name!r} of the package {packages[0]}"
+    try:
+        loaded = found[0].load()
+    except Exception as problem:
+        raise WordveilError(f"{where} cannot be loaded ({type(problem).__name__}: {problem}).") from problem
+    if not (isinstance(loaded, type) and issubclass(loaded, base)) or getattr(loaded, "__abstractmethods__", None):
+        raise WordveilError(f"{where} is no {base.__name__} that can be used.")
+    if loaded.name != name:  # type: ignore[attr-defined]  # every base has it
+        raise WordveilError(f"{where} calls itself {loaded.name!r}; the names must agree.")  # type: ignore[attr-defined]
+    return loaded
+
+
+def _named(kind: str, name: str, own: Mapping[str, str], base: str) -> Any:
+    if name in own:
+        return getattr(importlib.import_module(EXPORTS[own[name]]), own[name])
+    module, _, attribute = base.partition(":")
+    found = foreign_object(f"{kind}s", name, getattr(importlib.import_module(module), attribute))
+    if found is None:
+        listed = ", ".join((*own, *foreign_names(f"{kind}s", own)))
+        raise ParameterError(kind, name, f"must be one of {listed}.")
+    return found
+
+
+def _entry_points(group: str) -> list[EntryPoint]:
+    from importlib.metadata import entry_points  # reads every installed package: not before somebody asks
+
+    # A package that lies in two places of the path is listed twice.
+    found = {(each.name, each.value): each for each in entry_points(group=f"wordveil.{group}")}
+    return list(found.values())

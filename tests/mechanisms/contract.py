@@ -1,0 +1,432 @@
+"""What every mechanism owes, whoever wrote it: one check after the other, each a function of an `Example`.
+
+    for check in contract_of(mechanism): check(Example.of(mechanism))
+
+Statistical checks accuse an honest mechanism with probability ALPHA at most, and are themselves seen to fail: the same
+samples against 0.9 and 1.1 of the noise. Nothing here knows a mechanism by name: everything is asked of it.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from wordveil.auditing import AuditOptions, audit_mechanism, verify_law
+from wordveil.certification import certify
+from wordveil.decoding.base import DECODER_LANE
+from wordveil.decoding.decoded import Decoded
+from wordveil.decoding.nearest import Nearest
+from wordveil.decoding.rank_softmax import RankSoftmax
+from wordveil.decoding.vickrey import Vickrey
+from wordveil.errors import ParameterError
+from wordveil.mechanisms.base import Mechanism
+from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit
+from wordveil.promises.release import TextOptions
+from wordveil.randomness import DocumentStreams, RandomSource, Stream
+from wordveil.vocabulary.table import Embeddings, load_embeddings
+
+ALPHA = 1e-9
+SAMPLES = 60_000
+TWINS = (0.9, 1.1)
+BARRED = (3, 40)
+DECODERS = [Nearest(), RankSoftmax(epsilon=3.0, c=0.1), Vickrey(t=0.4)]
+OPTIONS = AuditOptions(samples=8000, pairs=4, alpha=ALPHA, curve_points=0, seed=1)
+LEAKS = {"words": [3.0], "vectors": [3.0, 10.0]}
+"""How many times its loss must be refuted; more where noise in many dimensions hides what is lost from any sample."""
+
+
+@functools.cache
+def table(v: int, d: int = 5) -> Embeddings:
+    """English words, so that frequencies are known, with places made up: some share theirs, two may only be input."""
+    rows = np.random.default_rng(v).standard_normal((v, d)) * np.arange(1, d + 1)[::-1] / d
+    rows[-10:] = rows[:10]
+    names = [word for word in load_embeddings().words if word.isalpha()][:v]
+    return Embeddings.from_arrays(names, rows, candidate_rule="all").without_outputs([names[i] for i in BARRED])
+
+
+@functools.cache
+def fitted(mechanism: Mechanism, words: Embeddings) -> Any:
+    """The mechanism bound to the words, certified where it needs it."""
+    chosen: Any = mechanism
+    if mechanism.needs_certificate and mechanism.releases == "words":
+        return chosen.fit_certified(words, certify(mechanism, words))
+    return chosen.fit(words)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A mechanism on a small vocabulary."""
+
+    mechanism: Any
+    words: Embeddings
+    randomizer: Any
+
+    @classmethod
+    def of(cls, mechanism: Any, v: int = 70) -> Example:
+        return cls(mechanism, table(v), fitted(mechanism, table(v)))
+
+    def sanitizer(self, options: TextOptions | None = None) -> Sanitizer:
+        certificate = certify(self.mechanism, self.words) if self.mechanism.needs_certificate else None
+        return Sanitizer(self.words, self.mechanism, certificate=certificate, options=options or TextOptions())
+
+    @property
+    def inputs(self) -> Any:
+        """Every input twice: rows of the vocabulary, or ids, with unknown tokens where those are answered for."""
+        if self.mechanism.releases == "vectors":
+            return np.concatenate((self.words.vectors, self.words.vectors))
+        ids = np.tile(np.arange(len(self.words), dtype=np.int32), 2)
+        return np.append(ids, np.int32(-1)) if self.randomizer.answers_unknown else ids
+
+
+def twin(fitted: Any, **answers: Any) -> Any:
+    """The same fitted mechanism but for some questions, to which it gives these answers, whatever else it is asked."""
+    made = copy.copy(fitted)
+    body = {name: lambda self, *a, answer=answer, **k: answer for name, answer in answers.items()}
+    object.__setattr__(made, "__class__", type("Twin", (type(fitted),), body))
+    return made
+
+
+def drawn(randomizer: Any, total: int, size: int, engine: str = "aes") -> tuple[Any, ...]:
+    """Draws for three documents one after the other, `size` rows at a time."""
+    source = RandomSource.seeded_for_tests(1, engine=engine)
+    streams = source.documents(source.nonces("abc", "abc"), [23, 0, total - 23])
+    parts = list(streams.chunks(randomizer.sample, size))
+    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+
+def some_draws(randomizer: Any, n: int, seed: int = 2) -> tuple[Any, ...]:
+    return randomizer.sample(RandomSource.seeded_for_tests(seed).stream("x"), n)
+
+
+def parameters_are_frozen_hashable_and_rebuilt_by_repr(example: Example) -> None:
+    mechanism = example.mechanism
+    metrics = {name: getattr(sys.modules["wordveil"], name) for name in ("Euclidean", "Angular", "NeighbourRank")}
+    assert eval(repr(mechanism), {type(mechanism).__name__: type(mechanism), **metrics}) == mechanism
+    assert len({mechanism, dataclasses.replace(mechanism)}) == 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        mechanism.epsilon = 1.0
+    assert mechanism.name == type(mechanism).name
+    assert mechanism.paper
+    assert mechanism.with_epsilon(0.5).epsilon == 0.5
+
+
+def the_guarantee_is_typed_and_a_sentence(example: Example) -> None:
+    claim = example.randomizer.guarantee()
+    assert isinstance(claim, Guarantee)
+    assert claim.unit is (PrivacyUnit.VECTOR if example.mechanism.releases == "vectors" else PrivacyUnit.TOKEN)
+    assert claim.sentence()
+    assert claim.as_dict()["promise"] == claim.promise
+    assert isinstance(example.randomizer.published(), Guarantee)
+
+
+def draws_do_not_depend_on_how_a_document_is_cut(example: Example) -> None:
+    for engine in ("aes", "shake"):
+        whole = drawn(example.randomizer, 60, 60, engine)
+        for size in (1, 7, 30):
+            pieces = drawn(example.randomizer, 60, size, engine)
+            assert [len(column) for column in pieces] == [60] * len(whole)
+            assert all(np.array_equal(a, b) for a, b in zip(whole, pieces, strict=True))
+
+
+def outputs_do_not_depend_on_batch_or_thread(example: Example) -> None:
+    randomizer, inputs = example.randomizer, example.inputs
+    draws = some_draws(randomizer, len(inputs))
+    kept = inputs.copy()
+    whole = randomizer.randomize(inputs, draws)
+    assert np.array_equal(inputs, kept), "inputs are left alone"
+    threads: list[dict[str, int]] = (
+        [{}] if example.mechanism.releases == "vectors" else [{"threads": 1}, {"threads": 2}]
+    )
+    for options in threads:
+        for low, high in ((0, len(inputs)), (0, 0), (0, 1), (3, 70), (71, len(inputs))):
+            part = randomizer.randomize(inputs[low:high], tuple(column[low:high] for column in draws), **options)
+            assert np.array_equal(part, whole[low:high])
+            assert (part.dtype, part.shape) == (whole.dtype, whole[low:high].shape)
+
+
+def it_leaves_the_lanes_of_decoders_alone(example: Example) -> None:
+    class Watched(Stream):
+        def lane(self, index):
+            seen.append(index)
+            return super().lane(index)
+
+    seen: list[int] = []
+    example.randomizer.sample(Watched(bytes(16), "aes").seat(0), 3)
+    assert seen
+    assert len(set(seen)) == len(seen)
+    assert max(seen) < DECODER_LANE
+
+
+def no_two_consumers_of_a_stream_share_a_lane(example: Example) -> None:
+    text = f"{example.words.words[1]} xqzzy {example.words.words[2]} 7.50"
+    consumers: dict[int, set[Any]] = {}
+    of_one, of_many = Stream.lane, DocumentStreams.lane_bits
+
+    def note(index, frame):
+        if "lane_bits" not in frame.f_code.co_qualname:
+            consumers.setdefault(index, set()).add((frame.f_code.co_filename, frame.f_code.co_qualname))
+
+    def lane(self, index):
+        note(index, sys._getframe(1))
+        return of_one(self, index)
+
+    def lane_bits(self, index, *others):
+        note(index, sys._getframe(2))  # past `document_bits`
+        return of_many(self, index, *others)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stream, "lane", lane)
+        patch.setattr(DocumentStreams, "lane_bits", lane_bits)
+        for per in ("token", "document"):
+            example.sanitizer(TextOptions(per=per, unknown="typed"))(text)
+    asked_by = {name for of_lane in consumers.values() for _, name in of_lane}
+    answers = getattr(example.randomizer, "answers_unknown", False)
+    for expected in ["_place_surrogates"] + ["_place_unknown"] * (not answers):
+        assert any(expected in name for name in asked_by)
+    assert all(len(of_lane) == 1 for of_lane in consumers.values())
+
+
+def global_randomness_is_not_touched(example: Example) -> None:
+    state = np.random.get_state()[1].copy()  # noqa: NPY002 - the global state must not move
+    example.randomizer.release(example.inputs, RandomSource.seeded_for_tests(0))
+    assert np.array_equal(state, np.random.get_state()[1])  # noqa: NPY002
+
+
+def an_audit_does_not_refute_it_and_refutes_three_times_its_loss(example: Example) -> None:
+    honest = example.randomizer
+    report = audit_mechanism(honest, embeddings=example.words, options=OPTIONS)
+    assert report.tested
+    if isinstance(honest.guarantee(), NoGuarantee):
+        return  # its claim is known to be false, whether or not these samples show it
+    assert report.exit_code == 0, report.summary_lines()
+    answers = {"guarantee": honest.guarantee(), "published": honest.published(), "related": honest.related()}
+    for times in LEAKS[example.mechanism.releases]:
+        more = fitted(example.mechanism.with_epsilon(times * example.mechanism.epsilon), example.words)
+        options = dataclasses.replace(OPTIONS, samples=40_000)
+        found = audit_mechanism(twin(more, **answers), embeddings=example.words, options=options)
+        if found.refuted:
+            break
+    assert (found.verdict, found.exit_code) == ("REFUTED", 1), found.summary_lines()
+
+
+# Words
+
+
+def laws_agree(law: np.ndarray, counts: np.ndarray) -> float:
+    """A p-value of counts under a law: chi-square over cells of 10 expected or more, and of the mean of ln P."""
+    if counts[law == 0].any():
+        return 0.0
+    n, order = counts.sum(), np.argsort(-law)
+    cell = np.minimum(np.arange(len(law)), max(0, np.count_nonzero(n * law >= 10) - 1))  # rare outputs join the last
+    seen, expected = np.bincount(cell, counts[order]), np.bincount(cell, n * law[order])
+    chi = float(stats.chi2.sf(((seen - expected) ** 2 / expected).sum(), max(1, len(seen) - 1)))
+    logs = np.log(np.maximum(law, 1e-300))
+    mean = float(law @ logs)
+    variance = float(law @ (logs - mean) ** 2)
+    if variance < 1e-12:
+        return chi
+    z = (float(counts @ logs) / n - mean) / np.sqrt(variance / n)
+    return min(1.0, 2 * min(chi, 2 * float(stats.norm.sf(abs(z)))))
+
+
+def words_follow_the_law_that_is_stated(example: Example, twins: bool = True) -> None:
+    randomizer = example.randomizer
+    law = randomizer.law(np.arange(len(example.words), dtype=np.int32))
+    assert law.shape == (len(example.words), len(randomizer.outputs))
+    np.testing.assert_allclose(law.sum(axis=1), 1.0, atol=1e-9)
+    chosen = [0, 1, len(example.words) - 1, BARRED[0]] + [-1] * randomizer.answers_unknown
+    noticed = 0
+    for x in chosen:
+        ids = np.full(SAMPLES, x, dtype=np.int32)
+        released = randomizer.randomize(ids, some_draws(randomizer, SAMPLES, seed=7 + x))
+        places = np.searchsorted(randomizer.outputs, released)
+        assert np.array_equal(randomizer.outputs[np.minimum(places, law.shape[1] - 1)], released), "only its outputs"
+        counts = np.bincount(places, minlength=law.shape[1])
+        own = randomizer.law(np.array([x], dtype=np.int32))[0]
+        assert laws_agree(own, counts) >= ALPHA / len(chosen), f"word {x} is not released by the law that is stated"
+        for scale in TWINS:
+            other = own**scale
+            noticed += laws_agree(other / other.sum(), counts) < ALPHA
+    assert noticed >= 2 or not twins, "a law of 0.9 or 1.1 of the noise must be told apart"
+    kept = randomizer.keep_probabilities(randomizer.outputs[:5])
+    own = randomizer.law(randomizer.outputs[:5])[np.arange(5), np.arange(5)] if len(randomizer.outputs) > 5 else None
+    assert own is None or np.allclose(kept, own, rtol=1e-6)
+
+
+def the_claim_holds_on_the_exact_channel(example: Example) -> None:
+    randomizer = example.randomizer
+    verdict = verify_law(randomizer)
+    assert verdict.holds, verdict
+    assert verdict.triples > 0
+    everyone = np.arange(len(example.words), dtype=np.int32)
+    losses = randomizer.related().losses(everyone, everyone)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(randomizer.law(everyone))
+        gaps = logs[:, None, :] - logs[None, :, :]
+    found = np.where(np.isnan(gaps), -np.inf, gaps).max(axis=2)  # NaN: an output impossible for both
+    off = ~np.eye(len(everyone), dtype=bool)
+    assert (found <= losses + 1e-9)[off].all(), "by a loop over every triple as well"
+    assert (3 * found > losses + 1e-9)[off & np.isfinite(losses)].any(), "and three times its loss does not"
+
+
+def words_that_it_does_not_know_never_pass(example: Example) -> None:
+    randomizer = example.randomizer
+    assert not set(randomizer.outputs.tolist()) & set(BARRED)
+    unknown = np.full(500, -1, dtype=np.int32)
+    if not randomizer.answers_unknown:
+        with pytest.raises(ParameterError, match="ids"):
+            randomizer.randomize(unknown[:1], some_draws(randomizer, 1))
+    else:
+        released = randomizer.randomize(unknown, some_draws(randomizer, 500))
+        assert set(released.tolist()) <= set(randomizer.outputs.tolist())
+    text = example.sanitizer()("xqzzy " * 200).text
+    assert "xqzzy" not in text.lower()
+    assert len(set(text.lower().split())) > 1, "a stand-in is drawn for each"
+
+
+def two_thousand_words_are_no_special_case(example: Example) -> None:
+    if example.mechanism.needs_certificate:
+        pytest.skip("certificates of 2 000 words have tests of their own")
+    large = Example.of(example.mechanism, 2000)
+    words_follow_the_law_that_is_stated(large, twins=False)
+    assert verify_law(large.randomizer).holds
+    outputs_do_not_depend_on_batch_or_thread(large)
+
+
+# Vectors
+
+
+def vectors_follow_the_density_that_is_stated(example: Example) -> None:
+    """By calibration: of outputs of two inputs, mixed, the density says how likely each is to be of the first."""
+    randomizer, rows = example.randomizer, example.words.vectors.astype(np.float64)
+    assert randomizer.log_density(np.zeros((0, randomizer.dimensions)), rows[:2]).shape == (0, 2)
+    scales = (1.0, 2.0, 4.0, 8.0) if randomizer.inputs == "any vectors" else (1.0,)
+    nearest = sorted(((i, j) for i in range(60) for j in range(i)), key=lambda ij: np.ptp(rows[list(ij)], axis=0).max())
+    tried = [scale * rows[list(ij)] for scale in scales for ij in nearest[:: len(nearest) // 20]]
+    chosen = sorted(tried, key=lambda two: abs(_spread(randomizer, two) - 1.5))[:3]
+    drawn = [[_outputs(randomizer, row, SAMPLES // 2, 11 + i) for i, row in enumerate(inputs)] for inputs in chosen]
+    for scale in (1.0, *TWINS):
+        values = []
+        for inputs, outputs in zip(chosen, drawn, strict=True):
+            parts = [part.mean(axis=0) + scale * (part - part.mean(axis=0)) if scale != 1 else part for part in outputs]
+            values.append(_calibration(randomizer, parts, inputs))
+        if scale == 1:
+            assert min(values) * len(values) >= ALPHA, "the noise does not follow the density that is stated"
+        else:
+            assert min(values) < ALPHA, f"{scale} of the noise goes unnoticed"
+
+
+def _outputs(randomizer: Any, row: np.ndarray, n: int, seed: int) -> np.ndarray:
+    return randomizer.randomize(np.repeat(row[None], n, axis=0), some_draws(randomizer, n, seed))
+
+
+def _logits(randomizer: Any, outputs: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+    logs = randomizer.log_density(outputs, inputs)
+    with np.errstate(invalid="ignore"):
+        return np.clip(np.nan_to_num(logs[:, 0] - logs[:, 1], nan=0.0, posinf=40, neginf=-40), -40, 40)
+
+
+def _spread(randomizer: Any, inputs: np.ndarray) -> float:
+    logits = _logits(randomizer, _outputs(randomizer, inputs[0], 200, 3), inputs)
+    return float(np.median(np.abs(logits)))
+
+
+def _calibration(randomizer: Any, outputs: list[np.ndarray], inputs: np.ndarray) -> float:
+    logits = _logits(randomizer, np.concatenate(outputs), inputs)
+    first = np.repeat([1.0, 0.0], [len(part) for part in outputs])
+    chance = 1 / (1 + np.exp(-logits))
+    if (np.abs(logits) >= 40)[(chance > 0.5) != (first > 0.5)].any():
+        return 0.0  # an output that its input cannot give
+    score, variance = float(logits @ (first - chance)), float((logits**2) @ (chance * (1 - chance)))
+    return 2 * float(stats.norm.sf(abs(score) / np.sqrt(variance)))
+
+
+def unusable_vectors_are_refused_without_being_shown(example: Example) -> None:
+    source = RandomSource.seeded_for_tests(0)
+    for value in (np.nan, np.inf):
+        rows = example.words.vectors[:2].copy()
+        rows[1, 2] = value
+        with pytest.raises(ParameterError, match="<hidden>"):
+            example.randomizer.release(rows, source)
+    with pytest.raises(ParameterError, match="shape"):
+        example.randomizer.release(example.words.vectors[:2, :3], source)
+
+
+def rows_are_float64_with_noise_of_their_own(example: Example) -> None:
+    randomizer, vectors = example.randomizer, example.words.vectors
+    draws = some_draws(randomizer, len(vectors))
+    released = randomizer.randomize(vectors, draws)
+    assert (released.dtype, released.shape) == (np.float64, (len(vectors), randomizer.dimensions))
+    assert np.array_equal(released, randomizer.randomize(vectors.astype(np.float64), draws))
+    distinct = [len(np.unique(_outputs(randomizer, row, 6, 5), axis=0)) for row in vectors.astype(np.float64)]
+    assert np.median(distinct) == 6
+    same = tuple(column[:1] for column in draws)
+    for i in range(10):  # the last ten words have the vectors of the first ten
+        twice = [randomizer.randomize(vectors[[j]], same) for j in (i, i - 10)]
+        assert np.array_equal(*twice)
+
+
+def one_dimension_is_no_special_case(example: Example) -> None:
+    vectors = table(70, 1).vectors
+    try:
+        randomizer = fitted(example.mechanism, table(70, 1))
+    except ParameterError as refusal:
+        pytest.skip(f"these parameters are for more dimensions: {refusal.name}")
+    released = randomizer.release(vectors, RandomSource.seeded_for_tests(0))
+    assert released.shape == (70, randomizer.dimensions)
+    assert np.isfinite(released).all()
+
+
+def decoded_it_is_a_word_mechanism(example: Example) -> None:
+    ids = np.tile(np.arange(len(example.words), dtype=np.int32), 2)
+    for decoder in DECODERS:
+        decoded = Decoded(mechanism=example.mechanism, decoder=decoder)
+        words = Example(decoded, example.words, fitted(decoded, example.words))
+        assert words.randomizer.guarantee().unit is PrivacyUnit.TOKEN
+        draws_do_not_depend_on_how_a_document_is_cut(words)
+        outputs_do_not_depend_on_batch_or_thread(words)
+        words_that_it_does_not_know_never_pass(words)
+        no_two_consumers_of_a_stream_share_a_lane(words)
+        released = words.randomizer.randomize(ids, some_draws(words.randomizer, len(ids)))
+        assert released.dtype == np.int32
+        assert set(released.tolist()) <= set(words.randomizer.outputs.tolist())
+
+
+EVERY: list[Callable[[Example], None]] = [
+    parameters_are_frozen_hashable_and_rebuilt_by_repr,
+    the_guarantee_is_typed_and_a_sentence,
+    draws_do_not_depend_on_how_a_document_is_cut,
+    outputs_do_not_depend_on_batch_or_thread,
+    it_leaves_the_lanes_of_decoders_alone,
+    no_two_consumers_of_a_stream_share_a_lane,
+    global_randomness_is_not_touched,
+    an_audit_does_not_refute_it_and_refutes_three_times_its_loss,
+]
+WORDS: list[Callable[[Example], None]] = [
+    words_follow_the_law_that_is_stated,
+    the_claim_holds_on_the_exact_channel,
+    words_that_it_does_not_know_never_pass,
+    two_thousand_words_are_no_special_case,
+]
+VECTORS: list[Callable[[Example], None]] = [
+    vectors_follow_the_density_that_is_stated,
+    unusable_vectors_are_refused_without_being_shown,
+    rows_are_float64_with_noise_of_their_own,
+    one_dimension_is_no_special_case,
+    decoded_it_is_a_word_mechanism,
+]
+
+
+def contract_of(mechanism: Mechanism) -> list[Callable[[Example], None]]:
+    """The checks that a mechanism of its kind owes."""
+    return EVERY + (VECTORS if mechanism.releases == "vectors" else WORDS)

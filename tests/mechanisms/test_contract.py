@@ -1,0 +1,152 @@
+"""Every registered mechanism, as every one of its examples, keeps the contract: a new file is tested on arrival."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import contract
+import numpy as np
+import pytest
+from contract import Example, contract_of
+
+import wordveil as wv
+from wordveil import names
+
+ALL = {
+    f"{name}{i}": one
+    for name in names.MECHANISMS
+    for i, one in enumerate(getattr(wv, names.MECHANISMS[name]).examples())
+}
+CASES = [
+    pytest.param(mechanism, check, id=f"{label}-{check.__name__}")
+    for label, mechanism in ALL.items()
+    for check in contract_of(mechanism)
+]
+
+
+@pytest.mark.parametrize(("mechanism", "check"), CASES)
+def test_it_keeps_the_contract(mechanism, check):
+    check(Example.of(mechanism))
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        wv.Projection(epsilon=1.0, dimensions=1, directions="principal"),
+        wv.TruncatedLaplace(epsilon=0.5, delta=0.3, calibration="published", allow_refuted=True),
+    ],
+    ids=lambda mechanism: mechanism.name,
+)
+def test_one_dimension_is_no_special_case_with_parameters_for_it(mechanism):
+    contract.one_dimension_is_no_special_case(Example(mechanism, contract.table(70, 1), None))
+
+
+@pytest.mark.parametrize("decoder", contract.DECODERS, ids=lambda decoder: decoder.name)
+def test_decoder_parameters_are_frozen_and_rebuilt_by_repr(decoder):
+    assert eval(repr(decoder), {type(decoder).__name__: type(decoder)}) == decoder
+    assert decoder.name == type(decoder).name
+    assert decoder.paper
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        decoder.t = 1.0
+
+
+def test_every_decoder_is_tried():
+    assert {decoder.name for decoder in contract.DECODERS} == set(names.DECODERS)
+
+
+WORDS = contract.table(70)
+SOURCE = wv.RandomSource.seeded_for_tests(5)
+TEM, LAPLACE = wv.TEM(epsilon=4.0), wv.MultivariateLaplace(epsilon=2.0)
+NEIGHBOURS = wv.NeighbourResponse(epsilon=2.0, k=2, outputs=None)
+
+
+def broken(mechanism, **methods):
+    """A fitted mechanism with some of its methods in place; each is given the mechanism that works as `kept`."""
+    kept = contract.fitted(mechanism, WORDS)
+
+    def method(function):
+        return lambda self, *given, **named: function(kept, *given, **named)
+
+    made = contract.twin(kept)
+    body = {name: method(function) for name, function in methods.items()}
+    object.__setattr__(made, "__class__", type("Broken", (type(kept),), body))
+    return Example(mechanism, WORDS, made)
+
+
+def less_noise(mechanism, times):
+    return contract.fitted(mechanism.with_epsilon(times * mechanism.epsilon), WORDS)
+
+
+def of_the_whole_batch(kept, ids, draws, **named):
+    return np.sort(kept.randomize(ids, draws, **named))
+
+
+BROKEN = {
+    "no noise at all": (
+        "words_follow_the_law_that_is_stated",
+        broken(TEM, randomize=lambda kept, ids, draws, **_: ids),
+    ),
+    "a law that is not drawn": (
+        "words_follow_the_law_that_is_stated",
+        broken(TEM, law=lambda kept, ids: less_noise(TEM, 1.1).law(ids)),
+    ),
+    "a word that may only be input": (
+        "words_follow_the_law_that_is_stated",
+        broken(TEM, randomize=lambda kept, ids, draws, **_: np.full(len(ids), contract.BARRED[0], dtype=np.int32)),
+    ),
+    "three times its loss": (
+        "the_claim_holds_on_the_exact_channel",
+        broken(TEM, law=lambda kept, ids: less_noise(TEM, 3).law(ids)),
+    ),
+    "a claim that speaks of nothing": (
+        "an_audit_does_not_refute_it_and_refutes_three_times_its_loss",
+        broken(TEM, related=lambda kept, claim=None: wv.promises.relations.NoPairs(claim=kept.guarantee())),
+    ),
+    "unknown tokens that show": (
+        "words_follow_the_law_that_is_stated",
+        broken(
+            NEIGHBOURS,
+            randomize=lambda kept, ids, draws, **_: np.where(ids < 0, kept.outputs[0], kept.randomize(ids, draws)),
+        ),
+    ),
+    "unknown tokens passed on": (
+        "words_that_it_does_not_know_never_pass",
+        broken(NEIGHBOURS, randomize=lambda kept, ids, draws, **_: np.where(ids < 0, ids, kept.randomize(ids, draws))),
+    ),
+    "draws that depend on the cut": (
+        "draws_do_not_depend_on_how_a_document_is_cut",
+        broken(TEM, sample=lambda kept, stream, n: tuple(x + np.uint64(n) for x in kept.sample(stream, n))),
+    ),
+    "rows that depend on their batch": (
+        "outputs_do_not_depend_on_batch_or_thread",
+        broken(TEM, randomize=of_the_whole_batch),
+    ),
+    "a lane of decoders": (
+        "it_leaves_the_lanes_of_decoders_alone",
+        broken(LAPLACE, sample=lambda kept, stream, n: (stream.lane(200).random((n, 5)),)),
+    ),
+    "less noise in vectors": (
+        "vectors_follow_the_density_that_is_stated",
+        broken(LAPLACE, randomize=lambda kept, rows, draws: less_noise(LAPLACE, 1.2).randomize(rows, draws)),
+    ),
+    "one noise for all rows": (
+        "rows_are_float64_with_noise_of_their_own",
+        broken(
+            LAPLACE, randomize=lambda kept, rows, draws: rows + kept.randomize(0 * rows[:1], [x[:1] for x in draws])
+        ),
+    ),
+    "vectors that show in errors": (
+        "unusable_vectors_are_refused_without_being_shown",
+        broken(LAPLACE, release=lambda kept, rows, source: rows),
+    ),
+    "global randomness": (
+        "global_randomness_is_not_touched",
+        broken(TEM, release=lambda kept, ids, source: np.random.rand(len(ids))),  # noqa: NPY002
+    ),
+}
+
+
+@pytest.mark.parametrize(("check", "example"), BROKEN.values(), ids=BROKEN)
+def test_the_contract_notices(check, example):
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        getattr(contract, check)(example)

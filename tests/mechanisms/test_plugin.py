@@ -1,0 +1,173 @@
+"""A mechanism of another package is one file and one line: installed, explained, audited, kept to the contract."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import contract
+import numpy as np
+import pytest
+from contract import Example, contract_of
+
+from wordveil import plugins
+from wordveil.auditing import audit_mechanism
+from wordveil.errors import ParameterError, WordveilError
+
+PLUGIN = Path(__file__).parents[2] / "examples" / "plugin"
+PACKAGES = {  # entry points of packages that cannot be used
+    "broken": "no_such_module_at_all:Thing",
+    "number": "math:pi",
+    "elsewhere": "wordveil.mechanisms.tem:TEM",
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The example, installed by the tools of this environment, so that no network is needed."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--no-build-isolation", "--quiet"]
+    subprocess.run([*command, "--target", folder, PLUGIN], check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def installed(site, monkeypatch):
+    monkeypatch.syspath_prepend(str(site))
+    yield plugins.mechanism_class("cluster-response")
+    sys.modules.pop("cluster_response", None)
+
+
+def wordveil(site, *arguments):
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    command = [sys.executable, "-c", "from wordveil.cli.main import main; main()", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+
+def test_it_is_one_file_and_one_line():
+    assert sorted(path.name for path in PLUGIN.iterdir() if path.is_file()) == ["cluster_response.py", "pyproject.toml"]
+    named = [
+        line for line in (PLUGIN / "pyproject.toml").read_text().splitlines() if line.startswith("cluster-response")
+    ]
+    assert named == ['cluster-response = "cluster_response:ClusterResponse"']
+
+
+def test_every_command_knows_it(site, tmp_path):
+    found = wordveil(site, "mechanisms", "--json")
+    rows = {row["name"]: row for row in json.loads(found.stdout)}
+    assert rows["cluster-response"]["promise"] == "neighbour DP"
+    assert rows["cluster-response"]["standing"] == "proved"
+    assert "tem" in rows
+    explained = wordveil(site, "explain", "--mechanism", "cluster-response", "--epsilon", "2")
+    assert explained.returncode == 0, explained.stderr
+    assert "public clusters of 8 words" in " ".join(explained.stdout.split())
+    text = tmp_path / "text.txt"
+    text.write_text("the doctor was late\n" * 20)
+    options = ("--mechanism", "cluster-response", "--epsilon", "2", "--set", "k=5")
+    released = wordveil(site, "sanitize", str(text), "--output", str(tmp_path / "out.txt"), *options)
+    assert released.returncode == 0, released.stderr
+    assert (tmp_path / "out.txt").read_text() != text.read_text()
+    refused = wordveil(site, "sanitize", str(text), "--mechanism", "cluster-response", "--epsilon", "20")
+    assert refused.returncode == 2
+    assert "must be at most 12" in refused.stderr
+
+
+def test_it_keeps_the_contract_as_a_stranger_would_run_it(installed):
+    for example in installed.examples():
+        for check in contract_of(example):
+            check(Example.of(example))
+
+
+def test_without_noise_it_does_not(installed):
+    whole = Example.of(installed())
+
+    @dataclass(frozen=True, kw_only=True, eq=False)
+    class Noiseless(type(whole.randomizer)):
+        def randomize(self, ids, draws, *, threads=None, progress=None):
+            return np.asarray(ids, dtype=np.int32)
+
+    noiseless = Example(whole.mechanism, whole.words, Noiseless(**vars(whole.randomizer)))
+    failed = set()
+    for check in contract_of(whole.mechanism):
+        try:
+            check(noiseless)
+        except (AssertionError, pytest.fail.Exception):
+            failed.add(check.__name__)
+    assert {
+        "words_follow_the_law_that_is_stated",
+        "an_audit_does_not_refute_it_and_refutes_three_times_its_loss",
+    } <= failed
+
+
+@pytest.mark.parametrize("law_is_honest", [True, False])
+def test_with_too_little_noise_the_audit_refutes_it(installed, law_is_honest):
+    words = contract.table(70)
+    honest, loud = installed(epsilon=1.0).fit(words), installed(epsilon=5.0).fit(words)
+    answers = {"guarantee": honest.guarantee(), "published": honest.published(), "related": honest.related()}
+
+    def law(self, ids):
+        return (loud if law_is_honest else honest).law(ids)
+
+    twin = contract.twin(loud, **answers)
+    object.__setattr__(twin, "__class__", type("Quiet", (type(twin),), {"law": law}))
+    report = audit_mechanism(twin, embeddings=words, options=contract.OPTIONS)
+    assert (report.verdict, report.exit_code) == ("REFUTED", 1)
+    assert report.exact.holds != law_is_honest, "a law that lies is found out by samples alone"
+    kept = audit_mechanism(honest, embeddings=words, options=contract.OPTIONS)
+    assert (kept.verdict, kept.exit_code) == ("NOT REFUTED", 0)
+    assert kept.exact.holds
+    assert kept.exact.triples > 0
+
+
+@pytest.fixture
+def careless(tmp_path, monkeypatch):
+    """Packages whose entry points lead nowhere, to a number, to another name, and to names that are taken."""
+    for package, points in {
+        "careless": PACKAGES,
+        "one": {"twice": "wordveil.mechanisms.tem:TEM", "tem": "wordveil.mechanisms.santext:SanText"},
+        "two": {"twice": "wordveil.mechanisms.santext:SanText"},
+    }.items():
+        folder = tmp_path / f"{package}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        lines = [f"{name} = {value}\n" for name, value in points.items()]
+        (folder / "entry_points.txt").write_text("[wordveil.mechanisms]\n" + "".join(lines))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def test_what_cannot_be_used_is_said_with_its_package_and_stops_nothing_else(careless):
+    for name, match in {
+        "broken": r"'broken' of the package careless cannot be loaded \(ModuleNotFoundError",
+        "number": "is no Mechanism that can be used",
+        "elsewhere": "calls itself 'tem'; the names must agree",
+        "twice": "'twice' is offered by one and two; uninstall one of them",
+    }.items():
+        with pytest.raises(WordveilError, match=match):
+            plugins.mechanism_class(name)
+    assert plugins.mechanism_class("tem").__name__ == "TEM", "names of wordveil's own cannot be taken"
+    assert plugins.mechanism_names().count("tem") == 1
+    with pytest.raises(ParameterError, match="truncated-laplace, broken, elsewhere, number, twice"):
+        plugins.mechanism_class("no-such")
+    with pytest.raises(ParameterError, match="must be one of nearest, rank-softmax, vickrey"):
+        plugins.decoder_class("no-such")
+    listed = wordveil(careless, "mechanisms")
+    assert listed.returncode == 0
+    assert "truncated-laplace" in listed.stdout
+    assert "package careless cannot be loaded" in listed.stderr
+    refused = wordveil(careless, "explain", "--mechanism", "broken", "--epsilon", "1")
+    assert refused.returncode == 2
+    assert "package careless" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_help_looks_at_no_package(careless):
+    code = "from wordveil import plugins; plugins._entry_points = None; from wordveil.cli.main import main; main()"
+    environment = {**os.environ, "PYTHONPATH": str(careless)}
+    for arguments in (["--help"], ["sanitize", "--help"]):
+        command = [sys.executable, "-c", code, *arguments]
+        assert subprocess.run(command, env=environment, capture_output=True).returncode == 0
