@@ -63,7 +63,7 @@ def example_code(kind: Any) -> str:
         lines += [f"# {line}" for line in example.want.rstrip("\n").split("\n") if example.want]
     outside = sorted(line for line in imports if "wordveil" not in line)
     own = sorted(line for line in imports if "wordveil" in line)
-    return "\n".join([*outside, "", *own, "", *lines])
+    return "\n".join([*outside, *([""] if outside else []), *own, "", *lines])
 
 
 def _names_used(kind: Any) -> list[str]:

@@ -13,14 +13,14 @@ from typing import ClassVar
 import numpy as np
 
 from wordveil import NeighbourDP, Standing, WordMechanism
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import Progress, WordRandomizer
 from wordveil.mechanisms.rows import check_draws, checked_ids
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import Relation, relation_of
-from wordveil.randomness import Draws, Stream, words
+from wordveil.randomness import Draws, Stream, random_bits
 from wordveil.vocabulary.table import Embeddings
 
 MOST = 12.0  # nats; below it, rounding to 64 bits costs less than the slack
@@ -101,11 +101,11 @@ class FittedClusterResponse(WordRandomizer):
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def sample(self, stream: Stream, n: int) -> Draws:
-        return (words(stream.lane(0), (n,)),)
+        return (random_bits(stream.lane(0), (n,)),)
 
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
-    ) -> IdArray:
+    ) -> ReleasedIds:
         ids = checked_ids(ids, len(self.embeddings))
         check_draws(draws, (len(ids),))
         of_outputs = self.cluster[self.order]
@@ -125,4 +125,4 @@ class FittedClusterResponse(WordRandomizer):
         released = self.order[np.where(kept, own, np.minimum(first + step + last, after - 1))]
         if progress is not None:
             progress(len(ids))
-        return np.asarray(released, dtype=np.int32)
+        return ReleasedIds(np.asarray(released, dtype=np.int32))
