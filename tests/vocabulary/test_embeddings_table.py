@@ -142,7 +142,7 @@ def test_without_outputs(small, tmp_path):
 
 def test_header_facts_can_be_added_and_recorded(small, tmp_path):
     changed = small.with_header(source="elsewhere", licence="MIT")
-    assert (changed.header.source, small.header.source) == ("elsewhere", "arrays in memory")
+    assert (changed.header.source, small.header.source) == ("elsewhere", "tests")
     mapped = changed.save(tmp_path / "voc")
     recorded = mapped.record(licence="CC0")
     assert recorded.header == load_embeddings(tmp_path / "voc").header

@@ -172,7 +172,9 @@ def _with_certificate(wanted: Wanted, path: Path) -> tuple[Certificate, Wanted]:
     from wordveil.promises.certificates import Certificate
 
     if "calibration" not in [field.name for field in fields(mechanism_class(wanted.mechanism))]:
-        raise ParameterError("--certificate", str(path), f"cannot be used: {wanted.mechanism} needs none.")
+        made_for = Certificate.load(path).parameters.get("mechanism") if path.is_file() else None
+        other = "" if made_for is None else f", and this one is for --mechanism {made_for}"
+        raise ParameterError("--certificate", str(path), f"cannot be used: {wanted.mechanism} needs none{other}.")
     if wanted.calibration not in (None, "certified", "certified-local"):
         raise ParameterError("--calibration", wanted.calibration, "uses no certificate; leave out one of the two.")
     certificate = Certificate.load(path)

@@ -18,6 +18,7 @@ from wordveil.arrays import Float64Array, IdArray, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.kernels.document_bits import document_bits
 from wordveil.kernels.integer_draws import BitArray
+from wordveil.kernels.threads import resolve_threads
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
 from wordveil.mechanisms.rows import check_draws, checked_ids
 from wordveil.parameters import check_positive, check_whole
@@ -286,6 +287,7 @@ class FittedNeighbourResponse(WordRandomizer):
     ) -> ReleasedIds:
         ids = checked_ids(ids, len(self.embeddings), unknown=True)
         check_draws(draws, (len(ids),))
+        resolve_threads(threads)  # one is enough: a draw and two look-ups a word
         law, (bits,) = self.integers, draws
         floor, unknown, anywhere = (np.uint64(weight) for weight in (law.floor, law.unknown, law.anywhere))
         # Every token takes every step, whatever it is and wherever its draw falls, so that time tells nothing. To
