@@ -130,7 +130,7 @@ def test_three_questions_of_a_newcomer_are_answered_in_a_file_each():
 
 
 def test_every_command_is_in_the_overview_of_the_readme():
-    from wordveil.cli.main import COMMANDS
+    from wordveil.cli.app import COMMANDS
 
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     missing = [name for name in COMMANDS if f"wordveil {name}" not in text]

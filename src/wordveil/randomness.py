@@ -180,7 +180,7 @@ class Stream:
 
     def __init__(self, key: bytes, engine: str) -> None:
         self._key = key
-        self._engine = engine
+        self.engine = engine
         self._nonce = 0
         self._lanes: dict[int, _AesLane] = {}
         self._seated: dict[int, NoiseGenerator] = {}
@@ -207,7 +207,7 @@ class Stream:
         return self._seated[index]
 
     def _place(self, index: int, counter: int) -> NoiseGenerator:
-        if self._engine == "shake":
+        if self.engine == "shake":
             return _ShakeGenerator(self._key, counter)
         if index not in self._lanes:
             self._lanes[index] = _AesLane(self._key)
@@ -338,6 +338,38 @@ class DocumentStreams:
                     parts, room = [], size
         if parts:
             yield _join(parts)
+
+    def lane_bits(self, lane: int, size: int, draw: LaneBits | None = None) -> Iterator[NDArray[np.uint64]]:
+        """Yield one word for each token from one lane of its document, `size` at a time (the last may be fewer).
+
+        Args:
+            lane: In [0, 256).
+            size: At least 1.
+            draw: What can draw for many documents at once; None draws from one after the other.
+        """
+        if draw is None or self._stream.engine != "aes":
+            for (drawn,) in self.chunks(lambda stream, n: (random_bits(stream.lane(lane), (n,)),), size):
+                yield drawn
+            return
+        nonces = [nonce for nonce, _ in self._documents]
+        counts = np.array([count for _, count in self._documents], np.int64)
+        ends = np.cumsum(counts)
+        for start in range(0, self.total, size):
+            stop = min(start + size, self.total)
+            first, last = (int(np.searchsorted(ends, place, side="right")) for place in (start, stop - 1))
+            own = counts[first : last + 1].copy()
+            skip = start - int(ends[first] - own[0])
+            own[0] -= skip
+            own[-1] -= ends[last] - stop
+            yield draw(self._stream._key, nonces[first : last + 1], own, lane, skip)
+
+
+class LaneBits(Protocol):
+    """Draws the words of a lane of many documents under a key, as their streams would; see `compiled.random_bits`."""
+
+    def __call__(
+        self, key: bytes, nonces: Sequence[int], counts: NDArray[np.int64], lane: int, skip: int, /
+    ) -> NDArray[np.uint64]: ...
 
 
 def _join(parts: list[Draws]) -> Draws:

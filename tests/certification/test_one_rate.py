@@ -19,7 +19,7 @@ from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification import certify, certify_rate, verify
 from wordveil.certification.normalizer_lipschitz import LossComputation
 from wordveil.certification.pairwise_loss import WordPairs
-from wordveil.cli.main import build_app
+from wordveil.cli.app import build_app
 from wordveil.errors import CertificateError, ParameterError, ResumeError
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.santext import SanText

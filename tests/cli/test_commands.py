@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import wordveil as wv
+from wordveil.cli.app import COMMANDS
 from wordveil.cli.examples import EXAMPLES
-from wordveil.cli.main import COMMANDS, main
+from wordveil.cli.main import main
 from wordveil.names import MECHANISMS
 from wordveil.vocabulary.stored_lists import find_lists
 

@@ -12,7 +12,7 @@ from tests.dying import Death, in_child
 
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.files import atomic
-from wordveil.files.atomic import Unfinished, check_not_busy, is_replaceable, open_private, publish, write_whole
+from wordveil.files.atomic import Unfinished, check_not_busy, is_replaceable, open_private, publish, stamp, write_whole
 
 
 def mode(path):
@@ -108,14 +108,18 @@ def test_what_is_complete_takes_its_place_and_can_do_so_again(tmp_path):
     (tmp_path / "link.txt").symlink_to("out.txt")
     held = Unfinished(tmp_path / "link.txt", keep=False)
     (held.folder / "whole").write_bytes(b"new")
+    written = stamp(held.folder / "whole")
     for _ in range(2):  # the second time after a kill between the renaming and the end
-        publish(tmp_path / "link.txt", "whole")
+        publish(tmp_path / "link.txt", "whole", written)
         assert target.read_bytes() == b"new"
     held.release()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.txt", "out.txt"]
     assert (tmp_path / "link.txt").is_symlink()
     with pytest.raises(ResumeError, match="gone"):
-        publish(tmp_path / "other.txt", "whole")
+        publish(tmp_path / "other.txt", "whole", written)
+    target.write_bytes(b"another's")
+    with pytest.raises(ResumeError, match="not what the interrupted run wrote"):
+        publish(target, "whole", written)
 
 
 def test_devices_and_pipes_are_not_replaced(tmp_path):

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import ParameterError, WordveilError
+from wordveil.kernels.document_bits import document_bits
 from wordveil.randomness import RandomSource, document_nonce, random_bits
 
 KEY = bytes(range(100, 116))
@@ -103,6 +104,27 @@ def test_chunks_of_documents_do_not_depend_on_their_size(counts, size, engine):
             if not alone
             else np.array_equal(np.concatenate(got), np.concatenate([a[column] for a in alone]))
         )
+
+
+@given(
+    counts=st.lists(st.integers(0, 40), max_size=8),
+    size=st.integers(1, 60),
+    lane=st.sampled_from([0, 1, 254, 255]),
+    engine=st.sampled_from(ENGINES),
+)
+def test_words_of_many_documents_are_those_of_each(counts, size, lane, engine):
+    source = RandomSource(KEY, engine=engine)
+    nonces = source.nonces(map(str, range(len(counts))), [""] * len(counts))
+    nonces[-1:] = [2**80 - 1] * bool(nonces)
+    expected = [
+        n for (n,) in source.documents(nonces, counts).chunks(lambda s, n: (random_bits(s.lane(lane), (n,)),), size)
+    ]
+    drawn = list(document_bits(source.documents(nonces, counts), lane, size))
+    assert [len(part) for part in drawn] == [len(part) for part in expected]
+    assert all(map(np.array_equal, drawn, expected))
+    if engine == "aes" and sum(counts):
+        oracle = [aes_words(KEY, ((nonce << 8) | lane) << 40, n) for nonce, n in zip(nonces, counts, strict=True) if n]
+        assert np.array_equal(np.concatenate(drawn), np.concatenate(oracle))
 
 
 def test_chunks_refuse_an_empty_size(source):

@@ -180,7 +180,7 @@ def test_building_makes_what_the_loader_looks_for_and_sweeps_out_the_old(tmp_pat
 def test_a_library_in_use_is_never_written_to(tmp_path):
     """A process that has loaded a library keeps its file; a build moves a new one into its place, or leaves it."""
     target = tmp_path / "library.so"
-    compiler, sources = building.find_compiler(), (building.PROCESSOR,)
+    compiler, sources = building.find_compiler(), building.PLAIN["processor"]
     assert building._compile(compiler, target, sources, ()) == target
     with target.open("rb") as loaded:
         before = loaded.read()

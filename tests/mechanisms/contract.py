@@ -32,7 +32,7 @@ from wordveil.mechanisms.base import Mechanism
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit
 from wordveil.promises.release import TextOptions
-from wordveil.randomness import RandomSource, Stream
+from wordveil.randomness import DocumentStreams, RandomSource, Stream
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 ALPHA = 1e-9
@@ -170,15 +170,23 @@ def it_leaves_the_lanes_of_decoders_alone(example: Example) -> None:
 def no_two_consumers_of_a_stream_share_a_lane(example: Example) -> None:
     text = f"{example.words.words[1]} xqzzy {example.words.words[2]} 7.50"
     consumers: dict[int, set[Any]] = {}
-    real = Stream.lane
+    of_one, of_many = Stream.lane, DocumentStreams.lane_bits
+
+    def note(index, frame):
+        if "lane_bits" not in frame.f_code.co_qualname:
+            consumers.setdefault(index, set()).add((frame.f_code.co_filename, frame.f_code.co_qualname))
 
     def lane(self, index):
-        asked = sys._getframe(1).f_code
-        consumers.setdefault(index, set()).add((asked.co_filename, asked.co_qualname))
-        return real(self, index)
+        note(index, sys._getframe(1))
+        return of_one(self, index)
+
+    def lane_bits(self, index, *others):
+        note(index, sys._getframe(2))  # past `document_bits`
+        return of_many(self, index, *others)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stream, "lane", lane)
+        patch.setattr(DocumentStreams, "lane_bits", lane_bits)
         for per in ("token", "document"):
             example.sanitizer(TextOptions(per=per, unknown="typed"))(text)
     asked_by = {name for of_lane in consumers.values() for _, name in of_lane}

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from typer.testing import CliRunner
 
 from wordveil import NADP, ClippedGaussian, Decoded, Embeddings, Jaccard, MultivariateLaplace, TruncatedLaplace
-from wordveil.cli.main import build_app
+from wordveil.cli.app import build_app
 from wordveil.mechanisms.truncated_law import noise_deviation
 from wordveil.pipeline.explanations import explain
 

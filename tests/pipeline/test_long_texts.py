@@ -60,9 +60,7 @@ def test_a_text_in_pieces_becomes_what_it_becomes_whole(vocabulary, text, monkey
         return batch.texts, batch.tokens, batch.exempt
 
     whole = release()
-    for name, size in {"LONG": 50, "_MOST_TYPES": 30}.items():
-        monkeypatch.setattr(f"{CHUNKS}.{name}", size)
-    monkeypatch.setattr("wordveil.text.encoding._PART", 20)
+    monkeypatch.setattr(f"{CHUNKS}.LONG", 50)
     monkeypatch.setattr("wordveil.pipeline.ids.PLACED", 17)
     assert release() == whole
 

@@ -1,8 +1,12 @@
-"""What is done for a batch at once equals what is done for each text alone: cutting, reading, writing."""
+"""What is done for a batch at once equals what the reference does for each text alone: reading and writing."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+import gzip
+import json
+import os
+from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,14 +15,19 @@ from hypothesis import strategies as st
 
 from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
-from wordveil.text import Encoder, Tokenizer, Writer, apply_casing, apply_shapes, detokenize
-from wordveil.text.chunks import cut_at_spaces
-from wordveil.text.detokenization import SentenceCasing
-from wordveil.text.encoded import tokens_per_text
-from wordveil.text.patterns import digit_pattern
-from wordveil.text.readings import UNKNOWN, read, shape, spellings
+from wordveil.kernels.compiled.library import text_library
+from wordveil.text import Encoder, Tokenizer, Writer, apply_shapes, detokenize
+from wordveil.text.characters import plain_characters
+from wordveil.text.encoded import EncodedBatch, tokens_per_text
+from wordveil.text.reference import encode_text, read_token, write_text
+from wordveil.text.surrogates import Surrogates
+from wordveil.vocabulary.word_index import build_index
+from wordveil.vocabulary.wordlist import WordList
 
-WORDS = ["the", "film", "do", "n't", "'s", "can", "not", "new", "york", "u.s", "i", "it", "-", "5", "ab12", "mr.", '"']
+WORDS = [
+    "the", "film", "do", "n't", "'s", "can", "not", "new", "york", "u.s", "i", "it", "-", "5", "ab12", "mr.", '"',
+    "The", "YORK", "don’t", "it`s", "café", "straße", "co-op", "ca", "will", "a", "b", "1,000",
+]  # fmt: skip
 IDS = {word: number for number, word in enumerate(WORDS)}
 # Whatever can hold a space, look like it, or stand in its way.
 FRAGMENTS = [
@@ -26,7 +35,10 @@ FRAGMENTS = [
     "<br", "/>", "<br />", "<a", 'href="x">', "<b>", "</b>", "c<d", ">", "<", "<!--", "-->", "&amp;", "&", "nbsp;",
     "film", "Don't", "THE", "New-York", "U.S.", "i", "it's", "cannot", "Zzyzx", "mr.", "x@y.org", "http://a.b/c",
     "C:\\d", ".", "...", "-", "!", '"', "(", ")", "\n", "\n\n", "\t", "\xa0", "\u2009", "\v", "\x85", "🙂", "日本",
-    "\ud800", "",
+    "\ud800", "", "a@b.c,", "@you", "#tag", "www.a.com", "and/or", "a:b", "::1", ":-)", "./a", "//", "(5)6", "1.5.7z",
+    "80's", "20th", "9-year-old", "10:30", "10:30:15", "5,s", "100%", "9–10", "Don’t", "CAN'T", "new-yorkish", "it's-a",
+    "wouldn't've", "co-op's", "it`s", "'tis", "rock'n'roll", "x-y'z", "Café", "straße", "ΣΑΣ", "ſ", "İ", "é\u0301", "ʼ",
+    "end.Then", "f@", "1_000", "gonna", "<i>", "</i>",
 ]  # fmt: skip
 mixed = st.lists(st.sampled_from([*FRAGMENTS, " ", " ", " ", "  "]), max_size=14).map("".join)
 spaced = st.lists(st.sampled_from(FRAGMENTS), max_size=12).map(" ".join)
@@ -38,95 +50,108 @@ def lookup(words):
     return np.array([IDS.get(word, -1) for word in words], np.int32)
 
 
-def joined(parts):
-    """Pieces of neighbouring chunks as the pieces of the text they make."""
-    pieces = list(parts[0])
-    for part in parts[1:]:
-        pieces[-1] += " " + part[0]
-        pieces += part[1:]
-    return pieces
+def packed(words=WORDS):
+    listed = WordList.from_encoded([word.encode() for word in words])
+    return build_index(listed).packed(listed)
+
+
+def compiled(words=WORDS):
+    if text_library() is None:
+        pytest.skip("the kernels are not compiled here: python -m wordveil.kernels.compiled")
+    return packed(words)
+
+
+ENGINES = {"compiled": compiled, "reference": lambda _=None: None}
+every_engine = pytest.mark.parametrize("engine", ENGINES)
+many = settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def read_alone(encoder, text):
-    """One text through the encoder's rules, token by token: gaps, ids, shapes, exempt."""
     pieces = encoder.tokenizer.split(PrivateText(text))
-    if encoder.tokenizer.markup == "html":
-        pieces[::2] = map(str.lower, pieces[::2])
-    public = {word.casefold(): word for word in encoder.public_words}
-    gaps, ids, shapes, exempt = [pieces[0]], [], [], 0
-    for token, gap in zip(pieces[1::2], pieces[2::2], strict=True):
-        if token.casefold() in public:
-            gaps[-1] += public[token.casefold()] + gap
-            exempt += 1
-            continue
-        known = {form: IDS[form] for form in spellings(token, encoder.casing) if form in IDS}
-        own_ids, own_gaps, own_shapes = read(token, known, encoder.casing)
-        if encoder.numbers == "unknown" and digit_pattern().search(token):
-            own_ids, own_gaps, own_shapes = (UNKNOWN,), ("", ""), (shape(token),)
-        gaps[-1] += own_gaps[0]
-        gaps += own_gaps[1:]
-        gaps[-1] += gap
-        ids += own_ids
-        shapes += own_shapes
-    return gaps, ids, shapes, exempt
+    readings = {token: read_token(token, encoder.rules, IDS) for token in pieces[1::2]}
+    return encode_text(pieces, readings, encoder.tokenizer.markup)
 
 
-@settings(max_examples=400, deadline=None)
-@given(texts=texts_of, markup=markups)
-def test_chunks_are_read_as_inside_their_text(texts, markup):
-    chunks = cut_at_spaces(list(map(PrivateText, texts)), markup=markup)
-    tokenizer = Tokenizer(markup=markup)
-    start = 0
-    for text, end in zip(texts, chunks.ends.tolist(), strict=True):
-        own = [chunks.types[i] for i in chunks.numbers[start:end].tolist()]
-        assert " ".join(own) == text
-        assert joined([tokenizer.split(PrivateText(chunk)) for chunk in own]) == tokenizer.split(PrivateText(text))
-        start = end
-    assert start == len(chunks.numbers)
+def assert_reads_as_the_reference(encoder, texts):
+    for text, encoded in zip(texts, encoder.encode(list(map(PrivateText, texts))), strict=True):
+        found = (encoded.gaps, encoded.ids.tolist(), encoded.shapes.tolist(), encoded.exempt)
+        assert found == tuple(read_alone(encoder, text)), text
 
 
-def test_most_spaces_are_cut():
-    text = "In 1999 we paid 5 000 dollars to DE89 3704 0044 0532 0130 00 for the New York film of 12 May."
-    chunks = cut_at_spaces([PrivateText(text)])
-    assert "5 000" in chunks.types
-    assert "DE89 3704 0044 0532 0130 00" in chunks.types
-    assert len(chunks.numbers) == len(text.split(" ")) - 6
-
-
-def test_a_long_run_of_bound_chunks_is_joined_once():
-    text = " ".join(["7"] * 50_000 + ["<a"] * 3000)
-    assert len(cut_at_spaces([PrivateText(text)]).numbers) == 1 + 3000
-    assert len(cut_at_spaces([PrivateText(text)], markup="html").numbers) == 2
-
-
-@settings(max_examples=400, deadline=None)
+@every_engine
+@many
 @given(
     texts=texts_of,
     markup=markups,
     casing=st.sampled_from(["lower", "cased"]),
     numbers=st.sampled_from(["unknown", "vocabulary"]),
-    public=st.sampled_from([frozenset(), frozenset({"film", "The"}), frozenset({"don't", "5"})]),
+    public=st.sampled_from([frozenset(), frozenset({"film", "The"}), frozenset({"don't", "5", "Café"})]),
+    typed=st.sampled_from([None, Surrogates(first=1000)]),
 )
-def test_a_batch_is_its_texts_read_alone(texts, markup, casing, numbers, public):
+def test_a_batch_is_its_texts_read_alone(engine, texts, markup, casing, numbers, public, typed):
     encoder = Encoder(
         lookup=lookup,
+        index=ENGINES[engine](),
         casing=casing,
         tokenizer=Tokenizer(markup=markup),
         numbers=numbers,
         public_words=public,
         keep_shapes=True,
+        typed=typed,
     )
-    for text, encoded in zip(texts, encoder.encode(list(map(PrivateText, texts))), strict=True):
-        found = (encoded.gaps, encoded.ids.tolist(), encoded.shapes.tolist(), encoded.exempt)
-        assert found == read_alone(encoder, text)
+    assert_reads_as_the_reference(encoder, texts)
+
+
+def test_a_reader_with_a_wrong_table_is_caught(monkeypatch):
+    """The comparison can fail: here digits are letters, so that numbers are cut at spaces."""
+    index = compiled()
+    table = plain_characters(cased=False, html=False)
+    classes, lower = table.classes.copy(), table.lower.copy()
+    digits = slice(ord("0"), ord("9") + 1)
+    classes[digits], lower[digits] = classes[ord("a")], np.arange(ord("0"), ord("9") + 1)
+    wrong = type(table)(classes=classes, lower=lower)
+    monkeypatch.setattr("wordveil.text.encoding.plain_characters", lambda **_: wrong)
+    encoder = Encoder(lookup=lookup, index=index, keep_shapes=True)
+    assert_reads_as_the_reference(encoder, ["the film"])
+    with pytest.raises(AssertionError):
+        assert_reads_as_the_reference(encoder, ["5 000 film"])
+
+
+def test_plain_text_is_not_left_to_the_reference(monkeypatch):
+    left, read_texts = list[str](), Encoder.read_texts
+    monkeypatch.setattr(Encoder, "read_texts", lambda self, texts: left.extend(texts) or read_texts(self, texts))
+    text = (
+        "In 1999, the “New” film's co-op (of 12 May) wasn't THAT bad: 10/10, don’t you think? Café... it's $ -- or "
+        'so; "They" paid 1,000 at 10:30<br />and 7.5% [a] {b} * + = !!! ;-) for 9-year-olds in the 80\'s. www.a.com'
+    )
+    list(Encoder(lookup=lookup, index=compiled()).encode_parts([PrivateText(text)] * 3))
+    assert left == ["www.a.com"]
+
+
+def test_without_compiled_kernels_the_reference_reads_and_writes(monkeypatch):
+    index = packed()
+    monkeypatch.setenv("WORDVEIL_ENGINE", "numpy")
+    encoder, writer = Encoder(lookup=lookup, index=index), Writer(words=WORDS, index=index)
+    batch = encoder.encode_batch([PrivateText("The film, new.")])
+    assert writer.write(batch, batch.ids) == ["The film, new."]
+
+
+@every_engine
+@pytest.mark.data
+def test_reviews_and_identifiers_are_read_as_the_reference_reads_them(engine):
+    root = Path(os.environ.get("WORDVEIL_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    texts = []
+    for name in ("documents/imdb.train.jsonl.gz", "privacy/presidio-synth.jsonl.gz"):
+        if not (root / name).exists():
+            pytest.skip(f"needs {name} of the shared data (set WORDVEIL_DATA)")
+        with gzip.open(root / name, "rt", encoding="utf-8") as lines:
+            texts += [json.loads(line)["text"] for line in islice(lines, 400)]
+    assert_reads_as_the_reference(Encoder(lookup=lookup, index=ENGINES[engine](), keep_shapes=True), texts)
 
 
 @pytest.fixture
 def tiny_pieces(monkeypatch):
-    for name, size in {
-        "chunks.LONG": 3, "chunks._MOST_TYPES": 4, "encoding._PART": 2, "writing._SLAB": 3, "detokenization._TAIL": 40,
-    }.items():  # fmt: skip
-        monkeypatch.setattr(f"wordveil.text.{name}", size)
+    monkeypatch.setattr("wordveil.text.chunks.LONG", 3)
 
 
 words_and_gaps = st.sampled_from([
@@ -136,8 +161,25 @@ words_and_gaps = st.sampled_from([
 long_texts = st.lists(words_and_gaps, min_size=1, max_size=40).map(" ".join)
 
 
+def written_alone(writer, pieces):
+    """One text, encoded in pieces, by the reference."""
+    gaps, own = [""], []
+    for text, released in pieces:
+        gaps[-1] += text.gaps[0]
+        gaps += text.gaps[1:]
+        own += released.tolist()
+    v = len(writer.words)
+    words = [None if i < 0 else writer.words[i] if i < v else writer.typed.text(i) for i in own]
+    shapes = None
+    if writer.casing == "shape":
+        given = np.concatenate([text.shapes for text, _ in pieces]).tolist()
+        shapes = np.array([shape if 0 <= i < v else 0 for i, shape in zip(own, given, strict=True)], np.uint8)
+    return write_text(gaps, words, shapes, writer.casing, cased=writer.cased, mask=writer.mask)
+
+
+@every_engine
 @pytest.mark.usefixtures("tiny_pieces")
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@many
 @given(
     texts=st.lists(long_texts | mixed, max_size=3),
     draw=st.randoms(use_true_random=False),
@@ -146,49 +188,25 @@ long_texts = st.lists(words_and_gaps, min_size=1, max_size=40).map(" ".join)
     mask=st.sampled_from(["", "[unknown]"]),
     dropping=st.sampled_from([0, 0, 1, 10, 1000]),
 )
-def test_long_texts_in_pieces_are_those_read_and_written_whole(texts, draw, markup, casing, mask, dropping):
-    shapes = casing == "shape"
-    public = frozenset({"film"})
-    encoder = Encoder(lookup=lookup, tokenizer=Tokenizer(markup=markup), keep_shapes=shapes, public_words=public)
-    writer = Writer(words=WORDS, casing=casing, mask=mask)
+def test_long_texts_in_pieces_are_those_read_and_written_whole(engine, texts, draw, markup, casing, mask, dropping):
+    index = ENGINES[engine]()
+    encoder = Encoder(
+        lookup=lookup,
+        index=index,
+        tokenizer=Tokenizer(markup=markup),
+        keep_shapes=casing == "shape",
+        public_words=frozenset({"film"}),
+    )
+    writer = Writer(words=WORDS, index=index, casing=casing, mask=mask)
     texts = list(map(PrivateText, texts))
     parts = list(encoder.encode_parts(texts))
     whole = encoder.encode_batch(texts)
     assert [i for part in parts for i in part.ids.tolist()] == whole.ids.tolist()
     assert tokens_per_text(parts).tolist() == whole.counts.tolist()
     released = np.array([max(-1, draw.randrange(-dropping, len(WORDS))) for _ in whole.ids], np.int32)
-    expected = []
-    for text, own in zip(whole.texts(), np.split(released, np.cumsum(whole.counts)), strict=False):
-        words = [mask if i < 0 else WORDS[i] for i in own.tolist()]
-        if shapes:
-            words = apply_shapes(words, np.where(own < 0, 0, text.shapes).astype(np.uint8))
-        expected.append(detokenize(text.gaps, words))
-    if casing == "sentence":
-        expected = [apply_casing(text).replace("[Unknown]", "[unknown]") for text in expected]
+    own = np.split(released, np.cumsum(whole.counts))
+    expected = [written_alone(writer, [pair]) for pair in zip(whole.texts(), own, strict=False)]
     assert writer.write_parts(parts, released) == expected
-
-
-@settings(max_examples=600, deadline=None)
-@given(
-    pieces=st.lists(
-        st.sampled_from([*FRAGMENTS, "Is it so? ", "i", "hi", "ai.", " i'm", "x" * 33, "é. "]), max_size=60
-    ),
-    cuts=st.randoms(use_true_random=False),
-    cased=st.booleans(),
-)
-def test_text_in_pieces_is_cased_as_a_whole(pieces, cuts, cased):
-    text = "".join(pieces)
-    casing = SentenceCasing(cased=cased)
-    for _ in range(2):
-        places = sorted(cuts.randrange(len(text) + 1) for _ in range(3))
-        parts = [text[first:stop] for first, stop in pairwise([0, *places, len(text)])]
-        fed = [casing.feed(part, last=False) for part in parts]
-        assert "".join([*fed, casing.feed("", last=True)]) == apply_casing(text, cased=cased)
-
-
-def test_casing_holds_back_little():
-    casing = SentenceCasing(cased=False)
-    assert len(casing.feed("as they went on and on. " * 1000, last=False)) > 19_000
 
 
 def test_a_long_text_falls_into_many_pieces(tiny_pieces):
@@ -202,7 +220,7 @@ def test_a_text_without_a_place_to_cut_is_refused_without_showing_it(monkeypatch
     monkeypatch.setattr("wordveil.text.chunks.LONG", 10)
     monkeypatch.setattr("wordveil.text.chunks.LONGEST", 50)
     encoder = Encoder(lookup=lookup)
-    assert len(list(encoder.encode_parts([PrivateText("zzyzx," * 8 + " it")]))) == 1
+    assert sum(int(part.last.sum()) for part in encoder.encode_parts([PrivateText("zzyzx," * 8 + " it")])) == 1
     with pytest.raises(ParameterError, match=r"^text='<60 characters>' must have a space .* in every 50 characters"):
         list(encoder.encode_parts([PrivateText("zzyzx," * 10)]))
 
@@ -218,33 +236,61 @@ def test_no_texts_and_texts_without_tokens():
     assert Writer(words=WORDS).write(encoder.encode_batch([]), np.empty(0, np.int32)) == []
 
 
-@settings(max_examples=400, deadline=None)
+def test_the_reference_writes_by_detokenizing_and_casing():
+    gaps, words = ["(", " ", "", ". ", ")"], ["do", "i", "n't", "new"]
+    write = {"cased": False, "mask": "[unknown]"}
+    assert write_text(gaps, words, None, "vocabulary", **write) == detokenize(gaps, words) == "(do in't. new)"
+    assert write_text(gaps, words, None, "sentence", **write) == "(Do in't. New)"
+    assert write_text(gaps, [None, *words[1:]], None, "sentence", **write) == "([unknown] in't. New)"
+    shapes = np.array([2, 1, 0, 1], np.uint8)
+    assert write_text(gaps, words, shapes, "shape", **write) == "(DO In't. New)"
+    assert apply_shapes(words, shapes) == ["DO", "I", "n't", "New"]
+
+
+GAPS = [
+    "", " ", ". ", "... ", '! "', "? <br /><br />", "<i>", "</i> ", "\n", "….\xa0", ".” “", " (", ")", "-", "'", "’",
+    ".", "。", " 。 ", ". <b> ", ". <x", "_", " <aé日>", f". <{'é' * 30}>", f". <{'e' * 31}>", ".'] ", "¿", "½ ", ". ٣",
+    "[", "] ", "[Unknown] ", ".\tThe ", "\ud800", "i", " I. i",
+]  # fmt: skip
+RELEASED = [*WORDS, "is", "élan", "ßa", "ŉa", "ıa", "日本", "İx", "hi.", "ai", "unknown", "я", "...", "I'm"]
+
+
+@every_engine
+@many
 @given(
-    texts=texts_of,
+    texts=st.lists(
+        st.lists(st.tuples(st.integers(0, len(GAPS) - 1), st.integers(0, len(RELEASED) + 90)), max_size=8), max_size=5
+    ),
     draw=st.randoms(use_true_random=False),
     casing=st.sampled_from(["sentence", "vocabulary", "shape"]),
     mask=st.sampled_from(["", "[unknown]"]),
-    dropping=st.booleans(),
     cased=st.booleans(),
+    dropping=st.booleans(),
 )
-def test_written_texts_are_those_of_detokenizing_each(texts, draw, casing, mask, dropping, cased):
-    batch = Encoder(lookup=lookup, keep_shapes=casing == "shape").encode_batch(list(map(PrivateText, texts)))
-    released = np.array([draw.randrange(-dropping, len(WORDS)) for _ in batch.ids], np.int32)
-    written = Writer(words=WORDS, casing=casing, cased=cased, mask=mask).write(batch, released)
-    start = 0
-    for text, output in zip(batch.texts(), written, strict=True):
-        ids = released[start : start + len(text.ids)].tolist()
-        start += len(text.ids)
-        words = [mask if i < 0 else WORDS[i] for i in ids]
-        if casing == "shape":
-            shapes = [0 if i < 0 else own for i, own in zip(ids, text.shapes.tolist(), strict=True)]
-            assert output == detokenize(text.gaps, apply_shapes(words, np.array(shapes, np.uint8)))
-            continue
-        expected = detokenize(text.gaps, words)
-        if casing == "sentence":
-            expected = apply_casing(expected, cased=cased)
-            expected = expected.replace("[Unknown]", mask) if mask else expected
-        assert output == expected
+def test_written_texts_are_those_of_the_reference(engine, texts, draw, casing, mask, cased, dropping):
+    index, typed = ENGINES[engine](RELEASED), Surrogates(first=len(RELEASED))
+    writer = Writer(words=RELEASED, index=index, casing=casing, mask=mask, cased=cased, typed=typed)
+    last = [draw.random() < 0.7 for _ in texts]
+    batch = EncodedBatch(
+        gaps=GAPS,
+        ids=np.empty(0, np.int32),
+        before=np.array([gap for text in texts for gap, _ in text], np.int32),
+        closing=np.array([draw.randrange(len(GAPS)) for _ in texts], np.int32),
+        counts=np.array([len(text) for text in texts], np.int64),
+        exempt=np.zeros(len(texts), np.int64),
+        shapes=np.array([i % 3 for text in texts for _, i in text], np.uint8) if casing == "shape" else None,
+        last=np.array(last, np.bool_),
+    )
+    released = np.array([-1 if dropping and i % 5 == 0 else i for text in texts for _, i in text], np.int32)
+    expected, begun, start = [], [], 0
+    for text, is_last in zip(batch.texts(), last, strict=True):
+        stop = start + len(text.gaps) - 1
+        begun.append((text, released[start:stop]))
+        start = stop
+        if is_last:
+            expected.append(written_alone(writer, begun))
+            begun = []
+    assert writer.write(batch, released) == expected
 
 
 @pytest.mark.parametrize("text", ["ZZYZX film", "Zzyzx film", "the ZZYZX"])

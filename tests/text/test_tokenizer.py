@@ -20,7 +20,7 @@ from wordveil.text.characters import (
     mark_class,
     number_class,
 )
-from wordveil.text.patterns import _PLAIN_LETTER, markup_pattern
+from wordveil.text.patterns import PLAIN_LETTER, markup_pattern
 
 PLAIN = Tokenizer()
 HTML = Tokenizer(markup="html")
@@ -85,7 +85,7 @@ def test_ascii_punctuation_is_listed():
 
 
 def test_plain_letters_are_letters():
-    letters = re.compile(_PLAIN_LETTER)
+    letters = re.compile(PLAIN_LETTER)
     matched = [chr(code) for code in range(0x110000) if letters.match(chr(code))]
     assert len(matched) > 800
     assert {c for c in matched if unicodedata.category(c)[0] != "L"} == set()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import shlex
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
-import typer
-
+from wordveil.cli.options import option
 from wordveil.errors import CertificateError, DataFormatError, ParameterError
 from wordveil.names import DECODERS, DEFAULT_MECHANISM, MECHANISMS
 from wordveil.plugins import decoder_class, mechanism_class
@@ -46,39 +46,36 @@ __all__ = [
 OPTIONS = ("epsilon", "calibration", "allow_refuted")
 """Parameters with an option of their own: said twice, in two ways, they could disagree."""
 
-MechanismOption = Annotated[
-    str, typer.Option("--mechanism", "-m", help=f"One of {', '.join(MECHANISMS)}.", show_default=True)
-]
+MechanismOption = Annotated[str, option("--mechanism", "-m", help=f"One of {', '.join(MECHANISMS)}.")]
 EpsilonOption = Annotated[
     float | None,
-    typer.Option("--epsilon", "-e", help="Privacy loss per unit of distance; default: the vocabulary's own."),
+    option("--epsilon", "-e", help="Privacy loss per unit of distance; default: the vocabulary's own."),
 ]
 VocabularyOption = Annotated[
     Path | None,
-    typer.Option("--vocabulary", help="A vocabulary directory or embedding file; default: the embedded one."),
+    option("--vocabulary", help="A vocabulary directory or embedding file; default: the embedded one."),
 ]
 ParameterOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Another parameter of the mechanism; repeat for several."),
+    option("--set", metavar="NAME=VALUE", help="Another parameter of the mechanism; repeat for several."),
 ]
 CalibrationOption = Annotated[
-    str | None, typer.Option("--calibration", help="How the noise is sized, where a mechanism offers a choice.")
+    str | None, option("--calibration", help="How the noise is sized, where a mechanism offers a choice.")
 ]
-DecoderOption = Annotated[
-    str | None, typer.Option("--decoder", help=f"For vector mechanisms: one of {', '.join(DECODERS)}.")
-]
+DecoderOption = Annotated[str | None, option("--decoder", help=f"For vector mechanisms: one of {', '.join(DECODERS)}.")]
 AllowRefutedOption = Annotated[
-    bool, typer.Option("--allow-refuted", help="Permit a calibration that is known to break its claim.")
+    bool, option("--allow-refuted", help="Permit a calibration that is known to break its claim.")
 ]
 CertificateOption = Annotated[
     Path | None,
-    typer.Option("--certificate", help="Certificate for a certified calibration; default: shipped, or made now."),
+    option("--certificate", help="Certificate for a certified calibration; default: shipped, or made now."),
 ]
 
 
 def say(line: str) -> None:
     """Print one line for the person at the terminal, on standard error."""
-    typer.echo(line, err=True)
+    if sys.stderr is not None:
+        print(line, file=sys.stderr, flush=True)
 
 
 def counted(n: int, what: str) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from wordveil.cli.options import argument, option
 from wordveil.names import FORMATS
 
 __all__ = [
@@ -19,16 +18,16 @@ __all__ = [
     "ThreadsOption",
 ]
 
-SourceArgument = Annotated[str, typer.Argument(metavar="[IN]", help="File, directory, or - for standard input.")]
-DestinationOption = Annotated[str, typer.Option("--output", "-o", help="File or directory; - for standard output.")]
+SourceArgument = Annotated[str, argument(metavar="[IN]", help="File, directory, or - for standard input.")]
+DestinationOption = Annotated[str, option("--output", "-o", help="File or directory; - for standard output.")]
 ColumnOption = Annotated[
     list[str] | None,
-    typer.Option("--column", "-c", metavar="NAME", help="Column with text, a.b for nested; repeat for several."),
+    option("--column", "-c", metavar="NAME", help="Column with text, a.b for nested; repeat for several."),
 ]
-DropOthersOption = Annotated[bool, typer.Option("--drop-others", help="Copy no other column.")]
-FormatOption = Annotated[str | None, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")]
-ThreadsOption = Annotated[int | None, typer.Option("--threads", help="Number of threads. Default: one per processor.")]
+DropOthersOption = Annotated[bool, option("--drop-others", help="Copy no other column.")]
+FormatOption = Annotated[str | None, option("--format", help=f"One of {', '.join(FORMATS)}.")]
+ThreadsOption = Annotated[int | None, option("--threads", help="Number of threads. Default: one per processor.")]
 ResumeOption = Annotated[
-    bool, typer.Option("--resume", help="Continue an interrupted run; needs the same input and choices.")
+    bool, option("--resume", help="Continue an interrupted run; needs the same input and choices.")
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No summary on standard error.")]
+QuietOption = Annotated[bool, option("--quiet", "-q", help="No summary on standard error.")]

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import typer
-
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
@@ -51,7 +49,7 @@ class _Lines:
         elapsed = now - self._begun
         share = "" if not total else f"{done / total:.0%}, "
         left = "" if not total else f", {clock(time_left(elapsed, done, total))} left"
-        typer.echo(f"{share}{what}, {clock(elapsed)}{left}", err=True)
+        print(f"{share}{what}, {clock(elapsed)}{left}", file=sys.stderr, flush=True)
 
 
 def _bar(*columns: ProgressColumn) -> Progress:

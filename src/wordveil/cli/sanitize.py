@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import typer
-
 from wordveil.cli.common import (
     DEFAULT_MECHANISM,
     AllowRefutedOption,
@@ -35,6 +33,7 @@ from wordveil.cli.file_options import (
     SourceArgument,
     ThreadsOption,
 )
+from wordveil.cli.options import option
 from wordveil.cli.progress import document_bar
 
 if TYPE_CHECKING:
@@ -55,45 +54,45 @@ WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
 CHARACTERS_PER_TOKEN = 6  # of English text with its spaces: turns --block-tokens into characters read at once
 
 # How documents are read.
-KeepOption = Annotated[list[str] | None, typer.Option("--keep", help="Copy only these other columns; repeat.")]
+KeepOption = Annotated[list[str] | None, option("--keep", help="Copy only these other columns; repeat.")]
 DelimiterOption = Annotated[
     str | None,
-    typer.Option("--delimiter", help="CSV, TSV: one character. Default: found in the header, or a comma."),
+    option("--delimiter", help="CSV, TSV: one character. Default: found in the header, or a comma."),
 ]
-QuotingOption = Annotated[str, typer.Option("--quoting", help="CSV, TSV: auto, none, minimal or all.")]
+QuotingOption = Annotated[str, option("--quoting", help="CSV, TSV: auto, none, minimal or all.")]
 NoHeaderOption = Annotated[
-    bool, typer.Option("--no-header", help="CSV, TSV: the first line is data; columns are called 1, 2, ...")
+    bool, option("--no-header", help="CSV, TSV: the first line is data; columns are called 1, 2, ...")
 ]
 MissingOption = Annotated[
     str,
-    typer.Option(
+    option(
         "--missing",
         help="JSON records without the column, or with no text in it: refuse, keep (as null) or skip (leave out).",
     ),
 ]
 EncodingOption = Annotated[
-    str | None, typer.Option("--encoding", help="Encoding of the input, such as windows-1252. Default: UTF-8.")
+    str | None, option("--encoding", help="Encoding of the input, such as windows-1252. Default: UTF-8.")
 ]
-WholeFileOption = Annotated[bool, typer.Option("--whole-file", help="A text file is one document, not one a line.")]
+WholeFileOption = Annotated[bool, option("--whole-file", help="A text file is one document, not one a line.")]
 
 # What happens around the mechanism.
-UnknownOption = Annotated[str, typer.Option("--unknown", help="Unknown words: random, typed, drop or mask.")]
-PerOption = Annotated[str, typer.Option("--per", help="token: draw for each; document: once for each distinct word.")]
-CasingOption = Annotated[str, typer.Option("--casing", help="sentence, vocabulary or shape.")]
-NumbersOption = Annotated[str, typer.Option("--numbers", help="Tokens with digits: unknown, vocabulary or metric.")]
+UnknownOption = Annotated[str, option("--unknown", help="Unknown words: random, typed, drop or mask.")]
+PerOption = Annotated[str, option("--per", help="token: draw for each; document: once for each distinct word.")]
+CasingOption = Annotated[str, option("--casing", help="sentence, vocabulary or shape.")]
+NumbersOption = Annotated[str, option("--numbers", help="Tokens with digits: unknown, vocabulary or metric.")]
 GridOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--grid",
         metavar="KIND=LOW:HIGH:STEP@EPSILON",
         help="With --numbers metric: keep the magnitude of number, year, money or date on this public grid; FACTOR:log "
         "for STEP makes it logarithmic; repeat.",
     ),
 ]
-MarkupOption = Annotated[str, typer.Option("--markup", help="none, or html to keep plain tags.")]
+MarkupOption = Annotated[str, option("--markup", help="none, or html to keep plain tags.")]
 PublicWordsOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--public-words",
         metavar="FILE",
         help="File of words that stay, written as listed; function: the English function words; repeat.",
@@ -101,7 +100,7 @@ PublicWordsOption = Annotated[
 ]
 ExcludeOutputsOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--exclude-outputs",
         metavar="FILE",
         help="File of words never output, besides the slurs the embedded vocabulary leaves out; offensive: bar these "
@@ -110,18 +109,18 @@ ExcludeOutputsOption = Annotated[
 ]
 
 # How the run goes.
-BlockTokensOption = Annotated[int, typer.Option("--block-tokens", help="About how many tokens are held at once.")]
-DeviceOption = Annotated[str, typer.Option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")]
-LineBufferedOption = Annotated[bool, typer.Option("--line-buffered", help="Write every line at once.")]
-ReportOption = Annotated[Path | None, typer.Option("--report", help="Write a report, .json or .html.")]
+BlockTokensOption = Annotated[int, option("--block-tokens", help="About how many tokens are held at once.")]
+DeviceOption = Annotated[str, option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")]
+LineBufferedOption = Annotated[bool, option("--line-buffered", help="Write every line at once.")]
+ReportOption = Annotated[Path | None, option("--report", help="Write a report, .json or .html.")]
 InputDigestOption = Annotated[
     bool,
-    typer.Option(
+    option(
         "--input-digest",
         help="Put the input's size and SHA-256 into the report. Who reads them can test a guess of the whole file.",
     ),
 ]
-VerifyOption = Annotated[bool, typer.Option("--verify", help="Check the vocabulary's checksum first.")]
+VerifyOption = Annotated[bool, option("--verify", help="Check the vocabulary's checksum first.")]
 
 
 def sanitize(
@@ -171,9 +170,6 @@ def sanitize(
     from wordveil.documents import DocumentSettings, FormatDetails
     from wordveil.errors import ParameterError
     from wordveil.files.run_key import run_source
-    from wordveil.pipeline.evidence import Evidence
-    from wordveil.pipeline.run import check_report_path
-    from wordveil.pipeline.run_report import write_report
     from wordveil.pipeline.runs import sanitize_documents
     from wordveil.pipeline.sanitizer import Sanitizer
 
@@ -194,6 +190,8 @@ def sanitize(
         line_buffered=line_buffered,
     )
     if report is not None:
+        from wordveil.pipeline.run import check_report_path
+
         check_report_path(report, others=(source, output, *(public_words or ()), certificate, exclude_outputs))
     embeddings, notes = _vocabulary(vocabulary, exclude_outputs, verify=verify or report is not None)
     wanted = Wanted(
@@ -219,6 +217,9 @@ def sanitize(
 
     def deliver(result: RunReport) -> None:
         if report is not None:
+            from wordveil.pipeline.evidence import Evidence
+            from wordveil.pipeline.run_report import write_report
+
             whole = result.with_inputs(source, documents) if input_digest else result
             write_report(whole, report, Evidence.of_run(sanitizer, whole, (*prepared.notes, *notes)))
 
@@ -261,8 +262,9 @@ def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tupl
         embeddings.verify()
     notes = []
     listed = never_output()
-    if embedded or (exclude == "offensive"):
+    if exclude == "offensive" and not embedded:
         embeddings = embeddings.without_outputs(listed)
+    if embedded or exclude == "offensive":
         notes.append(
             f"never output: the slurs and obscene words of wordveil's public list of {len(listed)} "
             "(--exclude-outputs none lets them)"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wordveil.cli.app import Command
 from wordveil.cli.common import VocabularyOption, open_vocabulary, read_word_list, say
-from wordveil.cli.usage import Command
 
 if TYPE_CHECKING:
     from wordveil.arrays import IdArray

@@ -16,7 +16,7 @@ asks for the class. A mechanism of a third party needs no more than the abstract
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -27,7 +27,7 @@ from wordveil.mechanisms.common import Mechanism, Randomizer
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import Pair, Relation
-from wordveil.randomness import Draws, RandomSource, Stream
+from wordveil.randomness import DocumentStreams, Draws, RandomSource, Stream
 from wordveil.vocabulary.table import Embeddings
 
 if TYPE_CHECKING:
@@ -250,6 +250,13 @@ class WordRandomizer(Randomizer):
     @abstractmethod
     def sample(self, stream: Stream, n: int) -> Draws:
         """Draw for the next n tokens of the document the stream is seated at, one lane for each law."""
+
+    def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
+        """Yield what `sample` draws for a batch of documents, `size` tokens at a time.
+
+        A mechanism that draws one word a token does better with `kernels.document_bits`: the same words.
+        """
+        return documents.chunks(self.sample, size)
 
     @abstractmethod
     def randomize(

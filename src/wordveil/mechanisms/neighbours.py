@@ -6,7 +6,7 @@ Claim, law and sampler on one screen. The lists are public and part of the vocab
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from functools import cached_property
@@ -16,13 +16,14 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray, ReleasedIds
 from wordveil.errors import ParameterError
+from wordveil.kernels.document_bits import document_bits
 from wordveil.kernels.integer_draws import BitArray
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
 from wordveil.mechanisms.rows import check_draws, checked_ids
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import Guarantee, LocalDP, Standing
 from wordveil.promises.pair_loss import PairLoss, discretized
-from wordveil.randomness import Draws, Stream, random_bits
+from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.stored_lists import neighbour_lists
 from wordveil.vocabulary.table import Embeddings
@@ -32,6 +33,7 @@ __all__ = ["FittedNeighbourResponse", "IntegerLaw", "Lists", "NeighbourResponse"
 Lists = Literal["nearest", "crowds"]
 TOTAL = 1 << 64  # of every row's integer weights: one draw is one 64-bit word
 _EXACT = Context(prec=60)
+_TOGETHER = 1 << 16  # tokens drawn at a time: arrays that stay in the second cache
 _MOST = 50  # nats: beyond what weights of 64 bits can tell apart
 
 
@@ -261,6 +263,9 @@ class FittedNeighbourResponse(WordRandomizer):
 
     def sample(self, stream: Stream, n: int) -> Draws:
         return (random_bits(stream.lane(0), (n,)),)
+
+    def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
+        return ((drawn,) for drawn in document_bits(documents, 0, min(size, _TOGETHER)))
 
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None

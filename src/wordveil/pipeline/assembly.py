@@ -74,8 +74,10 @@ def assemble(
     """Return the parts of a sanitizer; see there for the arguments."""
     header = embeddings.header
     typed = Surrogates(first=len(embeddings), grids=options.grids) if options.unknown == "typed" else None
+    packed = embeddings.packed_words
     encoder = Encoder(
         lookup=embeddings.ids,
+        index=packed,
         casing="cased" if header.casing == "cased" else "lower",
         tokenizer=tokenizer_for(header.tokenizer, markup=options.markup),
         numbers="vocabulary" if options.numbers == "vocabulary" else "unknown",
@@ -85,6 +87,7 @@ def assemble(
     )
     writer = Writer(
         words=embeddings.words,
+        index=packed,
         casing=options.casing,
         cased=header.casing == "cased",
         mask=MASK if options.unknown == "mask" else "",

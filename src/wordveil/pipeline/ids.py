@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import IdArray, PrivateIds, ReleasedIds
+from wordveil.kernels.document_bits import document_bits
 from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import Progress
 from wordveil.pipeline.assembly import Assembled
-from wordveil.randomness import Draws, RandomSource, Stream, random_bits
+from wordveil.randomness import RandomSource
 from wordveil.text import EncodedBatch
 from wordveil.text.readings import UNKNOWN
 from wordveil.text.surrogates import Surrogates
@@ -93,12 +94,8 @@ class IdReleaser:
 
         One word is drawn per token, typed or not: what becomes of one place never depends on what stands at others.
         """
-
-        def sample(stream: Stream, n: int) -> Draws:
-            return (random_bits(stream.lane(TYPED_LANE), (n,)),)
-
         start = 0
-        for (drawn,) in self._source.documents(nonces, counts.tolist()).chunks(sample, PLACED):
+        for drawn in document_bits(self._source.documents(nonces, counts.tolist()), TYPED_LANE, PLACED):
             part = tokens[start : start + len(drawn)]
             some = part < UNKNOWN
             released[start : start + len(drawn)][some] = typed.draw(part[some], drawn[some])
@@ -110,13 +107,9 @@ class IdReleaser:
         One word is drawn per token, known or not, so that timing does not depend on which are unknown.
         """
         candidates = self._stand_ins
-
-        def sample(stream: Stream, n: int) -> Draws:
-            return (random_bits(stream.lane(UNKNOWN_LANE), (n,)),)
-
         placed = tokens.copy()
         start = 0
-        for (drawn,) in self._source.documents(nonces, counts.tolist()).chunks(sample, PLACED):
+        for drawn in document_bits(self._source.documents(nonces, counts.tolist()), UNKNOWN_LANE, PLACED):
             part = placed[start : start + len(drawn)]
             public = candidates[multiply_high(drawn, np.uint64(len(candidates)))]
             part[:] = np.where(part < 0, public, part)
@@ -139,7 +132,7 @@ class IdReleaser:
         released = np.empty(len(tokens), dtype=np.int32)
         size = max(1, DRAW_VALUES // self._randomizer.draw_width)
         start = 0
-        for draws in self._source.documents(nonces, counts.tolist()).chunks(self._randomizer.sample, size):
+        for draws in self._randomizer.draws(self._source.documents(nonces, counts.tolist()), size):
             stop = start + len(draws[0])
             released[start:stop] = self._randomizer.randomize(
                 tokens[start:stop], draws, threads=self._threads, progress=progress

@@ -13,15 +13,23 @@ import unicodedata
 from functools import cache
 from itertools import chain
 
+import numpy as np
+
+from wordveil.kernels.compiled.text_reader import CODES, Characters
+from wordveil.kernels.compiled.text_writer import Uppercase
+
 __all__ = [
     "APOSTROPHES",
     "GAP_CHARACTERS",
     "HYPHENS",
     "LAYOUT",
+    "PLAIN_LETTER",
     "PUNCTUATION",
     "character_class",
+    "letter_cases",
     "mark_class",
     "number_class",
+    "plain_characters",
     "plain_spelling",
 ]
 
@@ -51,6 +59,11 @@ APOSTROPHES = "'’‘‛＇`´\u02bc"
 HYPHENS = "-‐‑－"
 """Read as a hyphen inside a word; dashes separate words."""
 
+PLAIN_LETTER = "[A-Za-zÀ-ÖØ-öø-ʯͰ-ͳͶͷͻ-ͽΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯ]"
+"""The letters of the common alphabets, as a set of a regular expression."""
+
+_LETTER, _JOIN, _GAP, _UPPER, _LOWER, _DIGIT = 1, 2, 4, 8, 16, 32  # as in words.h
+_WORD, _LETTER_CASED, _ODD, _SEVERAL = 1, 2, 0xFFFF, 0xFFFE  # as in writing.c
 _NUMBER = frozenset({"Nd", "Nl", "No"})
 _MARK = frozenset({"Mn", "Mc", "Me", "Cf"})
 _FOLD = str.maketrans({**dict.fromkeys(APOSTROPHES, "'"), **dict.fromkeys(HYPHENS, "-")})
@@ -98,6 +111,46 @@ def _number_and_mark() -> tuple[str, str]:
     found = [c for c in assigned if category(c) in wanted]
     numbers, marks = ([c for c in found if category(c) in kind] for kind in (_NUMBER, _MARK))
     return character_class("".join(numbers)), character_class("".join(marks))
+
+
+@cache
+def plain_characters(*, cased: bool, html: bool) -> Characters:
+    """The characters that the compiled reader knows; every other one is left to the reference.
+
+    Args:
+        cased: Whether the vocabulary tells case apart; then letters beyond ASCII are left to the reference.
+        html: Whether tags and entities are read; then so is what opens them.
+    """
+    classes, lower = np.zeros(len(CODES), np.uint8), np.zeros(len(CODES), np.uint16)
+    plain = re.compile(PLAIN_LETTER)
+    for i, c in enumerate(map(chr, CODES)):
+        if plain.match(c):
+            small = c.lower()
+            # Only letters that stay as long, as bytes, and that nothing but their own case is equal to.
+            simple = len(small.encode()) == len(c.encode()) and unicodedata.normalize("NFC", c) == c and c not in "Σſ"
+            if simple and (c.isascii() or not cased):
+                classes[i] = _LETTER | (_UPPER if c.isupper() else _LOWER if c.islower() or c.istitle() else 0)
+                lower[i] = ord(small)
+        elif c in APOSTROPHES + HYPHENS and c in GAP_CHARACTERS:
+            classes[i], lower[i] = _GAP | _JOIN, ord(c.translate(_FOLD))
+        elif c in GAP_CHARACTERS and not (html and c in "<>&"):
+            classes[i] = _GAP
+        elif c in "0123456789":
+            classes[i] = _DIGIT
+    return Characters(classes=classes, lower=lower)
+
+
+@cache
+def letter_cases() -> Uppercase:
+    """The characters that the compiled writer can case; a text that needs another one is left to the reference."""
+    kinds, upper = np.zeros(len(CODES), np.uint8), np.zeros(len(CODES), np.uint16)
+    for i, c in enumerate(map(chr, CODES)):
+        letter = c.isalnum() and not c.isdecimal()
+        kinds[i] = letter * _LETTER_CASED | (letter or c == "_" or c.isdecimal()) * _WORD
+        large = c.upper()
+        same = len(large.encode("utf-8", "surrogatepass")) == len(c.encode("utf-8", "surrogatepass"))
+        upper[i] = _SEVERAL if len(large) > 1 else ord(large) if same else _ODD
+    return Uppercase(kinds=kinds, upper=upper)
 
 
 def plain_spelling(token: str) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
 
-__all__ = ["SentenceCasing", "apply_casing", "apply_shapes", "detokenize", "is_clitic", "without_dropped"]
+__all__ = ["apply_casing", "apply_shapes", "detokenize", "is_clitic"]
 
 _CLOSING = "\"'”’»)\\]"
 _OPENING = "\"'“‘«(\\[¿¡"
@@ -28,10 +28,6 @@ _SENTENCE = rf"(?<=[.!?…])[{_CLOSING}]*(?:[ \t\r\n\xa0]|<[A-Za-z/][^<>]{{0,30}
 _STARTS = re.compile(rf"([.!?…]{_SENTENCE})")
 _STARTS_AND_I = re.compile(rf"([.!?…i](?:{_SENTENCE}|(?<=i)(?<![\w'’\-]i)(?![\w\-]|\.\w)))")
 _FIRST = re.compile(rf"(?:[^\w<]|<[A-Za-z/][^<>]{{0,30}}+>)*{_LETTER}")
-
-_TAIL = 1 << 12
-# No match of these crosses such a place, none looks past it: a tag holds up to 33 characters.
-_INSIDE_WORD = re.compile(r"[^<]{33}(?<=[^\W\d_i])(?=[^\W\d_i])")
 
 
 def detokenize(gaps: Sequence[str], words: Sequence[str]) -> ReleasedText:
@@ -57,7 +53,7 @@ def detokenize(gaps: Sequence[str], words: Sequence[str]) -> ReleasedText:
     """
     if len(gaps) != len(words) + 1:
         raise ParameterError("gaps", len(gaps), f"must hold one more entry than the {len(words)} words.")
-    gaps, words = without_dropped(gaps, words)
+    gaps, words = _without_dropped(gaps, words)
     pieces = [""] * (2 * len(words) + 1)
     pieces[::2] = gaps
     pieces[1::2] = words
@@ -74,14 +70,8 @@ def is_clitic(word: str) -> bool:
     return word[:1] in ("'", "’") or word.lower() == "n't"
 
 
-def without_dropped(gaps: Sequence[str], words: Sequence[str], *, begun: bool = False) -> tuple[list[str], list[str]]:
-    """Merge the gaps around empty words, leaving no doubled space and none before closing punctuation.
-
-    Args:
-        gaps: One more than words.
-        words: The words; those that are empty go.
-        begun: Whether words of the same text were written before these.
-    """
+def _without_dropped(gaps: Sequence[str], words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Merge the gaps around empty words, leaving no doubled space and none before closing punctuation."""
     if "" not in words:
         return list(gaps), list(words)
     kept_gaps, kept_words = [gaps[0]], []
@@ -93,7 +83,7 @@ def without_dropped(gaps: Sequence[str], words: Sequence[str], *, begun: bool = 
         left = kept_gaps[-1]
         if left.endswith(" ") and (not gap or gap[0] in " \n\r\t.,;:!?)]}…"):
             left = left[:-1]
-        elif not left and not kept_words and not begun:
+        elif not left and not kept_words:
             gap = gap.removeprefix(" ")
         kept_gaps[-1] = left + gap
     return kept_gaps, kept_words
@@ -124,36 +114,13 @@ def apply_casing(
         return text
     if casing != "sentence":
         raise ParameterError("casing", casing, "must be 'sentence' or 'vocabulary' where only the text is known.")
-    return ReleasedText(SentenceCasing(cased=cased).feed(text, last=True))
-
-
-class SentenceCasing:
-    """`apply_casing` with "sentence" for a text that comes in pieces.
-
-    Args:
-        cased: As for `apply_casing`.
-    """
-
-    def __init__(self, *, cased: bool) -> None:
-        self._pattern = _STARTS if cased else _STARTS_AND_I
-        self._waiting = ""
-        self._begun = False
-
-    def feed(self, text: str, *, last: bool) -> str:
-        """Take the next piece in; returns what is ready, everything if the piece is the last one of its text."""
-        text = self._waiting + text
-        end = len(text)
-        if not last:
-            found = _INSIDE_WORD.search(text, max(0, end - _TAIL))
-            end = found.end() if found else 0
-        # Splitting leaves the loop over pieces to the expression engine; every second one ends in a letter to be cased.
-        pieces = self._pattern.split(text[:end])
-        pieces[1::2] = map(_capitalized_end, pieces[1::2])
-        ready = "".join(pieces)
-        if not self._begun and (first := _FIRST.match(ready)):
-            ready = _capitalized_end(first[0]) + ready[first.end() :]
-        self._waiting, self._begun = text[end:], not last and (self._begun or end > 0)
-        return ready
+    # Splitting leaves the loop over pieces to the expression engine; every second one ends in a letter to be cased.
+    pieces = (_STARTS if cased else _STARTS_AND_I).split(text)
+    pieces[1::2] = map(_capitalized_end, pieces[1::2])
+    written = "".join(pieces)
+    if first := _FIRST.match(written):
+        written = _capitalized_end(first[0]) + written[first.end() :]
+    return ReleasedText(written)
 
 
 @lru_cache(4096)  # of released text; a dozen endings are nearly all

@@ -1,40 +1,38 @@
 """Texts to gaps and token ids, a batch at a time.
 
-Within one call every distinct chunk between spaces is cut once (`chunks`), and every distinct token is resolved once,
-all of them in two look-ups (whole tokens, then the spellings of what was left). These tables die with the call: a
-cache keyed by private words must not outlive the batch. The result holds no private character but those of the
-public gap list and of the words the user listed as public. This module does not draw words for unknown tokens; it
-marks them with -1, or with a number below for their kind.
+`reference` says what one text is encoded to. Here every distinct token of a batch is read once; where kernels are
+compiled, they read all that is plain, and the reference the rest. The tables die with the call: a cache keyed by
+private words must not outlive the batch. The result holds no private character but those of the public gap list and
+of the words the user listed as public. This module does not draw words for unknown tokens; it marks them with -1, or
+with a number below for their kind.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import compress, count
-from typing import Literal
+from functools import cached_property
+from itertools import chain, count
+from typing import Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import IdArray, PrivateText
+from wordveil.arrays import IdArray, PrivateIds, PrivateText
 from wordveil.errors import ParameterError
-from wordveil.text.characters import plain_spelling
-from wordveil.text.chunks import cut_at_spaces, portions
+from wordveil.kernels.compiled.library import text_library
+from wordveil.kernels.compiled.text_reader import Left, PackedWords, ReaderSettings, TextReader
+from wordveil.text.characters import plain_characters
+from wordveil.text.chunks import portions
 from wordveil.text.encoded import EncodedBatch, EncodedText
 from wordveil.text.joining import joined
-from wordveil.text.lexicon import GapNumbers, Lexicon, expanded
-from wordveil.text.patterns import digit_pattern
-from wordveil.text.readings import UNKNOWN, Reading, forms, has_other_readings, read, shape, spellings
+from wordveil.text.readings import FULL_WORDS, UNKNOWN, Reading, spellings
+from wordveil.text.reference import Rules, TextReading, caseless, encode_text, read_token
 from wordveil.text.schemes import DEFAULT_SCHEME, SCHEMES
 from wordveil.text.surrogates import Surrogates
 from wordveil.text.tokenizer import Tokenizer
 
 __all__ = ["Encoder"]
-
-_PART = 1 << 17  # chunks put together at a time: arrays that stay in the second cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +41,7 @@ class Encoder:
 
     Attributes:
         lookup: Maps spellings to token ids, shape (n,), int32, -1 where absent.
+        index: The words that `lookup` knows, for the compiled reader; None leaves everything to the reference.
         casing: "lower" if the vocabulary is in lower case; "cased" tries the surface, lower case, Capitalized.
         tokenizer: Cuts the texts.
         numbers: "unknown" makes every token with a digit (Unicode Nd, Nl, No) unknown; "vocabulary" looks it up,
@@ -55,13 +54,14 @@ class Encoder:
     """
 
     lookup: Callable[[Sequence[str]], IdArray]
+    index: PackedWords | None = field(default=None, repr=False, compare=False)
     casing: Literal["lower", "cased"] = "lower"
     tokenizer: Tokenizer = SCHEMES[DEFAULT_SCHEME]
     numbers: Literal["unknown", "vocabulary"] = "unknown"
     public_words: frozenset[str] = frozenset()
     keep_shapes: bool = False
     typed: Surrogates | None = None
-    _public: Mapping[str, str] = field(init=False, repr=False, compare=False)
+    rules: Rules = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.casing not in ("lower", "cased"):
@@ -71,9 +71,9 @@ class Encoder:
         for word in sorted(self.public_words):
             if self.tokenizer.split(PrivateText(word)) != ["", word, ""]:
                 raise ParameterError("public_words", word, "is not one token, so it can never match; list its parts.")
-        # Written as listed: how a token was spelled in the private text is nobody's business.
-        listed = {_caseless(word): word for word in sorted(self.public_words, reverse=True)}
-        object.__setattr__(self, "_public", listed)
+        listed = {caseless(word): word for word in sorted(self.public_words, reverse=True)}
+        rules = Rules(casing=self.casing, numbers=self.numbers, public=listed, typed=self.typed)
+        object.__setattr__(self, "rules", rules)
 
     def encode(self, texts: Sequence[PrivateText]) -> list[EncodedText]:
         """Encode a batch of texts.
@@ -95,8 +95,8 @@ class Encoder:
 
     def encode_batch(self, texts: Sequence[PrivateText]) -> EncodedBatch:
         """Encode a batch of texts into one value; `encode` with its parts end to end."""
-        chunks = cut_at_spaces(self._joined(texts), markup=self.tokenizer.markup)
-        return self._lexicon(chunks.types).assemble(chunks)
+        given = list(self._joined(texts))
+        return self._reading()(given, [True] * len(given))
 
     def encode_parts(self, texts: Iterable[PrivateText]) -> Iterator[EncodedBatch]:
         """Encode a batch of texts a part at a time, long texts in pieces; memory is bounded whatever their length.
@@ -104,97 +104,84 @@ class Encoder:
         Raises:
             ParameterError: If a text has `LONGEST` characters without white space before a letter.
         """
-        for chunks in portions(self._joined(texts), markup=self.tokenizer.markup):
-            lexicon = self._lexicon(chunks.types)
-            yield from map(lexicon.assemble, chunks.parts(_PART))
+        read = self._reading()
+        for pieces, last in portions(self._joined(texts), markup=self.tokenizer.markup):
+            yield read(pieces, last)
 
     def _joined(self, texts: Iterable[PrivateText]) -> Iterable[PrivateText]:
         return texts if self.typed is None else map(joined, texts)
 
-    def _lexicon(self, chunks: list[str]) -> Lexicon:
-        """Tokenize every distinct chunk and read every distinct token."""
-        split = self.tokenizer.split
-        gaps, tokens, lengths = list[str](), list[str](), list[int]()
-        for chunk in chunks:
-            pieces = split(PrivateText(chunk))
-            gaps += pieces[::2] if self.tokenizer.markup == "none" else map(str.lower, pieces[::2])
-            tokens += pieces[1::2]
-            lengths.append(len(pieces) // 2)
-        number_of = defaultdict[str, int](count().__next__)
-        types = np.fromiter(map(number_of.__getitem__, tokens), np.int32, len(tokens))
-        readings = list[Reading]()
-        ids = self._codes(list(number_of), readings)[types]
-        shapes = None
-        if self.keep_shapes:
-            shapes = np.fromiter(map(shape, number_of), np.uint8, len(number_of))[types]
-        numbers = GapNumbers()
-        around = np.fromiter(map(numbers.__getitem__, gaps), np.int32, len(gaps))
-        counts = np.array(lengths, np.int64)
-        ends = np.cumsum(counts)
-        closes = ends + np.arange(len(chunks))  # each chunk has one gap more than tokens
-        lexicon = Lexicon(
-            starts=ends - counts,
-            counts=counts,
-            ids=ids,
-            before=np.delete(around, closes),
-            closing=around[closes],
-            exempt=np.zeros(len(chunks), np.int64),
-            shapes=shapes,
-            numbers=numbers,
+    def _reading(self) -> Callable[[Sequence[str], Sequence[bool]], EncodedBatch]:
+        """Return what reads the texts of one call."""
+        return self._batch if self.index is None or text_library() is None else _Compiled(self, self._compiled)
+
+    @cached_property
+    def _compiled(self) -> ReaderSettings:
+        full = self.known(set(FULL_WORDS.values()))
+        cased, html = self.casing == "cased", self.tokenizer.markup == "html"
+        return ReaderSettings(
+            words=cast(PackedWords, self.index),
+            characters=plain_characters(cased=cased, html=html),
+            public={key: word for key, word in self.rules.public.items() if key.isascii()},
+            parts={part: full[word] for part, word in FULL_WORDS.items() if word in full},
+            cased=cased,
+            html=html,
+            numbers=self.numbers == "unknown" and self.typed is None,
         )
-        return expanded(lexicon, readings) if readings else lexicon
 
-    def _codes(self, types: list[str], readings: list[Reading]) -> IdArray:
-        """One code per type: an id, `UNKNOWN`, or -2 - i for `readings[i]`, which are appended."""
-        codes = np.full(len(types), UNKNOWN, np.int32)
-        rest = np.arange(len(types))
-        if self._public:
-            listed = [self._public.get(_caseless(token)) for token in types]
-            for i, word in enumerate(listed):
-                if word is not None:
-                    codes[i] = _compound(readings, Reading((), (word,), ()))
-            rest = np.array([i for i, word in enumerate(listed) if word is None], np.intp)
-        if self.typed is not None:
-            rest = self._typed(types, rest, codes, readings)
-        if self.numbers == "unknown":
-            no_digit = [i for i in rest.tolist() if types[i].isalpha() or not digit_pattern().search(types[i])]
-            rest = np.array(no_digit, np.intp)
-        tokens = [types[i] for i in rest.tolist()]
-        codes[rest] = self._found(list(map(str.lower, tokens)) if self.casing == "lower" else tokens)
-        missed = [i for i in rest[codes[rest] == UNKNOWN].tolist() if has_other_readings(types[i], self.casing)]
-        wanted = list({spelling for i in missed for spelling in spellings(types[i], self.casing)})
-        ids = zip(wanted, self._found(wanted).tolist(), strict=True)
-        known = {spelling: id_ for spelling, id_ in ids if id_ != UNKNOWN}
-        for i in missed:
-            reading = read(types[i], known, self.casing)
-            codes[i] = reading.ids[0] if reading.gaps == ("", "") else _compound(readings, reading)
-        return codes
+    def _batch(self, texts: Sequence[str], last: Sequence[bool]) -> EncodedBatch:
+        read = self.read_texts(texts)
+        numbers = defaultdict[str, int](count().__next__)
+        around = [numbers[""], numbers[" "], *map(numbers.__getitem__, chain.from_iterable(own.gaps for own in read))]
+        counts = np.fromiter((len(own.ids) for own in read), np.int64, len(read))
+        closes = np.cumsum(counts + 1) - 1  # each text has one gap more than tokens
+        gaps = np.array(around[2:], np.int32)
+        shapes = np.fromiter(chain.from_iterable(own.shapes for own in read), np.uint8) if self.keep_shapes else None
+        return EncodedBatch(
+            gaps=list(numbers),
+            ids=PrivateIds(np.fromiter(chain.from_iterable(own.ids for own in read), np.int32)),
+            before=np.delete(gaps, closes),
+            closing=gaps[closes],
+            counts=counts,
+            exempt=np.fromiter((own.exempt for own in read), np.int64, len(read)),
+            shapes=shapes,
+            last=np.array(last, np.bool_),
+        )
 
-    def _typed(
-        self, types: list[str], rest: NDArray[np.intp], codes: IdArray, readings: list[Reading]
-    ) -> NDArray[np.intp]:
-        """Write the codes of tokens that have a kind; returns the others."""
-        assert self.typed is not None
-        kinds = {i: code for i in rest.tolist() if (code := self.typed.code(types[i])) is not None}
-        if self.numbers == "vocabulary":
-            digits = {i: forms(types[i], self.casing) for i in kinds if digit_pattern().search(types[i])}
-            wanted = list({form for listed in digits.values() for form in listed})
-            found = set(compress(wanted, self._found(wanted) != UNKNOWN))
-            kinds = {i: code for i, code in kinds.items() if found.isdisjoint(digits.get(i, ()))}
-        for i, code in kinds.items():
-            codes[i] = _compound(readings, Reading((code,), ("", ""), (0,)))
-        return np.array([i for i in rest.tolist() if i not in kinds], np.intp)
+    def read_texts(self, texts: Sequence[str]) -> list[TextReading]:
+        """Read texts by the reference, every distinct token once."""
+        split = [self.tokenizer.split(PrivateText(text)) for text in texts]
+        tokens = set(chain.from_iterable(pieces[1::2] for pieces in split))
+        known = self.known({spelling for token in tokens for spelling in spellings(token, self.casing)})
+        readings: dict[str, Reading] = {token: read_token(token, self.rules, known) for token in tokens}
+        return [encode_text(pieces, readings, self.tokenizer.markup) for pieces in split]
 
-    def _found(self, words: list[str]) -> IdArray:
-        return self.lookup(words) if words else np.empty(0, np.int32)
+    def known(self, words: Iterable[str]) -> dict[str, int]:
+        """Return the ids of the words that are in the vocabulary."""
+        asked = list(words)
+        ids = self.lookup(asked).tolist() if asked else []
+        return {word: id_ for word, id_ in zip(asked, ids, strict=True) if id_ != UNKNOWN}
 
 
-def _caseless(word: str) -> str:
-    """Return what two spellings of a word have in common without regard to case, apostrophes and hyphens."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", plain_spelling(word)).casefold())
+class _Compiled:
+    """Reads the texts of one call with compiled kernels."""
 
+    def __init__(self, encoder: Encoder, settings: ReaderSettings) -> None:
+        self._encoder = encoder
+        self._reader = TextReader(settings, self._left)
 
-def _compound(readings: list[Reading], reading: Reading) -> int:
-    """Append a reading and return the code that stands for it."""
-    readings.append(reading)
-    return -1 - len(readings)
+    def __call__(self, texts: Sequence[str], last: Sequence[bool]) -> EncodedBatch:
+        fields = self._reader.read(texts)
+        if not self._encoder.keep_shapes:
+            fields["shapes"] = None
+        return EncodedBatch(**fields, last=np.array(last, np.bool_))
+
+    def _left(self, stretches: list[str]) -> Left:
+        read = self._encoder.read_texts(stretches)
+        return Left(
+            [len(own.ids) for own in read],
+            [own.exempt for own in read],
+            chain.from_iterable(own.ids for own in read),
+            chain.from_iterable(own.shapes for own in read),
+            chain.from_iterable(own.gaps for own in read),
+        )

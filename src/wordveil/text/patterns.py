@@ -22,6 +22,7 @@ from wordveil.text.characters import (
     GAP_CHARACTERS,
     HYPHENS,
     LAYOUT,
+    PLAIN_LETTER,
     character_class,
     mark_class,
     number_class,
@@ -36,7 +37,6 @@ _T = f"[^{_GAP}]"
 """Any token character."""
 _LABEL = f"{_T}{{1,63}}+"
 _JOIN = character_class(APOSTROPHES + HYPHENS)
-_PLAIN_LETTER = "[A-Za-zÀ-ÖØ-öø-ʯͰ-ͳͶͷͻ-ͽΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯ]"
 _IDEOGRAPH = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff"
     "\u3100-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
@@ -100,7 +100,7 @@ def _plain_word() -> str:
     """A word in the common alphabets, if nothing after it could make it part of something longer."""
     longer = rf"{_T}|[@+._\-‐‑/\\$]{_T}|:(?:{_T}|[/\\:])"
     # Not a possessive group, which Python before 3.11.5 gets wrong: the first look-ahead keeps it from giving up parts.
-    return rf"{_PLAIN_LETTER}++(?:[{_JOIN}]{_PLAIN_LETTER}++)*(?![{_JOIN}]{_PLAIN_LETTER})(?!{longer})"
+    return rf"{PLAIN_LETTER}++(?:[{_JOIN}]{PLAIN_LETTER}++)*(?![{_JOIN}]{PLAIN_LETTER})(?!{longer})"
 
 
 def _any_word() -> str:

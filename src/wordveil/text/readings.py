@@ -16,19 +16,19 @@ from typing import Literal, NamedTuple
 
 from wordveil.text.characters import GAP_CHARACTERS, plain_spelling
 
-__all__ = ["UNKNOWN", "Reading", "forms", "has_other_readings", "read", "shape", "spellings", "split_contraction"]
+__all__ = ["FULL_WORDS", "UNKNOWN", "Reading", "forms", "read", "shape", "spellings", "split_contraction"]
 
 UNKNOWN = -1
 """Stands for a token outside the vocabulary in arrays of token ids."""
 
 _CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|ll|d|m))", re.IGNORECASE | re.DOTALL)
 _FUSED = {"cannot": 3, "gimme": 3, "gonna": 3, "gotta": 3, "lemme": 3, "wanna": 3}
-# For vocabularies that were not built from Penn-tokenized text: the word that the part stands for.
-_FULL_WORDS = {
+FULL_WORDS = {
     "n't": "not", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'m": "am", "'s": "s",
     "ca": "can", "wo": "will", "sha": "shall", "ai": "is", "gim": "give", "gon": "going", "got": "got",
     "lem": "let", "wan": "want", "na": "to", "ta": "to",
 }  # fmt: skip
+"""For vocabularies that were not built from Penn-tokenized text: the word that a part stands for."""
 _UNCUT = GAP_CHARACTERS - set("'-")
 """An address, path, name or number with one of these inside stays one token."""
 
@@ -92,11 +92,6 @@ def split_contraction(text: str) -> tuple[str, str] | None:
     return None
 
 
-def has_other_readings(token: str, casing: Literal["lower", "cased"]) -> bool:
-    """Whether anything is left to try for a token whose first form is not in the vocabulary."""
-    return casing == "cased" or not (token.isascii() and token.isalpha()) or token.lower() in _FUSED
-
-
 def spellings(token: str, casing: Literal["lower", "cased"]) -> Iterator[str]:
     """Every spelling that `read` may ask for; a superset, so that one look-up call serves a whole batch.
 
@@ -113,8 +108,8 @@ def spellings(token: str, casing: Literal["lower", "cased"]) -> Iterator[str]:
         return
     for part in {*_parts(plain)}:
         yield from forms(part, casing)
-        if part.lower() in _FULL_WORDS:
-            yield _FULL_WORDS[part.lower()]
+        if part.lower() in FULL_WORDS:
+            yield FULL_WORDS[part.lower()]
 
 
 def _parts(plain: str) -> Iterator[str]:
@@ -168,7 +163,7 @@ class _Reader(NamedTuple):
         """One side of a contraction: as listed, else as the full word it stands for, else unknown."""
         if reading := self._whole(text):
             return reading
-        full = _FULL_WORDS.get(text.lower(), "")
+        full = FULL_WORDS.get(text.lower(), "")
         return Reading((self.known[full],), ("", ""), (shape(text),)) if full in self.known else _unknown(text)
 
     def _contraction(self, plain: str, depth: int) -> Reading | None:

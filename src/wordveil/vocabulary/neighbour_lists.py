@@ -250,10 +250,12 @@ def checked_outputs(embeddings: Embeddings, outputs: ArrayLike | None) -> IdArra
     given = np.asarray(outputs)
     if given.ndim != 1 or given.dtype.kind not in "iu" or not given.size:
         raise ParameterError("outputs", f"{given.dtype} {given.shape}", "must be a list of ids, at least one.")
-    ids = np.unique(given)
-    if not np.isin(ids, embeddings.candidates).all():
-        raise ParameterError("outputs", f"{len(ids)} ids", "must be ids of words that may be output.")
-    return ids.astype(np.int32)
+    barred, chosen = np.ones(len(embeddings), np.bool_), np.zeros(len(embeddings), np.bool_)
+    barred[embeddings.candidates] = False
+    if given.min() < 0 or given.max() >= len(embeddings) or barred[given].any():
+        raise ParameterError("outputs", f"{given.size} ids", "must be ids of words that may be output.")
+    chosen[given] = True
+    return np.flatnonzero(chosen).astype(np.int32)
 
 
 def _check_k(k: int, most: int) -> None:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ParameterError
+from wordveil.kernels.compiled.text_reader import PackedWords
 from wordveil.vocabulary import readers
 from wordveil.vocabulary.building import build_table, checked_rows, detect_casing, packed_words
 from wordveil.vocabulary.checksums import candidates_checksum, table_checksum
@@ -111,6 +112,11 @@ class Embeddings:
         return self._table.words
 
     @property
+    def packed_words(self) -> PackedWords:
+        """The words and their index as compiled kernels take them."""
+        return self._table.index.packed(self.words)
+
+    @property
     def vectors(self) -> Float32Array:
         """The matrix, shape (v, d), float32, C-contiguous, read-only."""
         return self._table.vectors
@@ -188,7 +194,9 @@ class Embeddings:
         if self.header.casing == "cased":
             listed = {entry for entry in self.words if entry.lower() in listed}
         barred = self.ids(sorted(listed))
-        candidates = np.setdiff1d(self.candidates, barred).astype(np.int32)
+        allowed = np.ones(len(self) + 1, np.bool_)
+        allowed[barred] = False  # the last place stands for words that are not listed
+        candidates = self.candidates[allowed[self.candidates]]
         if not candidates.size:
             raise ParameterError("words", f"{barred.size} words", "bar every entry from output; leave at least one.")
         header = replace(self.header, candidates_checksum=candidates_checksum(candidates))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import IdArray
+from wordveil.kernels.compiled.text_reader import PackedWords
 from wordveil.vocabulary.wordlist import ByteArray, OffsetArray, WordList
 
 __all__ = ["HashArray", "WordIndex", "build_index", "first_duplicate", "hash_words"]
@@ -63,6 +64,10 @@ class WordIndex:
             open_ = open_[~equal]
             slots[open_] += 1
         return found
+
+    def packed(self, words: WordList) -> PackedWords:
+        """Return the words and this index as compiled kernels take them."""
+        return PackedWords(blob=words.blob, offsets=words.offsets, hashes=self.hashes, ids=self.ids)
 
 
 def build_index(words: WordList) -> WordIndex:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from wordveil.cli.main import build_app
+from wordveil.cli.app import build_app
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.kernels.compiled.library import engine_name
 from wordveil.lab.benchmarks import machine, peers, workload

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from wordveil.cli.main import build_app
+from wordveil.cli.app import build_app
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.audits import AuditSettings
 from wordveil.lab.evaluation.catalogue import TASKS, chosen_tasks, runnable

@@ -12,7 +12,7 @@ import pytest
 from tests.lab.evaluation.conftest import use_world, world, world_data  # noqa: F401 - fixtures
 from typer.testing import CliRunner
 
-from wordveil.cli.main import build_app
+from wordveil.cli.app import build_app
 from wordveil.cli.reproduce import PAPERS
 from wordveil.errors import ParameterError
 from wordveil.lab.papers import curse

@@ -13,14 +13,16 @@ import shutil
 import subprocess
 import tempfile
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 __all__ = ["LEVELS", "SOURCES", "build", "built_directories", "find_compiler", "library_name"]
 
 HERE = Path(__file__).parent
 SOURCES = ("selection.c", "ceilings.c", "nearest.c")
-HEADER = "products.h"
-PROCESSOR = "processor.c"
+HEADERS = ("products.h", "text.h", "words.h")
+PLAIN = {"processor": ("processor.c",), "text": ("reading.c", "writing.c", "drawing.c")}
+"""Libraries that any x86-64 can run -> sources."""
 COMMON = ("-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-shared", "-std=gnu11", "-Wno-psabi")
 WIDE = ("-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma", "-mprefer-vector-width=512")
 LEVELS: dict[str, tuple[str, ...]] = {
@@ -42,7 +44,7 @@ def find_compiler() -> str | None:
 def source_mark() -> str:
     """Return a short hash of sources and flags: libraries built from others are not loaded."""
     digest = hashlib.sha256(repr((COMMON, LEVELS)).encode())
-    for name in (*SOURCES, HEADER, PROCESSOR):
+    for name in (*SOURCES, *HEADERS, *chain.from_iterable(PLAIN.values())):
         digest.update((HERE / name).read_bytes())
     return digest.hexdigest()[:12]
 
@@ -73,7 +75,7 @@ def build(destination: Path | None = None) -> list[Path]:
     if compiler is None or directory is None or platform.machine() not in ("x86_64", "AMD64"):
         return []
     directory.mkdir(parents=True, exist_ok=True)
-    jobs: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {"processor": ((PROCESSOR,), ())}
+    jobs: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {name: (own, ()) for name, own in PLAIN.items()}
     jobs.update((level, (SOURCES, flags)) for level, flags in LEVELS.items())
     made = [_compile(compiler, directory / library_name(level), *job) for level, job in jobs.items()]
     for old in directory.glob("wordveil-*.so"):

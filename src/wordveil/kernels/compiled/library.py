@@ -15,7 +15,7 @@ from typing import Any
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.building import LEVELS, built_directories, library_name
 
-__all__ = ["ENGINES", "NUMPY", "available_engines", "engine_name", "load", "pointer", "require"]
+__all__ = ["ENGINES", "NUMPY", "available_engines", "engine_name", "load", "pointer", "require", "text_library"]
 
 NUMPY = "numpy"
 ENGINES = (NUMPY, *LEVELS)
@@ -75,9 +75,19 @@ def require(level: str) -> ctypes.CDLL:
     return library
 
 
+def text_library() -> ctypes.CDLL | None:
+    """Return the library that reads and writes text on any processor; None where it is not built, or not wanted."""
+    return None if os.environ.get(VARIABLE) == NUMPY else _text_library()
+
+
+@cache
+def _text_library() -> ctypes.CDLL | None:
+    return _open("text")
+
+
 def pointer(array: Any) -> ctypes.c_void_p:
     """Return where an array lies, which must outlive the call; None stands for NULL."""
-    return ctypes.c_void_p(None if array is None else array.ctypes.data)
+    return ctypes.c_void_p(None if array is None else array.__array_interface__["data"][0])
 
 
 def _open(level: str) -> ctypes.CDLL | None:

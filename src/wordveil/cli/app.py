@@ -1,0 +1,160 @@
+"""The commands as typer knows them: help, mistakes, and every use that `options.plain_use` does not take.
+
+Loads only the module of the command that is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Annotated, Any, cast, get_args, get_type_hints
+
+import typer
+from typer.core import TyperCommand
+
+from wordveil import __version__
+from wordveil.cli.examples import EXAMPLES
+from wordveil.cli.options import Argument, Option
+
+__all__ = ["COMMANDS", "Command", "build_app", "option_names", "run"]
+
+COMMANDS: dict[str, str] = {
+    "sanitize": "Sanitize text files, tables, a directory or standard input.",
+    "report": "Check that a file is what a report of sanitize speaks of.",
+    "release": "Release an array of vectors, rounded to a public grid.",
+    "vocabulary": "Import, inspect and query vocabularies.",
+    "mechanisms": "List mechanisms with promise, standing and paper.",
+    "explain": "Explain a guarantee in plain words, with worked word pairs.",
+    "calibrate": "Find the epsilon at which a typical word stays with a given probability.",
+    "certify": "Certify a rate on a vocabulary, or repeat a certificate.",
+    "audit": "Find out what a mechanism really promises; exit code 1 where refuted.",
+    "evaluate": "Compare mechanisms at equal promise: utility, attacks and measures in one table.",
+    "reproduce": "Repeat a paper's results beside its own numbers.",
+    "train": "Train a rewriter or a classifier behind the noise (extra: torch).",
+    "rewrite": "Rewrite private text with a trained rewriter (extra: torch).",
+    "bench": "Measure tokens per second against this machine's own product rate.",
+}
+"""Command -> its line in the overview; `wordveil.cli.NAME` holds a function NAME, or `app` for a group."""
+
+USAGE_ERROR: Any = typer.BadParameter.__mro__[1]  # typer names only this one of the errors it raises
+INTERRUPTED = 130
+READER_GONE = 141
+
+
+class Command(TyperCommand):
+    """A command that refuses an option given twice instead of taking the last, and whose help ends with examples."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples as they are typed: a wrapped command cannot be copied."""
+        with formatter.section("Examples"):
+            for example in EXAMPLES.get(ctx.command_path.removeprefix("wordveil "), ()):
+                formatter.write(f"  {example}\n")
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse as always, having counted how often each option was given."""
+        parser = self.make_parser(ctx)
+        _, _, order = parser.parse_args(args=list(args))
+        single = (param for param in order if not getattr(param, "multiple", False) and param.nargs == 1)
+        for param, times in Counter(single).items():
+            if times > 1 and not getattr(param, "is_flag", False) and param.param_type_name == "option":
+                raise USAGE_ERROR(f"{max(param.opts, key=len)} is given {times} times; give it once.", ctx)
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
+
+
+def build_app(wanted: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
+    """Return the command line with the wanted commands loaded and the others present by name only."""
+    app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+    app.callback()(_root)
+    for name, line in COMMANDS.items():
+        if name not in wanted:
+            app.command(name, help=line)(_not_loaded)
+            continue
+        module = importlib.import_module(f"wordveil.cli.{name}")
+        if hasattr(module, "app"):
+            app.add_typer(_group(module.app), name=name, help=line)
+        else:
+            app.command(name, cls=Command)(_declared(getattr(module, name)))
+    return app
+
+
+def _not_loaded() -> None:
+    raise AssertionError("the command's module was not loaded")  # main() loads every command that is named
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"wordveil {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
+    debug: bool = typer.Option(False, "--debug", help="Show a traceback instead of a one-line error."),
+) -> None:
+    """Release text with a stated, checkable privacy guarantee."""
+
+
+def _declared(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with its options declared to typer."""
+    function = cast(FunctionType, command)
+    made = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    made.__doc__, made.__kwdefaults__ = function.__doc__, function.__kwdefaults__
+    made.__annotations__ = {name: _for_typer(h) for name, h in get_type_hints(function, include_extras=True).items()}
+    return made
+
+
+def _group(app: typer.Typer) -> typer.Typer:
+    """Declare the options of all commands of a group to typer."""
+    for command in app.registered_commands:
+        command.callback = _declared(cast(Callable[..., None], command.callback))
+    for group in app.registered_groups:
+        _group(cast(typer.Typer, group.typer_instance))
+    return app
+
+
+def _for_typer(hint: Any) -> Any:
+    kind, own = [*get_args(hint), None, None][:2]
+    if isinstance(own, Option):
+        return Annotated[kind, typer.Option(*own.names, help=own.help, metavar=own.metavar)]
+    if isinstance(own, Argument):
+        return Annotated[kind, typer.Argument(help=own.help, metavar=own.metavar)]
+    return hint
+
+
+def option_names(given: Sequence[str]) -> dict[str, str]:
+    """Return, of the command that was called, the name of every option by its name in Python."""
+    command: Any = typer.main.get_command(build_app([word for word in given if word in COMMANDS]))
+    for word in given:
+        if word in getattr(command, "commands", {}):
+            command = command.commands[word]
+    shown = {param.name: max(param.opts, key=len) for param in command.params if param.param_type_name == "option"}
+    return {name.rstrip("_"): option for name, option in shown.items()}
+
+
+def run(given: list[str]) -> None:
+    """Run the commands; a wrong use of the command line is told in one line, like any other error."""
+    app = build_app([word for word in given if word in COMMANDS])
+    try:
+        status = app(args=given, prog_name="wordveil", standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except SystemExit:  # its answer to a broken pipe, and to nothing else outside its standalone mode
+        sys.exit(READER_GONE)
+    except USAGE_ERROR as error:
+        # Some versions of typer ask twice whether another command was meant.
+        message = re.sub(r"(Did you mean [^?]*\?)(?: \1)+", r"\1", error.format_message())
+        asked_for_help = "\n" in message  # a group without a command answers with its help
+        command = "wordveil" if error.ctx is None else error.ctx.command_path
+        stop = "" if message.endswith((".", "?")) else "."
+        typer.echo(message if asked_for_help else f"wordveil: {message}{stop} See: {command} --help", err=True)
+        sys.exit(2)
+    if status == INTERRUPTED:  # newer typer versions answer an interrupt with a status, older ones abort
+        raise KeyboardInterrupt
+    sys.exit(status if isinstance(status, int) else 0)
