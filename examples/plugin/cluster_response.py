@@ -20,7 +20,7 @@ from wordveil.mechanisms.rows import check_draws, checked_ids
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import Relation, relation_of
-from wordveil.randomness import Draws, Stream, words
+from wordveil.randomness import Draws, Stream, random_bits
 from wordveil.vocabulary.table import Embeddings
 
 MOST = 12.0  # nats; below it, rounding to 64 bits costs less than the slack
@@ -101,7 +101,7 @@ class FittedClusterResponse(WordRandomizer):
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def sample(self, stream: Stream, n: int) -> Draws:
-        return (words(stream.lane(0), (n,)),)
+        return (random_bits(stream.lane(0), (n,)),)
 
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
