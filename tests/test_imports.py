@@ -100,7 +100,7 @@ def test_nothing_but_the_command_line_imports_the_laboratory_or_the_models(modul
 
 
 WAY = {
-    "arrays", "errors", "names", "plugins", "parameters", "promises", "randomness", "files", "metrics", "kernels",
+    "arrays", "errors", "names", "parameters", "plugins", "promises", "randomness", "files", "metrics", "kernels",
     "text", "documents", "vocabulary", "mechanisms", "decoding", "pipeline",
 }  # fmt: skip
 """Rooms on the way from a document to a released document."""

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 import mechanism_figures
 from figure_values import Figure, Series
-from wordveil.cli.main import build_app
+from wordveil.cli.app import build_app
 from wordveil.names import DECODERS, EXPORTS, MECHANISMS
 from wordveil.promises.guarantees import round_up
 
@@ -63,7 +63,7 @@ def example_code(kind: Any) -> str:
         lines += [f"# {line}" for line in example.want.rstrip("\n").split("\n") if example.want]
     outside = sorted(line for line in imports if "wordveil" not in line)
     own = sorted(line for line in imports if "wordveil" in line)
-    return "\n".join([*outside, "", *own, "", *lines])
+    return "\n".join([*outside, *([""] if outside else []), *own, "", *lines])
 
 
 def _names_used(kind: Any) -> list[str]:

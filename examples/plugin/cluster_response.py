@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from wordveil import NeighbourDP, Standing, WordMechanism
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import Progress, WordRandomizer
 from wordveil.mechanisms.rows import check_draws, checked_ids
@@ -105,7 +105,7 @@ class FittedClusterResponse(WordRandomizer):
 
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
-    ) -> IdArray:
+    ) -> ReleasedIds:
         ids = checked_ids(ids, len(self.embeddings))
         check_draws(draws, (len(ids),))
         of_outputs = self.cluster[self.order]
@@ -125,4 +125,4 @@ class FittedClusterResponse(WordRandomizer):
         released = self.order[np.where(kept, own, np.minimum(first + step + last, after - 1))]
         if progress is not None:
             progress(len(ids))
-        return np.asarray(released, dtype=np.int32)
+        return ReleasedIds(np.asarray(released, dtype=np.int32))

@@ -18,7 +18,7 @@ from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.pipeline.ids import TYPED_LANE, UNKNOWN_LANE
 from wordveil.promises.number_grids import noise_counts
-from wordveil.randomness import RandomSource
+from wordveil.randomness import RandomSource, random_bits
 from wordveil.text.kinds import KINDS
 
 GRID = np.linspace(-60.0, 60.0, 20_001)
@@ -148,6 +148,9 @@ class _Drawing:
         drawn = [sample(_Stream(self.source, nonce), count) for nonce, count in self.documents if count]
         if drawn:
             yield tuple(map(np.concatenate, zip(*drawn, strict=True)))
+
+    def lane_bits(self, lane, size, _=None):
+        return (drawn for (drawn,) in self.chunks(lambda stream, n: (random_bits(stream.lane(lane), (n,)),), size))
 
 
 class _Stream:

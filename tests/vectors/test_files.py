@@ -387,7 +387,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 def test_an_interrupt_before_the_renaming_loses_nothing(tmp_path, files, rows, monkeypatch, n):
     files.write(tmp_path / "in.npy", rows[:n])
 
-    def stopping(target, product):
+    def stopping(target, product, written):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -404,9 +404,9 @@ def test_the_key_is_gone_before_the_output_is_there(tmp_path, files, rows, monke
     files.write(tmp_path / "in.npy", rows)
     publish, seen = engine.publish, []
 
-    def watched(target, product):
+    def watched(target, product, written):
         seen.append((run_key_path(tmp_path / "out.npy").exists(), is_resumable(tmp_path / "out.npy")))
-        publish(target, product)
+        publish(target, product, written)
 
     monkeypatch.setattr(engine, "publish", watched)
     release_vector_file(tmp_path / "in.npy", tmp_path / "out.npy", LAPLACE)
@@ -417,7 +417,7 @@ def test_a_run_cut_off_before_the_renaming_needs_its_key_no_more(tmp_path, files
     files.write(tmp_path / "in.npy", rows)
     source, output = RandomSource(), tmp_path / "out.npy"
 
-    def stopping(target, product):
+    def stopping(target, product, written):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
