@@ -15,6 +15,8 @@ from wordveil.errors import ParameterError
 
 __all__ = ["evaluate"]
 
+DEFAULTS = (2.0, 5.0, 10.0), (4.0, 6.0, 8.0, 10.0, 12.0), (2.0,)  # per unit of distance, nats, per unit of rank
+
 
 def evaluate(
     mechanisms: Annotated[
@@ -63,7 +65,7 @@ def evaluate(
     nothing is downloaded. Tasks whose files or packages are not here are left out and listed with the reason;
     docs/results/README.md lists the files. A file given to a task that trains and tests is split.
 
-    Only promises whose epsilon is given are compared; without any: 2, 5 and 10 (metric), 20, 50 and 100 nats
+    Only promises whose epsilon is given are compared; without any: 2, 5 and 10 (metric), 4, 6, 8, 10 and 12 nats
     (local), 2 (ranks). With all tasks and 10 000 words a row takes about a minute of one processor at --size reduced,
     a quarter of that at --size miniature, more at full. An interrupted run goes on where it stopped.
     """
@@ -79,7 +81,7 @@ def evaluate(
         raise ParameterError("--report", report.name, "must end in .html, .md or .json.")
     names = None if mechanisms == "all" else tuple(name.strip() for name in mechanisms.split(","))
     given = (epsilon or (), local_epsilon or (), rank_epsilon or ())
-    targets = contenders(names, *map(tuple, given if any(given) else ((2.0, 5.0, 10.0), (20.0, 50.0, 100.0), (2.0,))))
+    targets = contenders(names, *map(tuple, given if any(given) else DEFAULTS))
     tasks, left_out = runnable(chosen_tasks(tuple(task) if task else None, size=size, data=_own_files(data or [])))
     for name, reason in left_out.items():
         say(f"left out: {name}: {reason}")

@@ -60,6 +60,8 @@ def world_data(world, tmp_path_factory) -> Path:
     rows = world.vectors.astype(np.float64)
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     pairs = generator.integers(0, len(words), (40, 2))
+    (folder / "embeddings").mkdir()
+    np.savez(folder / "embeddings/glove.6B.50d.top100k.npz", words=words, vectors=world.vectors)
     lines = ["word1\tword2\tscore"]
     lines += [f"{words[a]}\t{words[b]}\t{float(unit[a] @ unit[b]):.6f}" for a, b in pairs]
     _write(folder / "wordsim/men3k.tsv", "\n".join(lines) + "\n")

@@ -11,6 +11,7 @@ from scipy.stats import binom
 from wordveil.auditing.densities import claimed_log_ratio
 from wordveil.decoding.decoded import Decoded
 from wordveil.lab.evaluation.bayes import BayesGuess
+from wordveil.lab.evaluation.corpora import place_unknown
 from wordveil.lab.evaluation.deniability import OverlapSkewness, PlausibleDeniability
 from wordveil.lab.evaluation.evidence import channel_guesses, columns, nearest_words, observe, word_channel
 from wordveil.lab.evaluation.membership import MembershipInference
@@ -22,6 +23,7 @@ from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.mahalanobis import Mahalanobis
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
+from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
@@ -60,7 +62,28 @@ def test_columns_of_a_channel_are_those_of_the_whole_matrix(world, prior):
     released = np.array([3, 70, 11, 3], dtype=np.int32)
     found = columns(word_channel(subject_of(fitted), prior, SOURCE), released, len(world))
     expected = fitted.channel()[:, np.searchsorted(fitted.rows.outputs, released)].T
-    assert found == pytest.approx(expected / expected.max(axis=1, keepdims=True), rel=1e-6)
+    assert found[:, :-1] == pytest.approx(expected / expected.max(axis=1, keepdims=True), rel=1e-6)
+    assert found[:, -1] == pytest.approx(found[:, fitted.outputs].mean(axis=1)), (
+        "a stand-in is given for an unknown token"
+    )
+
+
+@pytest.mark.parametrize("outputs", [None, 30])
+def test_the_attack_reads_the_law_of_a_mechanism_that_takes_unknown_tokens(world, prior, outputs):
+    chosen = world if outputs is None else world.without_outputs(world.words[outputs:])
+    fitted = NeighbourResponse(epsilon=3.0, k=4, outputs=None).fit(chosen)
+    subject = subject_of(fitted)
+    tokens = np.array([3, -1, 70, -1], dtype=np.int32)
+    assert place_unknown(tokens, subject, SOURCE, "x").tolist() == tokens.tolist()
+    seen = observe(subject, tokens, prior, SOURCE, "seen")
+    law = fitted.law(np.append(np.arange(len(world), dtype=np.int32), np.int32(-1)))
+    expected = law[:, np.searchsorted(fitted.outputs, seen.named)].T
+    assert seen.likelihoods(slice(None)) == pytest.approx(expected / expected.max(axis=1, keepdims=True), rel=1e-12)
+    joint = prior[:, None] * law[:-1]
+    best = BayesGuess().run(prior, subject, SOURCE)
+    assert best["success"] == pytest.approx(joint.max(axis=0).sum(), rel=1e-12)
+    kept = law[fitted.outputs, np.arange(len(fitted.outputs))]
+    assert best["naming"] == pytest.approx(prior[fitted.outputs] @ kept, rel=1e-12)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +203,7 @@ def test_what_is_observed_of_vectors_is_their_law_and_the_nearest_word(world, pr
     seen = observe(subject, ids, prior, SOURCE, "seen")
     released = subject.release_vectors(ids, SOURCE, "seen")
     logs = subject.vectors.log_density(released[2:5], world.vectors)
-    assert seen.likelihoods(slice(2, 5)) == pytest.approx(np.exp(logs - logs.max(axis=1, keepdims=True)))
+    assert seen.likelihoods(slice(2, 5))[:, :-1] == pytest.approx(np.exp(logs - logs.max(axis=1, keepdims=True)))
     far = ((released[:, None, :] - world.vectors.astype(float)[None]) ** 2).sum(axis=2)
     assert seen.named.tolist() == nearest_words(subject, released).tolist() == far.argmin(axis=1).tolist()
 

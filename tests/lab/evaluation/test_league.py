@@ -198,9 +198,10 @@ def test_a_row_without_parameters_says_why(world, use_world):
 
 def test_only_the_promises_whose_epsilon_is_given_are_compared():
     assert {t.label for t in contenders(("tem",), (10.0,), ())} == {"tem @ 10", "tem-certified @ 10"}
+    assert {t.group for t in contenders(("tem", "neighbours"), (), (8.0,))} == {Group.LOCAL}
     assert {t.group for t in contenders(None, (), (6.0,))} == {Group.LOCAL, Group.NEIGHBOUR, Group.REFUTED}
     with pytest.raises(ParameterError, match="no row for the kinds of epsilon given"):
-        contenders(("tem",), (), (6.0,))
+        contenders(("mahalanobis",), (), (6.0,))
 
 
 def test_unknown_names_and_epsilons_are_refused():

@@ -75,6 +75,6 @@ class BayesGuess(Task):
             seen = observe(subject, inputs, prepared, source, "bayes release")
             spans = [slice(start, start + ROWS) for start in range(0, len(inputs), ROWS)]
             named = seen.named
-            best = np.concatenate([(seen.likelihoods(span) * prepared).argmax(axis=1) for span in spans])
+            best = np.concatenate([(seen.likelihoods(span)[:, :-1] * prepared).argmax(axis=1) for span in spans])
         tried = [float((guess == inputs).mean()) for guess in (named, best, prepared.argmax())]
         return {"success": max(tried), "naming": tried[0], "guessing": guessing}

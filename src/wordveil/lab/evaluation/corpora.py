@@ -1,7 +1,8 @@
 """What a mechanism releases of a corpus.
 
-Unknown tokens are replaced by uniform public words before the mechanism, as in a release, with the run's own
-randomness. Released texts are the words of the released ids joined by spaces: what models and attackers read.
+Unknown tokens are replaced by uniform public words before a mechanism that does not take them itself, as in a release,
+with the run's own randomness. Released texts are the words of the released ids joined by spaces: what models and
+attackers read.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from wordveil.vocabulary.table import Embeddings
 __all__ = ["as_texts", "centroids", "released_tokens"]
 
 
-def place_unknown(tokens: IdArray, embeddings: Embeddings, source: RandomSource, label: str) -> IdArray:
-    """Return the tokens with a uniform public word in the place of every unknown one."""
-    unknown = np.flatnonzero(tokens < 0)
-    if not unknown.size:
+def place_unknown(tokens: IdArray, subject: Subject, source: RandomSource, label: str) -> IdArray:
+    """Return the tokens, with a uniform public word in place of unknown ones where the mechanism does not take them."""
+    unknown, candidates = np.flatnonzero(tokens < 0), subject.embeddings.candidates
+    if not unknown.size or subject.words.answers_unknown:
         return tokens
     drawn = random_bits(source.stream(label + " unknown").lane(0), (len(unknown),))
     placed = tokens.copy()
-    placed[unknown] = embeddings.candidates[multiply_high(drawn, np.uint64(len(embeddings.candidates)))]
+    placed[unknown] = candidates[multiply_high(drawn, np.uint64(len(candidates)))]
     return placed
 
 
@@ -34,7 +35,7 @@ def released_tokens(corpus: Corpus, subject: Subject, source: RandomSource, labe
     """Return the released id of every token; without a mechanism unknown tokens stay unknown."""
     if subject.is_baseline:
         return corpus.tokens
-    return subject.release_words(place_unknown(corpus.tokens, subject.embeddings, source, label), source, label)
+    return subject.release_words(place_unknown(corpus.tokens, subject, source, label), source, label)
 
 
 def as_texts(tokens: IdArray, corpus: Corpus, embeddings: Embeddings) -> list[str]:

@@ -1,6 +1,6 @@
 """What one released token says of its original, seen without its context: P(release | word) for every word.
 
-selection mechanism   its channel, exactly
+word mechanism        the law that it states, exactly
 released vectors      the law that the mechanism states and samples from, exactly
 decoded words         a channel learnt by running the public mechanism: its shape is assumed, so an attack that
                       reads it is a lower bound on what an attacker can do
@@ -36,10 +36,12 @@ class WordChannel:
     Attributes:
         outputs: Words that may be released, shape (m,), ascending.
         weights: Weight rows of some inputs, shape (n, m); a row over its sum is a distribution.
+        unknown: What is given in place of a token outside the vocabulary, uniformly: -1 where that is an input itself.
     """
 
     outputs: IdArray = field(repr=False)
     weights: Callable[[IdArray], Float64Array] = field(repr=False)
+    unknown: IdArray = field(repr=False)
 
     def probabilities(self, ids: IdArray) -> Float64Array:
         """Return P(output | input) of some inputs, shape (n, m)."""
@@ -53,8 +55,9 @@ def word_channel(subject: Subject, prior: Float64Array, source: RandomSource) ->
     Learnt channels are P(y | x) proportional to exp(-rate * distance) and to a bonus where y = x. Rate and bonus have
     the highest likelihood of what words drawn from the prior were released as.
     """
+    unknown = np.array([-1], dtype=np.int32) if subject.words.answers_unknown else subject.embeddings.candidates
     if subject.exact:
-        return WordChannel(subject.words.outputs, lambda ids: _exact_law(subject, ids))
+        return WordChannel(subject.words.outputs, lambda ids: _exact_law(subject, ids), unknown)
     inputs = draw_words(prior, LEARNT_PAIRS, source, "learnt channel")
     released = subject.release_words(inputs, source, "learnt channel release")
     distances = _Distances(subject.embeddings)
@@ -68,7 +71,7 @@ def word_channel(subject: Subject, prior: Float64Array, source: RandomSource) ->
         rows[same, places] = np.exp(bonus)
         return rows
 
-    return WordChannel(distances.outputs, weights)
+    return WordChannel(distances.outputs, weights, unknown)
 
 
 def _exact_law(subject: Subject, ids: IdArray) -> Float64Array:
@@ -155,13 +158,17 @@ def channel_guesses(channel: WordChannel, prior: Float64Array) -> tuple[IdArray,
 
 
 def columns(channel: WordChannel, released: IdArray, v: int) -> Float64Array:
-    """Return P(released word | word) for every word, shape (n, v), each row scaled so that its largest is 1."""
+    """Return P(released word | token) for every word and an unknown token, shape (n, v + 1), the largest of each 1."""
     distinct, places = np.unique(released, return_inverse=True)
     wanted = np.searchsorted(channel.outputs, distinct)
-    found = np.empty((len(distinct), v))
+    found = np.empty((len(distinct), v + 1))
     for start in range(0, v, INPUTS):
         part = np.arange(start, min(start + INPUTS, v), dtype=np.int32)
         found[:, part] = channel.probabilities(part)[:, wanted].T
+    if channel.unknown[0] < 0:
+        found[:, v] = channel.probabilities(channel.unknown)[0, wanted]
+    else:
+        found[:, v] = found[:, channel.unknown].mean(axis=1)
     found /= found.max(axis=1, keepdims=True, initial=0.0)
     return np.asarray(found[places])
 
@@ -183,7 +190,8 @@ class Observed:
 
     Attributes:
         named: The released words, or those nearest to the released vectors, shape (t,).
-        likelihoods: P(release | word) of a span of its tokens, scaled so that the largest of each is 1, shape (n, v).
+        likelihoods: P(release | word) of a span of its tokens, and last P(release | unknown token), scaled so that the
+            largest of each is 1, shape (n, v + 1).
     """
 
     named: IdArray = field(repr=False)
@@ -213,4 +221,5 @@ def _densities(subject: Subject, vectors: Float64Array) -> Float64Array:
     logs = subject.vectors.log_density(vectors, subject.embeddings.vectors)
     assert logs is not None
     logs = np.clip(logs, -CERTAIN, CERTAIN)
-    return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf)))
+    found = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
+    return np.column_stack((found, found[:, subject.embeddings.candidates].mean(axis=1)))

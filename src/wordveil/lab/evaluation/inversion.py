@@ -146,16 +146,14 @@ _Guesses = tuple[IdArray, IdArray]
 def _guesses(attack: Attack, subject: Subject, source: RandomSource, task: _Inversion) -> dict[str, _Guesses]:
     corpus, model = attack.corpus, attack.pairs
     frequencies = model.unigram[:-1]
-    inputs = place_unknown(corpus.tokens, subject.embeddings, source, task.name)
+    inputs = place_unknown(corpus.tokens, subject, source, task.name)
     seen = observe(subject, inputs, frequencies, source, task.name)
     alone, pairs, parts = [], [], []
     for texts in _groups(corpus, len(frequencies)):
         span = slice(texts[0][0], texts[-1][1])
-        likelihoods = seen.likelihoods(span)
+        states = seen.likelihoods(span)
+        likelihoods = states[:, :-1]
         alone.append(_likeliest(likelihoods * frequencies, attack))
-        # A token outside the vocabulary was released as a uniform public word's release.
-        unknown = likelihoods[:, subject.embeddings.candidates].mean(axis=1)
-        states = np.column_stack((likelihoods, unknown))
         for start, stop in texts:
             found = posteriors(states[start - span.start : stop - span.start], model)
             pairs.append(_likeliest(found[:, :-1], attack))

@@ -31,7 +31,7 @@ def released_centroids(corpus: Corpus, subject: Subject, source: RandomSource, l
     """Return the mean released vector of each text, shape (n, m)."""
     if subject.vectors is None:
         return centroids(released_tokens(corpus, subject, source, label), corpus, subject.space.vectors)
-    tokens = place_unknown(corpus.tokens, subject.embeddings, source, label)
+    tokens = place_unknown(corpus.tokens, subject, source, label)
     rows = subject.release_vectors(tokens, source, label)
     owner = np.repeat(np.arange(len(corpus)), np.diff(corpus.offsets))
     return means(rows, owner, len(corpus))
