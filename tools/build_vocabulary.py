@@ -164,12 +164,7 @@ def describe(
 def write(folder: Path, words: Sequence[str], codes: NDArray[np.int8], scales: Floats, header: dict[str, Any]) -> None:
     """Writes words.txt, vectors.npy, scales.npy and header.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    # The calibrated default epsilons are filled in by another tool; they hold for exactly this table.
     path = folder / "header.json"
-    if path.exists():
-        previous = json.loads(path.read_text(encoding="utf-8"))
-        if previous.get("checksum") == header["checksum"]:
-            header["default_epsilon"] = previous.get("default_epsilon", {})
     (folder / "words.txt").write_bytes("\n".join(words).encode("utf-8"))
     np.save(folder / "vectors.npy", codes)
     np.save(folder / "scales.npy", scales)

@@ -90,7 +90,7 @@ MECHANISMS: dict[str, str] = {
 }
 """Mechanism name on the command line -> public name."""
 
-DEFAULT_MECHANISM = "tem"
+DEFAULT_MECHANISM = "neighbours"
 
 DECODERS: dict[str, str] = {"nearest": "Nearest", "rank-softmax": "RankSoftmax", "vickrey": "Vickrey"}
 """Decoder name -> public name."""

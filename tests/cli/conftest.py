@@ -56,9 +56,9 @@ def made_up_words(n: int) -> list[str]:
 
 @pytest.fixture(scope="session")
 def vocabulary(tmp_path_factory):
-    """A small vocabulary directory with default epsilons for two mechanisms."""
+    """A small vocabulary directory."""
     vectors = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)
     table = Embeddings.from_arrays(made_up_words(200), vectors, name="made up")
     directory = tmp_path_factory.mktemp("vocabulary") / "small"
-    table.with_header(default_epsilon={"tem": 3.0, "santext": 4.0}).save(directory)
+    table.save(directory)
     return directory

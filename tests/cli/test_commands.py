@@ -88,7 +88,6 @@ def test_a_vocabulary_is_imported_shown_and_searched(wordveil, tmp_path):
     assert info.startswith(answer.out)
     assert info.endswith("checksum: verified\n")
     assert re.search(r"words: +60, of which 60 may be output", info)
-    assert re.search(r"default epsilon: laplace [\d.]+, santext [\d.]+, tem [\d.]+", info)
     assert re.search(r"neighbours: +32 of 60 by cosine\n", info)
     near = wordveil("vocabulary", "neighbors", "waa", "--vocabulary", tmp_path / "made", "-k", 3).out
     rows = vectors.astype(float).round(6)
@@ -101,12 +100,10 @@ def test_a_vocabulary_is_imported_shown_and_searched(wordveil, tmp_path):
 @pytest.mark.parametrize(
     "rows", [[("one", "1 2")], [(f"word{c}", "1 2") for c in "abc"], [("1", "1 0"), ("ok", "0 1")]]
 )
-def test_a_table_on_which_no_epsilon_can_be_found_is_imported_without_a_default(wordveil, tmp_path, rows):
+def test_a_table_of_a_few_words_is_imported(wordveil, tmp_path, rows):
     (tmp_path / "small.txt").write_text("".join(f"{word} {values}\n" for word, values in rows))
     answer = wordveil("vocabulary", "import", tmp_path / "small.txt", tmp_path / "made")
     assert answer.status == 0
-    assert answer.err.count("no default epsilon for") == 3
-    assert "default epsilon: none" in answer.out
     assert f"words:           {len(rows)}," in answer.out
 
 
@@ -167,7 +164,9 @@ def test_an_import_never_overwrites(wordveil, vocabulary, tmp_path):
 
 
 def test_explain_works_out_the_pairs_asked_for(wordveil, vocabulary):
-    answer = wordveil("explain", "-e", 2, "--vocabulary", vocabulary, "--pair", "babaq,dabaq", "--tokens", 9)
+    answer = wordveil(
+        "explain", "-m", "tem", "-e", 2, "--vocabulary", vocabulary, "--pair", "babaq,dabaq", "--tokens", 9
+    )
     assert answer.status == 0
     guarantee = wv.TEM(epsilon=2.0).fit(wv.load_embeddings(vocabulary)).guarantee()
     assert answer.out.startswith(f"Promise: {guarantee.sentence()}.\nExample: 'babaq' or 'dabaq' (distance")
@@ -182,7 +181,7 @@ def test_explain_explains_every_mechanism(wordveil, vocabulary, mechanism):
 
 
 def test_explain_takes_the_metric_of_the_mechanism(wordveil, vocabulary):
-    answer = wordveil("explain", "-e", 2, "--vocabulary", vocabulary, "--set", "metric=angular")
+    answer = wordveil("explain", "-m", "tem", "-e", 2, "--vocabulary", vocabulary, "--set", "metric=angular")
     assert "angular distance t" in answer.out
 
 
@@ -202,10 +201,10 @@ def test_calibrate_prints_the_epsilon_it_found(wordveil, vocabulary):
 def test_calibrate_takes_frequencies(wordveil, vocabulary, tmp_path):
     path = tmp_path / "counts.tsv"
     path.write_text("babaq\t10\nnowhere\t5\n\n")
-    answer = wordveil("calibrate", "--vocabulary", vocabulary, "--frequencies", path, "--json")
+    answer = wordveil("calibrate", "-m", "tem", "--vocabulary", vocabulary, "--frequencies", path, "--json")
     assert json.loads(answer.out)["words"] == 1
     path.write_text("babaq\t10\nbabaq ten\n")
-    wrong = wordveil("calibrate", "--vocabulary", vocabulary, "--frequencies", path)
+    wrong = wordveil("calibrate", "-m", "tem", "--vocabulary", vocabulary, "--frequencies", path)
     assert wrong.err == f"wordveil: {path}, line 2: must be a word, a tab and a number.\n"
 
 
@@ -216,8 +215,8 @@ def test_sanitize_says_epsilon_guarantee_and_what_is_disclosed(wordveil, vocabul
     answer = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary)
     assert answer.status == 0
     assert answer.out == ""
-    guarantee = wv.TEM(epsilon=3.0).fit(wv.load_embeddings(vocabulary)).guarantee()
-    assert "epsilon 3: the vocabulary's default for tem" in answer.err
+    guarantee = wv.NeighbourResponse().fit(wv.load_embeddings(vocabulary)).guarantee()
+    assert "epsilon 8 nats a word: the default of neighbours" in answer.err
     assert "2 documents, 4 tokens" in answer.err
     assert f"guarantee: {guarantee.sentence()}" in answer.err
     assert "disclosed: the number of tokens" in answer.err
@@ -304,8 +303,14 @@ MISTAKES = {
     "epsilon": (["sanitize", "NOTES", "-e", "-1"], "--epsilon=-1.0 must be greater than 0."),
     "setting-name": (["sanitize", "NOTES", "--set", "colour=3"], "must be NAME=VALUE with NAME one of "),
     "setting-form": (["sanitize", "NOTES", "--set", "beta"], "--set='beta' must be NAME=VALUE"),
-    "setting-type": (["sanitize", "NOTES", "--set", "beta=high"], "--set beta='high' must be a number."),
-    "metric": (["sanitize", "NOTES", "--set", "metric=taxi"], "--set metric='taxi' must be one of euclidean, angular"),
+    "setting-type": (
+        ["sanitize", "NOTES", "-m", "tem", "-e", "2", "--set", "beta=high"],
+        "--set beta='high' must be a number.",
+    ),
+    "metric": (
+        ["sanitize", "NOTES", "-m", "tem", "-e", "2", "--set", "metric=taxi"],
+        "--set metric='taxi' must be one of euclidean, angular",
+    ),
     "unknown": (["sanitize", "NOTES", "--unknown", "keep"], "--unknown='keep' must be one of random, typed"),
     "threads": (
         ["sanitize", "NOTES", "--threads", "0"],
@@ -355,10 +360,13 @@ MISTAKES = {
     ),
     "count-twice": (["vocabulary", "neighbors", "babaq", "-k", "2", "-k", "3"], "--count is given 2 times"),
     "set-twice": (
-        ["sanitize", "NOTES", "--set", "beta=0.1", "--set", "beta=0.2"],
+        ["sanitize", "NOTES", "-m", "tem", "-e", "2", "--set", "beta=0.1", "--set", "beta=0.2"],
         "--set='beta=0.2' gives beta a second time; give it once.",
     ),
-    "setting-domain": (["sanitize", "NOTES", "--set", "beta=2"], "--set beta=2 must be greater than 0 and less than 1"),
+    "setting-domain": (
+        ["sanitize", "NOTES", "-m", "tem", "-e", "2", "--set", "beta=2"],
+        "--set beta=2 must be greater than 0 and less than 1",
+    ),
     "output-of-input": (["sanitize", "NOTES", "-o", "NOTES"], "wordveil: --output='"),
     "refuted": (["sanitize", "NOTES", "-m", "jaccard", "-e", "1"], "add --allow-refuted for an experiment"),
     "classical": (
@@ -368,7 +376,7 @@ MISTAKES = {
     "no-format": (["sanitize", "strange.abc", "-c", "text"], "wordveil: --format must be one of"),
     "several-columns": (["sanitize", "ROWS", "-c", "text,title"], "Give --column once for each column."),
     "textbook-certificate": (
-        ["sanitize", "NOTES", "--calibration", "textbook", "--certificate", "c.json"],
+        ["sanitize", "NOTES", "-m", "tem", "--calibration", "textbook", "--certificate", "c.json"],
         "--calibration='textbook' uses no certificate; leave out one of the two.",
     ),
     "needless-certificate": (
@@ -377,7 +385,7 @@ MISTAKES = {
     ),
     "no-barring-list": (["sanitize", "NOTES", "--exclude-outputs", "absent.lst"], "absent.lst: No such file"),
     "calibrate-certified": (
-        ["calibrate", "--set", "calibration=certified"],
+        ["calibrate", "-m", "tem", "--set", "calibration=certified"],
         "Calibrate without it, then certify the epsilon found",
     ),
     "needed-setting": (

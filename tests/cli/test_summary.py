@@ -34,7 +34,7 @@ def notes(tmp_path):
 
 @pytest.mark.parametrize(("epsilon", "weak"), [(0.5, False), (40, True)])
 def test_the_strength_is_said_in_words(wordveil, vocabulary, notes, epsilon, weak):
-    said = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", epsilon).err
+    said = wordveil("sanitize", notes, "-m", "tem", "--vocabulary", vocabulary, "-e", epsilon).err
     sentence = re.search(r"^in words: between two words at a typical distance \(.*\), an even guess (.*)$", said, re.M)
     assert ("all but certain" in sentence[1]) == weak
     assert ("warning: a weak promise" in said) == weak
@@ -42,19 +42,22 @@ def test_the_strength_is_said_in_words(wordveil, vocabulary, notes, epsilon, wea
 
 def test_the_epsilon_said_is_the_epsilon_that_runs(wordveil, vocabulary, notes):
     default = wordveil("sanitize", notes, "--vocabulary", vocabulary).err
-    assert "epsilon 3: the vocabulary's default for tem" in default
-    assert "exp(3 * t)" in default
+    assert "epsilon 8 nats a word: the default of neighbours" in default
+    assert "at most exp(8)" in default
     given = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", 5).err
     assert "default" not in given
-    assert "exp(5 * t)" in given
+    assert "at most exp(5)" in given
+    other = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-m", "tem")
+    assert other.status == 2
+    assert "--epsilon must be given for tem. Find one with: wordveil calibrate --mechanism tem" in other.err
 
 
 def test_the_largest_loss_is_exact_where_it_is_known_and_a_bound_elsewhere(wordveil, vocabulary, notes, tmp_path):
-    textbook = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", 4).err
+    textbook = wordveil("sanitize", notes, "-m", "tem", "--vocabulary", vocabulary, "-e", 4).err
     guarantee = wv.TEM(epsilon=4.0).fit(wv.load_embeddings(vocabulary)).guarantee()
     bound = wv.promises.guarantees.round_up(guarantee.loss(guarantee.largest_distance))
     assert f"largest loss between any two words: {bound} nats, a bound: no pair need reach it" in textbook
-    arguments = ["--vocabulary", vocabulary, "-e", 4, "--calibration", "certified-local"]
+    arguments = ["-m", "tem", "--vocabulary", vocabulary, "-e", 4, "--calibration", "certified-local"]
     wordveil("certify", *arguments, "-o", tmp_path / "c.json")
     local = wordveil("sanitize", notes, *arguments, "--certificate", tmp_path / "c.json").err
     found = wv.Certificate.load(tmp_path / "c.json")
@@ -96,7 +99,8 @@ def test_the_largest_loss_holds_the_slack_and_says_who_computed_it():
 
 def test_every_assumption_is_printed(wordveil, vocabulary, notes):
     answer = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-m", "nadp", "-e", 4)
-    fitted = wv.Sanitizer(wv.load_embeddings(vocabulary), wv.NADP(epsilon=4.0))
+    options = wv.TextOptions(unknown="typed")
+    fitted = wv.Sanitizer(wv.load_embeddings(vocabulary), wv.NADP(epsilon=4.0), options=options)
     assumptions = fitted.guarantee.assumptions
     assert assumptions
     assert [line for line in assumptions if f"assumes: {line}" not in answer.err.splitlines()] == []
@@ -116,7 +120,8 @@ def test_the_command_that_certify_prints_uses_the_certificate(wordveil, vocabula
     assert "metric DP (certified)" in answer.err
     # A certificate alone says calibration and epsilon; what else it was made for must be said.
     short = wordveil(
-        "sanitize", notes, "--vocabulary", vocabulary, "--certificate", certificate, "--set", "metric=angular"
+        *["sanitize", notes, "-m", "tem", "--vocabulary", vocabulary],
+        *["--certificate", certificate, "--set", "metric=angular"],
     )
     assert "metric DP (certified)" in short.err
     assert "exp(4 * t)" in short.err
@@ -125,7 +130,9 @@ def test_the_command_that_certify_prints_uses_the_certificate(wordveil, vocabula
 def test_a_certificate_for_something_else_is_answered_with_the_whole_command(wordveil, vocabulary, notes, tmp_path):
     certificate = tmp_path / "c.json"
     wordveil("certify", "-e", 4, "--vocabulary", vocabulary, "-o", certificate)
-    wrong = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", 5, "--certificate", certificate)
+    unnamed = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--certificate", certificate)
+    assert "cannot be used: neighbours needs none, and this one is for --mechanism tem." in unnamed.err
+    wrong = wordveil("sanitize", notes, "-m", "tem", "--vocabulary", vocabulary, "-e", 5, "--certificate", certificate)
     assert wrong.status == 2
     command = f"wordveil certify --mechanism tem --epsilon 5.0 --calibration certified --vocabulary {vocabulary}"
     assert f"make one with: {command} --output certificate.json" in wrong.err
@@ -154,7 +161,7 @@ def test_an_own_list_is_read_without_case_and_counted(wordveil, vocabulary, note
     entries = list(wv.load_embeddings(vocabulary).words)
     barred = tmp_path / "barred.txt"
     barred.write_text("\n".join([*(word.upper() for word in entries[:-2]), "nowhere", "Maria"]))
-    answer = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--exclude-outputs", barred)
+    answer = wordveil("sanitize", notes, "--set", "k=1", "--vocabulary", vocabulary, "--exclude-outputs", barred)
     assert set(re.findall(r"[a-z]+", answer.out.lower())) <= set(entries[-2:])
     assert f"never output: 198 words of {barred}; the other 2 never were" in answer.err
     offensive = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--exclude-outputs", "offensive")
@@ -179,7 +186,7 @@ def test_a_report_is_evidence_of_one_file(wordveil, vocabulary, notes, tmp_path)
     digest = hashlib.sha256(released).hexdigest()
     assert report["outputs"] == [{"name": "out.txt", "size": len(released), "sha256": digest}]
     assert (report["source"], report["destination"]) == ("notes.txt", "out.txt")
-    assert report["options"]["unknown"] == "random"
+    assert report["options"]["unknown"] == "typed"
     assert report["settings"]["columns"] == []
     words = " ".join(report["in_words"])
     assert "an even guess" in words
@@ -330,12 +337,11 @@ def test_an_interruption_says_what_became_of_the_work(monkeypatch, wordveil, com
     assert (answer.status, answer.err) == (130, f"wordveil: {said}\n")
 
 
-def test_an_import_without_default_epsilons_is_a_vocabulary_all_the_same(wordveil, tmp_path):
+def test_an_import_of_three_rows_is_a_vocabulary_all_the_same(wordveil, tmp_path):
     source = tmp_path / "one.txt"
     source.write_text("a 1 2\n1 3 4\n2 5 6\n")
     answer = wordveil("vocabulary", "import", source, tmp_path / "made")
     assert answer.status == 0
-    assert "no default epsilon for tem, give --epsilon" in answer.err
     assert "--candidates all" in answer.err
     assert re.search(r"words: +3, of which 1 may be output", answer.out)
     assert wordveil("vocabulary", "info", "--vocabulary", tmp_path / "made", "--verify").status == 0
@@ -352,7 +358,9 @@ def test_a_system_error_is_told_on_one_line_without_its_number():
         "--column must name the text columns."
     )
     assert told(
-        ParameterError("gamma", -1.0, "must be in (0, inf), or None to compute it."), {"settings": "--set"}, []
+        ParameterError("gamma", -1.0, "must be in (0, inf), or None to compute it."),
+        {"settings": "--set"},
+        ["-m", "tem"],
     ) == ("--set gamma=-1.0 must be greater than 0; leave it out to compute it.")
 
 

@@ -66,7 +66,7 @@ def test_nadp_counts_the_pairs_it_promises_anything_for():
 def test_advice_reaches_the_explanation_through_a_decoder():
     words = vocabulary()
     fitted = Decoded(mechanism=TruncatedLaplace(epsilon=1.0)).fit(words)
-    text = str(explain(words, fitted.guarantee(), advice=fitted.advice()))
+    text = str(explain(words, fitted.guarantee(), randomizer=fitted))
     assert text.splitlines()[-1] == f"Advice: {fitted.advice()}"
     assert "Advice" not in str(explain(words, fitted.guarantee()))
     assert Decoded(mechanism=MultivariateLaplace(epsilon=1.0)).fit(words).advice() == ""

@@ -28,7 +28,11 @@ def test_pairs_are_worked_out_by_the_guarantee(tiny):
     assert explained.text_loss == pytest.approx(7 * CLAIM.loss(explained.typical))
 
 
-@pytest.mark.parametrize("loss", [0.0, 0.7, 4.25, 9.2, 9.3, 50.0, 699.0, 5000.0])
+def test_a_pair_that_loses_nothing_is_said_to():
+    assert "no output tells anything" in WorkedPair(words=("a", "b"), distance=0.0, loss=0.0).sentence()
+
+
+@pytest.mark.parametrize("loss", [1e-9, 0.7, 4.25, 9.2, 9.3, 50.0, 699.0, 5000.0])
 def test_sentences_never_understate(loss):
     sentence = WorkedPair(words=("a", "b"), distance=1.0, loss=loss).sentence()
     factor = re.search(r"the odds by at most (e\^)?([\d.e+]+),", sentence)

@@ -17,14 +17,14 @@ def rows():
 
 def test_only_words_that_may_be_output_are_left():
     whole = wv.Embeddings.from_arrays(WORDS, rows(), name="n", licence="L", casing="cased")
-    whole = whole.with_header(tokenizer="words", normalisation="none", default_epsilon={"tem": 3.0})
+    whole = whole.with_header(tokenizer="words", normalisation="none")
     only = whole.without_outputs(["bad"]).only_candidates()
     assert list(only.words) == ["the", "good", "it's"]
     assert only.candidates.tolist() == [0, 1, 2]
     np.testing.assert_array_equal(only.vectors, whole.vectors[[0, 2, 6]])
     header = only.header
     assert (header.name, header.licence, header.casing, header.tokenizer) == ("n", "L", "cased", "words")
-    assert (header.normalisation, header.default_epsilon) == ("none", {})
+    assert header.normalisation == "none"
     assert header.checksum != whole.header.checksum
     assert list(only.only_candidates().words) == list(only.words)
 

@@ -141,13 +141,12 @@ def test_without_outputs(small, tmp_path):
 
 
 def test_header_facts_can_be_added_and_recorded(small, tmp_path):
-    changed = small.with_header(default_epsilon={"tem": 3.5}, licence="MIT")
-    assert changed.header.default_epsilon == {"tem": 3.5}
-    assert small.header.default_epsilon == {}
+    changed = small.with_header(source="elsewhere", licence="MIT")
+    assert (changed.header.source, small.header.source) == ("elsewhere", "tests")
     mapped = changed.save(tmp_path / "voc")
-    recorded = mapped.record(default_epsilon={"tem": 4.0, "laplace": 9.0})
+    recorded = mapped.record(licence="CC0")
     assert recorded.header == load_embeddings(tmp_path / "voc").header
-    assert recorded.header.default_epsilon == {"tem": 4.0, "laplace": 9.0}
+    assert recorded.header.licence == "CC0"
     assert pickle.loads(pickle.dumps(mapped.with_header(name="other"))).header.name == "other"
     load_embeddings(tmp_path / "voc").verify()
     with pytest.raises(ParameterError, match="changes='rows' must be one of casing"):

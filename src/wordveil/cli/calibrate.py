@@ -1,10 +1,12 @@
-"""`wordveil calibrate`: epsilon from the probability that a typical public word stays itself."""
+"""`wordveil calibrate`: parameters from what they come to on public words."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,8 +17,12 @@ from wordveil.cli.common import (
     VocabularyOption,
     build_mechanism,
     open_vocabulary,
+    parse_settings,
     read_lines,
 )
+
+if TYPE_CHECKING:
+    from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["calibrate"]
 
@@ -24,24 +30,97 @@ BAR = 40
 
 
 def calibrate(
-    keep: Annotated[float, typer.Option("--keep", help="Probability that a typical word stays, in (0, 1).")] = 0.5,
+    attacker: Annotated[
+        float | None,
+        typer.Option("--attacker", help="Share of words that the best guess at one word may name, at most."),
+    ] = None,
+    similarity: Annotated[
+        float | None,
+        typer.Option("--similarity", help="Cosine of word and output beyond that of random ones, at least."),
+    ] = None,
+    far: Annotated[
+        float | None, typer.Option("--far", help="Share of words drawn from the whole vocabulary, at most.")
+    ] = None,
+    nats: Annotated[float | None, typer.Option("--nats", help="Loss of a whole text, at most.")] = None,
+    tokens: Annotated[int, typer.Option("--tokens", help="Length of that text.")] = 50,
+    keep: Annotated[
+        float | None, typer.Option("--keep", help="Other mechanisms: probability that a word stays. Default: 0.5.")
+    ] = None,
     mechanism: MechanismOption = DEFAULT_MECHANISM,
     settings: ParameterOption = None,
     vocabulary: VocabularyOption = None,
     frequencies: Annotated[
         Path | None,
-        typer.Option("--frequencies", help="Public file of WORD<tab>COUNT lines that says what is typical."),
+        typer.Option(
+            "--frequencies", help="With --keep: public file of WORD<tab>COUNT lines that says what is typical."
+        ),
     ] = None,
-    sample: Annotated[int, typer.Option("--sample", help="Number of public words that the mean is taken over.")] = 1000,
+    sample: Annotated[
+        int, typer.Option("--sample", help="With --keep: number of public words that the mean is taken over.")
+    ] = 1000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Find the epsilon at which a typical word stays with probability KEEP, from public words alone."""
+    """Find parameters from what they come to, on public words alone.
+
+    For neighbours: epsilon for each length k of lists, from one of --attacker, --similarity, --far and --nats. Without
+    one, what the default epsilon comes to. For other mechanisms: the epsilon at which a typical word stays itself with
+    probability --keep.
+    """
+    from wordveil.errors import ParameterError
+
+    wanted = {"attacker": attacker, "similarity": similarity, "far": far, "nats": nats}
+    targets = {name: value for name, value in wanted.items() if value is not None}
+    embeddings = open_vocabulary(vocabulary)
+    if mechanism == DEFAULT_MECHANISM and keep is None:
+        if len(targets) > 1:
+            raise ParameterError("--attacker", "and others", "are one target each; give one.")
+        _print_points(embeddings, targets, settings or (), tokens, as_json=as_json)
+        return
+    if targets:
+        raise ParameterError(f"--{next(iter(targets))}", "given", f"is for {DEFAULT_MECHANISM}; give --keep.")
+    _print_epsilon(embeddings, mechanism, settings or (), keep or 0.5, frequencies, sample, as_json=as_json)
+
+
+def _print_points(
+    embeddings: Embeddings, targets: dict[str, float], settings: Sequence[str], tokens: int, *, as_json: bool
+) -> None:
+    """Print a line for each k."""
+    from wordveil.mechanisms.neighbours import NeighbourResponse
+    from wordveil.pipeline.neighbour_points import neighbour_points
+
+    given = parse_settings(settings, ("k", "outputs"))
+    target, value = next(iter(targets.items()), ("nats", NeighbourResponse.epsilon * tokens))
+    points = neighbour_points(embeddings, target, value, tokens=tokens, **given)
+    if as_json:
+        typer.echo(json.dumps([asdict(point) for point in points]))
+        return
+    typer.echo(f"{'k':>4} {'epsilon':>8} {'far':>6} {'attacker':>9} {'similarity':>11} {'nats':>8}")
+    for one in points:
+        typer.echo(
+            f"{one.k:4} {one.epsilon:8.3f} {one.far:6.3f} {one.attacker:9.3f} {one.similarity:11.3f} {one.nats:8.1f}"
+        )
+    typer.echo(
+        "far: words drawn from all outputs; attacker: words named by the best guess at one output, knowing how often "
+        f"words occur; similarity: cosine beyond that of random outputs; nats: of {tokens} tokens"
+    )
+
+
+def _print_epsilon(
+    embeddings: Embeddings,
+    mechanism: str,
+    settings: Sequence[str],
+    keep: float,
+    frequencies: Path | None,
+    sample: int,
+    *,
+    as_json: bool,
+) -> None:
+    """Print the epsilon at which words stay with a probability, and the curve to it."""
     from wordveil.pipeline.calibration import calibrate as find
 
-    embeddings = open_vocabulary(vocabulary)
     found = find(
         embeddings,
-        build_mechanism(mechanism, 1.0, settings or ()),
+        build_mechanism(mechanism, 1.0, settings),
         keep=keep,
         frequencies=None if frequencies is None else _read_frequencies(frequencies),
         sample=sample,

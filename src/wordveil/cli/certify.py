@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wordveil.cli.common import (
-    DEFAULT_MECHANISM,
     CalibrationOption,
     EpsilonOption,
     MechanismOption,
     ParameterOption,
     VocabularyOption,
     build_mechanism,
-    default_epsilon,
+    chosen_epsilon,
     open_vocabulary,
     say,
 )
@@ -31,7 +30,7 @@ __all__ = ["certify"]
 
 
 def certify(
-    mechanism: MechanismOption = DEFAULT_MECHANISM,
+    mechanism: MechanismOption = "tem",
     epsilon: EpsilonOption = None,
     rate: Annotated[
         float | None,
@@ -67,7 +66,7 @@ def certify(
         typer.echo(f"{verify}: verified; the repetition agrees and no claim is below what it found")
         return
     if rate is None:
-        epsilon, notes = default_epsilon(embeddings, mechanism, epsilon, calibration)
+        epsilon, notes = chosen_epsilon(mechanism, epsilon, calibration)
         for note in notes:
             say(note)
     chosen = build_mechanism(

@@ -6,7 +6,7 @@ import ast
 import shlex
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
@@ -33,8 +33,8 @@ __all__ = [
     "VocabularyOption",
     "Wanted",
     "build_mechanism",
+    "chosen_epsilon",
     "counted",
-    "default_epsilon",
     "open_vocabulary",
     "parse_settings",
     "prepare",
@@ -49,7 +49,7 @@ OPTIONS = ("epsilon", "calibration", "allow_refuted")
 MechanismOption = Annotated[str, option("--mechanism", "-m", help=f"One of {', '.join(MECHANISMS)}.")]
 EpsilonOption = Annotated[
     float | None,
-    option("--epsilon", "-e", help="Privacy loss per unit of distance; default: the vocabulary's own."),
+    option("--epsilon", "-e", help="Privacy loss: nats a word for neighbours (default 8), else per unit of distance."),
 ]
 VocabularyOption = Annotated[
     Path | None,
@@ -96,7 +96,7 @@ class Wanted:
 
     Attributes:
         mechanism: Its name.
-        epsilon: Its epsilon; the certificate's or the vocabulary's own by default.
+        epsilon: Its epsilon; the certificate's or the mechanism's own by default.
         calibration: How its noise is sized; what the certificate is for by default.
         certificate: The file of a certificate.
         decoder: Name of the decoder of a vector mechanism.
@@ -151,7 +151,7 @@ def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> P
     given = None
     if wanted.certificate is not None:
         given, wanted = _with_certificate(wanted, wanted.certificate)
-    epsilon, notes = default_epsilon(embeddings, wanted.mechanism, wanted.epsilon, wanted.calibration)
+    epsilon, notes = chosen_epsilon(wanted.mechanism, wanted.epsilon, wanted.calibration)
     wanted = replace(wanted, epsilon=epsilon)
     mechanism = build_mechanism(
         wanted.mechanism,
@@ -172,7 +172,9 @@ def _with_certificate(wanted: Wanted, path: Path) -> tuple[Certificate, Wanted]:
     from wordveil.promises.certificates import Certificate
 
     if "calibration" not in [field.name for field in fields(mechanism_class(wanted.mechanism))]:
-        raise ParameterError("--certificate", str(path), f"cannot be used: {wanted.mechanism} needs none.")
+        made_for = Certificate.load(path).parameters.get("mechanism") if path.is_file() else None
+        other = "" if made_for is None else f", and this one is for --mechanism {made_for}"
+        raise ParameterError("--certificate", str(path), f"cannot be used: {wanted.mechanism} needs none{other}.")
     if wanted.calibration not in (None, "certified", "certified-local"):
         raise ParameterError("--calibration", wanted.calibration, "uses no certificate; leave out one of the two.")
     certificate = Certificate.load(path)
@@ -315,32 +317,24 @@ def _parse_value(key: str, text: str) -> Any:
         return text
 
 
-def default_epsilon(
-    embeddings: Embeddings, mechanism: str, epsilon: float | None, calibration: str | None = None
+def chosen_epsilon(
+    mechanism: str, epsilon: float | None, calibration: str | None = None
 ) -> tuple[float, tuple[str, ...]]:
-    """Return the epsilon given, or the vocabulary's default for this mechanism and a sentence that says so.
+    """Return the epsilon given, or the mechanism's default and a sentence that says so.
 
     Raises:
-        ParameterError: If there is no such mechanism, the vocabulary records no default for it, or the calibration
-            gives epsilon another unit.
+        ParameterError: If there is no such mechanism, or it has no default: its epsilon depends on the vocabulary.
     """
-    mechanism_class(mechanism)  # a wrong name is the first thing to report
+    chosen = mechanism_class(mechanism)  # a wrong name is the first thing to report
     if epsilon is not None:
         return epsilon, ()
-    if calibration == "certified-local":
-        raise ParameterError("--epsilon", None, f"must be given, in nats between any two words, for {calibration}.")
-    recorded = embeddings.header.default_epsilon.get(mechanism)
-    if recorded is None:
+    default = next(field.default for field in fields(chosen) if field.name == "epsilon")
+    if default is MISSING:
+        unit = "in nats between any two words" if calibration == "certified-local" else f"for {mechanism}"
         raise ParameterError(
-            "--epsilon",
-            None,
-            f"must be given: this vocabulary records no default for {mechanism!r}. "
-            f"Find one with: wordveil calibrate --mechanism {mechanism} --keep 0.5",
+            "--epsilon", None, f"must be given {unit}. Find one with: wordveil calibrate --mechanism {mechanism}"
         )
-    return recorded, (
-        f"epsilon {recorded:g}: the vocabulary's default for {mechanism} "
-        "(with its other defaults, half of typical words stay unchanged)",
-    )
+    return default, (f"epsilon {default:g} nats a word: the default of {mechanism}",)
 
 
 def read_word_list(path: Path | None) -> frozenset[str]:

@@ -68,10 +68,9 @@ def explain(
         say(note)
     randomizer = fit_words(prepared.mechanism, embeddings, prepared.certificate)
     guarantee = randomizer.guarantee()
-    metric = randomizer.metric
     explanation = explain_guarantee(
-        embeddings, guarantee, metric=metric, pairs=pairs, tokens=tokens, advice=randomizer.advice()
+        embeddings, guarantee, metric=randomizer.metric, pairs=pairs, tokens=tokens, randomizer=randomizer
     )
     typer.echo(str(explanation))
-    for line in disclosures(TextOptions()):
+    for line in disclosures(TextOptions(unknown="typed"), guarantee):
         typer.echo(f"Disclosed whatever the noise: {line}.")

@@ -144,7 +144,7 @@ def sanitize(
     whole_file: WholeFileOption = False,
     missing: MissingOption = "refuse",
     encoding: EncodingOption = None,
-    unknown: UnknownOption = "random",
+    unknown: UnknownOption = "typed",
     per: PerOption = "token",
     casing: CasingOption = "sentence",
     numbers: NumbersOption = "unknown",

@@ -22,8 +22,6 @@ app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 lists_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 app.add_typer(lists_app, name="neighbours", help="Lists of every word's nearest words, for the mechanism of that name.")
 
-IMPORT_SAMPLE = 200  # public words behind the recorded default epsilons; `calibrate` uses 1 000
-DEFAULTS = ("laplace", "santext", "tem")
 LENGTH = 32  # of the neighbour lists that an import makes
 FREQUENT = 4000  # and how many of the most frequent words the second lists are among
 FEW = 100  # entries that may be output, below which a vocabulary was hardly meant so
@@ -50,7 +48,6 @@ def import_(
     limit: Annotated[
         int | None, typer.Option("--limit", help="Number of rows to take, from the start. Default: all.")
     ] = None,
-    calibrate: Annotated[bool, typer.Option(help="Record default epsilons (takes a few seconds).")] = True,
     neighbours: Annotated[
         bool, typer.Option(help="Build neighbour lists (takes a minute or two for 400,000 words).")
     ] = True,
@@ -73,30 +70,11 @@ def import_(
         progress=_show_rows if sys.stderr.isatty() else None,
     )
     embeddings = embeddings.record(order=order)
-    if calibrate:
-        embeddings = embeddings.record(default_epsilon=_default_epsilons(embeddings))
     if neighbours:
         _first_lists(embeddings)
     _print_facts(embeddings)
     if len(embeddings.candidates) < FEW and len(embeddings.candidates) < len(embeddings):
         say(f"few entries may be output; --candidates all lets all {len(embeddings):,}")
-
-
-def _default_epsilons(embeddings: Embeddings) -> dict[str, float]:
-    """Return the epsilons at which half of typical words stay; what cannot be found is said, and left out."""
-    from wordveil.cli.common import build_mechanism
-    from wordveil.errors import ParameterError
-    from wordveil.pipeline.calibration import calibrate as find
-
-    found = {}
-    for mechanism in DEFAULTS:
-        try:
-            epsilon = find(embeddings, build_mechanism(mechanism, 1.0), sample=IMPORT_SAMPLE).epsilon
-        except ParameterError as error:
-            say(f"no default epsilon for {mechanism}, give --epsilon: {error.name} {error.requirement}")
-        else:
-            found[mechanism] = float(f"{epsilon:.3g}")
-    return found
 
 
 def _first_lists(embeddings: Embeddings) -> None:
@@ -164,7 +142,6 @@ def _print_facts(embeddings: Embeddings) -> None:
         "checksum": header.checksum,
         "order": header.order,
         "neighbours": _described_lists(embeddings),
-        "default epsilon": ", ".join(f"{m} {header.default_epsilon[m]:g}" for m in header.default_epsilon) or "none",
     }
     for key, value in facts.items():
         typer.echo(f"{key + ':':17}{value}")

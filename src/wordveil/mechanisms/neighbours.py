@@ -18,6 +18,7 @@ from wordveil.arrays import Float64Array, IdArray, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.kernels.document_bits import document_bits
 from wordveil.kernels.integer_draws import BitArray
+from wordveil.kernels.threads import resolve_threads
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
 from wordveil.mechanisms.rows import check_draws, checked_ids
 from wordveil.parameters import check_positive, check_whole
@@ -25,7 +26,7 @@ from wordveil.promises.guarantees import Guarantee, LocalDP, Standing
 from wordveil.promises.pair_loss import PairLoss, discretized
 from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
 from wordveil.vocabulary.frequencies import most_frequent
-from wordveil.vocabulary.stored_lists import neighbour_lists
+from wordveil.vocabulary.stored_lists import crowds, neighbour_lists
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedNeighbourResponse", "IntegerLaw", "Lists", "NeighbourResponse"]
@@ -109,8 +110,15 @@ class NeighbourResponse(WordMechanism):
         chosen = most_frequent(embeddings, self.outputs) if few and self.outputs else embeddings.candidates
         if self.k >= len(chosen):
             raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
-        lists = neighbour_lists(embeddings, self.k, outputs=chosen)
-        return FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists.ids)
+        if self.lists == "nearest":
+            lists = neighbour_lists(embeddings, self.k, outputs=chosen).ids
+            return FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
+        found = crowds(embeddings, self.k, outputs=chosen)
+        sizes = found.sizes.astype(np.int32)
+        members = found.members[found.starts[:-1, None] + np.minimum(np.arange(sizes.max()), sizes[:, None] - 1)]
+        return FittedNeighbourResponse(
+            embeddings=embeddings, mechanism=self, chosen=chosen, lists=members, sizes=sizes, row=found.block
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,11 +243,18 @@ class FittedNeighbourResponse(WordRandomizer):
 
     def procedure(self) -> str:
         law, v = self.integers, len(self.outputs)
-        near = f"one of its {min(law.sizes)}" + (f" to {max(law.sizes)}" if len(law.sizes) > 1 else "")
-        return (
-            f"with probability {law.anywhere / TOTAL:.3g} any of {v:,} words, chosen uniformly, else {near} public "
-            "neighbours, also uniformly; a word that may be released is its own first neighbour"
-        )
+        many = f"{min(law.sizes)}" + (f" to {max(law.sizes)}" if len(law.sizes) > 1 else "")
+        crowd, nearest = f"the {many} words of its public crowd", f"its {many} public neighbours"
+        near = f"one of {nearest if self.row is None else crowd}, itself among them if it may be released"
+        return f"with probability {law.anywhere / TOTAL:.2g} any of {v:,} words, else {near}"
+
+    def advice(self) -> str:
+        if self.row is None:
+            return (
+                "several releases of one word show its list, and then the word, at epsilon each; "
+                "--set lists=crowds shows no more than the crowd, however often a word is released"
+            )
+        return "any number of releases of one word shows its crowd, and nothing of which word of the crowd it was"
 
     def weights(self, ids: IdArray) -> BitArray:
         """Return the integer weights of every output for each input, -1 for an unknown token, shape (n, v)."""
@@ -272,6 +287,7 @@ class FittedNeighbourResponse(WordRandomizer):
     ) -> ReleasedIds:
         ids = checked_ids(ids, len(self.embeddings), unknown=True)
         check_draws(draws, (len(ids),))
+        resolve_threads(threads)  # one is enough: a draw and two look-ups a word
         law, (bits,) = self.integers, draws
         floor, unknown, anywhere = (np.uint64(weight) for weight in (law.floor, law.unknown, law.anywhere))
         # Every token takes every step, whatever it is and wherever its draw falls, so that time tells nothing. To

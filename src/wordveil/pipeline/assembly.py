@@ -9,7 +9,6 @@ from wordveil import __version__
 from wordveil.arrays import IdArray
 from wordveil.kernels.compiled import engine_name
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
-from wordveil.metrics.distances import AnyMetric
 from wordveil.pipeline.fitting import certificate_in_use, fit_words
 from wordveil.pipeline.noise_domains import noise_domain, shown
 from wordveil.pipeline.public_sample import public_sample
@@ -35,8 +34,6 @@ class Assembled:
         encoder: Reads the private texts.
         randomizer: The mechanism, fitted.
         writer: Writes the released texts.
-        metric: What the promise measures distances in.
-        advice: What a user should know beyond the promise; "" where there is nothing.
         stand_ins: Ids of the public words that stand for unknown tokens, shape (s,).
         promise: What every release promises.
         unprotected: What stands in its place where the noise comes from a test source.
@@ -49,8 +46,6 @@ class Assembled:
     encoder: Encoder
     randomizer: WordRandomizer
     writer: Writer
-    metric: AnyMetric
-    advice: str
     stand_ins: IdArray
     promise: Guarantee
     unprotected: Guarantee
@@ -109,8 +104,6 @@ def assemble(
         encoder=encoder,
         randomizer=randomizer,
         writer=writer,
-        metric=randomizer.metric,
-        advice=randomizer.advice(),
         stand_ins=public_sample(embeddings, STAND_INS),
         promise=effective_guarantee(claim, options, test_source=False),
         unprotected=effective_guarantee(claim, options, test_source=True),

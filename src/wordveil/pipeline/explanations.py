@@ -13,6 +13,7 @@ import numpy as np
 
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
+from wordveil.mechanisms.base import WordRandomizer
 from wordveil.mechanisms.worst_pairs import word_distances
 from wordveil.metrics.distances import AnyMetric, Euclidean, Metric
 from wordveil.pipeline.public_sample import public_sample
@@ -65,6 +66,8 @@ class WorkedPair:
         """
         distance = "" if self.distance is None else f" (distance {round_down(self.distance)})"
         between = f"'{self.words[0]}' or '{self.words[1]}'{distance}"
+        if self.loss == self.delta == 0:
+            return f"{between}: no output tells anything of which it was, however often the word is released."
         if self.delta:
             bound = "as good as 100 %" if self.right > NEARLY_ONE else f"at most {round_up(100 * self.right)} %"
             return f"{between}: a guess that was even before the output is seen is right with a chance of {bound}."
@@ -108,6 +111,7 @@ class Explanation:
         tokens: Length of the text in the per-text sum.
         typical: The distance of each token in that sum, in the guarantee's metric; None where none is needed.
         text: The sum over `tokens` differing tokens, as the promise of a whole text; None without one.
+        procedure: How a word is drawn, for readers without mathematics; may be empty.
         advice: What the mechanism says beyond its guarantee, such as what to use instead; may be empty.
     """
 
@@ -116,6 +120,7 @@ class Explanation:
     tokens: int
     typical: float | None = None
     text: LocalDP | NoGuarantee | None = None
+    procedure: str = ""
     advice: str = ""
 
     @property
@@ -124,7 +129,8 @@ class Explanation:
         return self.text.epsilon + (self.text.slack or 0.0) if isinstance(self.text, LocalDP) else None
 
     def __str__(self) -> str:
-        lines = [f"Promise: {self.guarantee.sentence()}."]
+        lines = [f"How: each word becomes, {self.procedure}."] if self.procedure else []
+        lines.append(f"Promise: {self.guarantee.sentence()}.")
         lines += [f"Assumes: {assumption}." for assumption in getattr(self.guarantee, "assumptions", ())]
         lines += self.examples
         if self.advice:
@@ -195,7 +201,7 @@ def explain(
     metric: AnyMetric | None = None,
     pairs: Sequence[tuple[str, str]] = (),
     tokens: int = 50,
-    advice: str = "",
+    randomizer: WordRandomizer | None = None,
 ) -> Explanation:
     """Explain a guarantee on public words.
 
@@ -205,7 +211,8 @@ def explain(
         metric: The metric the guarantee speaks of; needed for metric DP, given by its mechanism.
         pairs: Public word pairs to work out; none picks a nearest pair and a typical one from a fixed sample.
         tokens: Length of the text in the per-text sum, at least 1.
-        advice: `advice()` of the fitted mechanism, passed on.
+        randomizer: The fitted mechanism: how it draws, what it advises, and what it knows of a pair beyond its
+            guarantee are told too.
 
     Raises:
         ParameterError: If a word is not in the vocabulary, or tokens is below 1.
@@ -213,18 +220,21 @@ def explain(
     if tokens < 1:
         raise ParameterError("tokens", tokens, "must be at least 1.")
     if isinstance(guarantee, NoGuarantee) or not isinstance(guarantee, MetricDP | LocalDP):
-        return Explanation(guarantee=guarantee, pairs=(), tokens=tokens, advice=advice)
+        return Explanation(
+            guarantee=guarantee, pairs=(), tokens=tokens, advice=randomizer.advice() if randomizer else ""
+        )
     metric = _measure(guarantee, metric)
     examples = _example_pairs(embeddings, metric)
     chosen = [_look_up(embeddings, pair) for pair in pairs] or examples
     typical = _work_out(embeddings, guarantee, metric, examples[-1]).distance
     return Explanation(
         guarantee=guarantee,
-        pairs=tuple(_work_out(embeddings, guarantee, metric, pair) for pair in chosen),
+        pairs=tuple(_work_out(embeddings, guarantee, metric, pair, randomizer) for pair in chosen),
         tokens=tokens,
         typical=typical,
         text=_of_a_text(guarantee, typical, tokens),
-        advice=advice,
+        procedure=randomizer.procedure() if randomizer else "",
+        advice=randomizer.advice() if randomizer else "",
     )
 
 
@@ -269,11 +279,16 @@ def _typical_pair(embeddings: Embeddings, metric: AnyMetric) -> tuple[int, int]:
 
 
 def _work_out(
-    embeddings: Embeddings, guarantee: MetricDP | LocalDP, metric: AnyMetric, pair: tuple[int, int]
+    embeddings: Embeddings,
+    guarantee: MetricDP | LocalDP,
+    metric: AnyMetric,
+    pair: tuple[int, int],
+    randomizer: WordRandomizer | None = None,
 ) -> WorkedPair:
     words = (embeddings.words[pair[0]], embeddings.words[pair[1]])
     if isinstance(guarantee, LocalDP):
-        loss = guarantee.epsilon + (guarantee.slack or 0.0)
+        known = randomizer.pair_loss(*pair) if randomizer is not None else None
+        loss = guarantee.epsilon + (guarantee.slack or 0.0) if known is None else known
         return WorkedPair(words=words, distance=None, loss=loss, delta=guarantee.delta)
     one, other = np.array(pair, dtype=np.int32)[:, None]
     distance = float(word_distances(embeddings, metric)(one, other)[0, 0])

@@ -9,30 +9,31 @@ from typing import Any, overload
 
 from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.tem import TEM
-from wordveil.names import DEFAULT_MECHANISM
+from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.promises.release import BatchRelease, Release
+from wordveil.promises.release import BatchRelease, Release, TextOptions
 from wordveil.vocabulary.table import load_embeddings
 
 __all__ = ["sanitize"]
 
-assert TEM.name == DEFAULT_MECHANISM
-
 
 @overload
-def sanitize(texts: str, *, epsilon: float | None = None) -> Release: ...  # type: ignore[overload-overlap]
+def sanitize(texts: str, *, epsilon: float = ...) -> Release: ...  # type: ignore[overload-overlap]
 @overload
-def sanitize(texts: Iterable[str | None], *, epsilon: float | None = None) -> BatchRelease: ...
-def sanitize(texts: str | Iterable[str | None], *, epsilon: float | None = None) -> Release | BatchRelease:
-    """Sanitize one text or many, with the vocabulary that comes with wordveil and TEM, drawn afresh in every call.
+def sanitize(texts: Iterable[str | None], *, epsilon: float = ...) -> BatchRelease: ...
+def sanitize(
+    texts: str | Iterable[str | None], *, epsilon: float = NeighbourResponse.epsilon
+) -> Release | BatchRelease:
+    """Sanitize one text or many, with the vocabulary that comes with wordveil, drawn afresh in every call.
+
+    Every word becomes one of its 16 public neighbours or, with probability .08, any of 4 000 common words; numbers,
+    dates, e-mails and their like become made-up ones of their kind.
 
     For anything else (another mechanism, your own vocabulary, retries that draw the same noise) make a `Sanitizer`.
 
     Args:
         texts: A text, or several, such as a list or a column; None stays None.
-        epsilon: Loss per unit of distance, in (0, inf); None takes the vocabulary's default, at which half of typical
-            words stay: a weak promise, which `release.guarantee` states.
+        epsilon: Loss between any two words, nats, in (0, inf).
 
     Returns:
         The release of a text, or of a batch with its texts in order.
@@ -44,7 +45,7 @@ def sanitize(texts: str | Iterable[str | None], *, epsilon: float | None = None)
         >>> import wordveil as wv
         >>> release = wv.sanitize("Maria was diagnosed with depression in March.")
         >>> release.tokens, release.guarantee.promise
-        (7, 'metric DP')
+        (7, 'local DP')
         >>> wv.sanitize(["good film", None], epsilon=4.0).texts[1] is None
         True
     """
@@ -63,7 +64,5 @@ def sanitize(texts: str | Iterable[str | None], *, epsilon: float | None = None)
 
 
 @lru_cache(maxsize=8)
-def _sanitizer(epsilon: float | None) -> Sanitizer:
-    embeddings = load_embeddings()
-    chosen = embeddings.header.default_epsilon[DEFAULT_MECHANISM] if epsilon is None else epsilon
-    return Sanitizer(embeddings, TEM(epsilon=chosen))
+def _sanitizer(epsilon: float) -> Sanitizer:
+    return Sanitizer(load_embeddings(), NeighbourResponse(epsilon=epsilon), options=TextOptions(unknown="typed"))

@@ -169,12 +169,12 @@ class Sanitizer:
     @property
     def in_words(self) -> InWords:
         """How strong the guarantee is, in one sentence worked out on two typical public words."""
-        return in_words(self.embeddings, self.guarantee, self.parts.metric)
+        return in_words(self.embeddings, self.guarantee, self.parts.randomizer.metric)
 
     def explained(self, tokens: int = 50) -> Explanation:
         """Work the guarantee out on public words, and on a text of so many tokens."""
-        metric, advice = self.parts.metric, self.parts.advice
-        return explain(self.embeddings, self.guarantee, metric=metric, tokens=tokens, advice=advice)
+        drawn = self.parts.randomizer
+        return explain(self.embeddings, self.guarantee, metric=drawn.metric, tokens=tokens, randomizer=drawn)
 
     def for_batch_job(self) -> Sanitizer:
         """Return the same sanitizer with work kept from batch to batch: for one job on the owner's machine only."""

@@ -7,9 +7,7 @@ it to the words and the matrix. It holds no words and no vectors, and it does no
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from wordveil.errors import EmbeddingFormatError, ParameterError
@@ -39,7 +37,6 @@ class VocabularyHeader:
         tokenizer: Name of the tokenization scheme the entries follow.
         candidate_rule: Which entries may be output: "words" or "all".
         candidates_checksum: SHA-256 over the candidate ids, or "" where none was recorded.
-        default_epsilon: Mechanism name -> epsilon used when none is given, unit 1/distance; may be empty.
         order: "frequency" if the commonest words come first, "unknown" otherwise.
     """
 
@@ -55,7 +52,6 @@ class VocabularyHeader:
     tokenizer: str = "words"
     candidate_rule: str = "words"
     candidates_checksum: str = ""
-    default_epsilon: Mapping[str, float] = field(default_factory=dict, hash=False)
     order: str = "unknown"
 
     def __post_init__(self) -> None:
@@ -76,7 +72,6 @@ class VocabularyHeader:
             raise ParameterError("candidate_rule", self.candidate_rule, f"must be one of {', '.join(CANDIDATE_RULES)}.")
         if self.order not in ORDERS:
             raise ParameterError("order", self.order, f"must be one of {', '.join(ORDERS)}.")
-        object.__setattr__(self, "default_epsilon", _checked_epsilons(self.default_epsilon))
 
     def to_json(self) -> str:
         """Return the header as indented JSON text, keys in declaration order."""
@@ -113,14 +108,3 @@ def _require_text(header: VocabularyHeader) -> None:
         value = getattr(header, name)
         if not isinstance(value, str) or not value.isprintable():
             raise ParameterError(name, value, "must be text on one line, without control characters.")
-
-
-def _checked_epsilons(values: object) -> dict[str, float]:
-    """Return a private copy of the default epsilons, each finite and positive."""
-    if not isinstance(values, Mapping):
-        raise ParameterError("default_epsilon", values, "must map mechanism names to numbers.")
-    for name, value in values.items():
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not isinstance(name, str) or not number or not (math.isfinite(value) and value > 0):
-            raise ParameterError("default_epsilon", {name: value}, "must map mechanism names to values in (0, inf).")
-    return {str(name): float(value) for name, value in values.items()}

@@ -103,7 +103,7 @@ class Embeddings:
 
     @property
     def header(self) -> VocabularyHeader:
-        """The recorded facts; names, casing, checksum, default epsilons."""
+        """The recorded facts; names, casing, checksum."""
         return self._table.header
 
     @property
@@ -226,10 +226,10 @@ class Embeddings:
         return other.with_header(normalisation=header.normalisation, tokenizer=header.tokenizer)
 
     def with_header(self, **changes: Any) -> Embeddings:
-        """Return the same vocabulary with other descriptive facts, for instance `default_epsilon`.
+        """Return the same vocabulary with other descriptive facts.
 
         Args:
-            **changes: Any of name, source, licence, normalisation, casing, tokenizer, default_epsilon, order.
+            **changes: Any of name, source, licence, normalisation, casing, tokenizer, order.
 
         Raises:
             ParameterError: If a fact is unknown, or fixed by words, matrix and candidates.
@@ -331,7 +331,7 @@ def open_embeddings(
 
 
 def _changed_header(header: VocabularyHeader, changes: Mapping[str, Any]) -> VocabularyHeader:
-    allowed = {"name", "source", "licence", "normalisation", "casing", "tokenizer", "default_epsilon", "order"}
+    allowed = {"name", "source", "licence", "normalisation", "casing", "tokenizer", "order"}
     for name in changes.keys() - allowed:
         raise ParameterError("changes", name, f"must be one of {', '.join(sorted(allowed))}.")
     return replace(header, **changes)

@@ -1,0 +1,151 @@
+"""Epsilon and k of neighbour response from what a user cares about, worked out on public words alone.
+
+    far         share of released words that are drawn from all outputs alike, whatever the word was
+    attacker    share of words named by the best guess at one released word, for whoever knows how often words occur
+    similarity  mean cosine of a word and what is released for it, less that of a uniform output; in the vocabulary's
+                own vectors, each word weighing what it occurs in public text
+    nats        epsilon times the tokens of a text
+
+All are exact under the law, and each moves one way with epsilon. Nothing private is read, and no noise is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from wordveil.arrays import Float64Array
+from wordveil.errors import ParameterError
+from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourResponse
+from wordveil.vocabulary.frequencies import word_frequencies
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = ["KS", "TARGETS", "NeighbourPoint", "neighbour_points"]
+
+KS = (1, 4, 8, 16, 32, 64)
+TARGETS = ("attacker", "similarity", "far", "nats")
+RANGE = (0.01, 40.0)  # nats in which epsilons are searched
+STEPS = 40  # halvings: the range ends below 1e-10
+SMOOTHING = 0.5
+BLOCK = 1 << 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighbourPoint:
+    """A choice of epsilon and k, and what it comes to; see the module for the four numbers.
+
+    Attributes:
+        epsilon: Nats a word.
+        k: Length of a list.
+        far: In (0, 1).
+        attacker: In (0, 1).
+        similarity: In (-1, 1).
+        nats: Of a text.
+    """
+
+    epsilon: float
+    k: int
+    far: float
+    attacker: float
+    similarity: float
+    nats: float
+
+
+class _Curve:
+    """The numbers of one fitted k at any epsilon."""
+
+    def __init__(self, fitted: FittedNeighbourResponse, prior: Float64Array, tokens: int) -> None:
+        self.v, self.k, self.tokens = len(fitted.outputs), fitted.mechanism.k, tokens
+        places = np.searchsorted(fitted.outputs, fitted.lists)
+        listed = np.zeros(self.v)  # the likeliest input of each output among those that list it
+        for column in places.T:
+            np.maximum.at(listed, column, prior)
+        self.listed, self.likeliest = listed, float(prior.max())
+        self.near, self.all = _cosines(fitted, prior)
+
+    def at(self, epsilon: float) -> NeighbourPoint:
+        v, k = self.v, self.k
+        q = 1 / (k * math.exp(epsilon) + v - k)
+        p = math.exp(epsilon) * q
+        return NeighbourPoint(
+            epsilon=epsilon,
+            k=k,
+            far=v * q,
+            attacker=float(np.maximum(p * self.listed, q * self.likeliest).sum()),
+            similarity=(p - q) * self.near + (q - 1 / v) * self.all,
+            nats=epsilon * self.tokens,
+        )
+
+
+def _cosines(fitted: FittedNeighbourResponse, prior: Float64Array) -> tuple[float, float]:
+    """Return the sums of a word's cosines with its list and with all outputs, means over words by the prior."""
+    vectors = np.asarray(fitted.embeddings.vectors, dtype=np.float64)
+    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    total = units[fitted.outputs].sum(axis=0)
+    near = 0.0
+    for low in range(0, len(units), BLOCK):
+        part = slice(low, low + BLOCK)
+        listed = units[fitted.lists[part]].sum(axis=1)
+        near += float(prior[part] @ np.einsum("ij,ij->i", units[part], listed))
+    return near, float(prior @ (units @ total))
+
+
+def neighbour_points(
+    embeddings: Embeddings,
+    target: str,
+    value: float,
+    *,
+    k: int | None = None,
+    outputs: int | None = NeighbourResponse.outputs,
+    tokens: int = 50,
+) -> tuple[NeighbourPoint, ...]:
+    """Return for each k the epsilon that reaches a target: the largest for what must stay low, else the smallest.
+
+    Args:
+        embeddings: The public vocabulary.
+        target: "attacker", "far" or "nats", to be at most `value`, or "similarity", to be at least that.
+        value: What to reach.
+        k: The only length of lists to look at; None looks at those of `KS` that the vocabulary allows.
+        outputs: As for `NeighbourResponse`.
+        tokens: Length of the text whose nats are summed.
+
+    Returns:
+        One point for each k that can reach it.
+
+    Raises:
+        ParameterError: If the target is unknown, or no k reaches the value.
+    """
+    if target not in TARGETS:
+        raise ParameterError("target", target, f"must be one of {', '.join(TARGETS)}.")
+    if tokens < 1:
+        raise ParameterError("tokens", tokens, "must be at least 1.")
+    prior = word_frequencies(embeddings, smoothing=SMOOTHING)
+    prior = prior / prior.sum()
+    most = min(len(embeddings.candidates), outputs or len(embeddings.candidates))
+    found = []
+    for length in (k,) if k is not None else [one for one in KS if one < most]:
+        fitted = NeighbourResponse(epsilon=1.0, k=length, outputs=outputs).fit(embeddings)
+        point = _reach(_Curve(fitted, prior, tokens), target, value)
+        found += [] if point is None else [point]
+    if not found:
+        raise ParameterError(target, value, f"is not reached for any epsilon from {RANGE[0]:g} to {RANGE[1]:g} nats.")
+    return tuple(found)
+
+
+def _reach(curve: _Curve, target: str, value: float) -> NeighbourPoint | None:
+    """Return the point at which a curve reaches a value, on the side where the wish holds; None where it cannot."""
+
+    def beyond(epsilon: float) -> bool:
+        """Whether epsilon is too large (attacker, nats) or large enough (similarity, far)."""
+        number = float(getattr(curve.at(epsilon), target))
+        return number < value if target == "far" else number > value
+
+    low, high = RANGE
+    if beyond(low) or not beyond(high):
+        return None
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if beyond(middle) else (middle, high)
+    return curve.at(low if target in ("attacker", "nats") else high)
