@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from wordveil.cli.app import COMMANDS
 from wordveil.cli.examples import EXAMPLES
 from wordveil.cli.main import main
 from wordveil.names import MECHANISMS
+from wordveil.pipeline.neighbour_points import neighbour_points
 from wordveil.vocabulary.stored_lists import find_lists
 
 HELPS = [
@@ -206,6 +208,16 @@ def test_calibrate_takes_frequencies(wordveil, vocabulary, tmp_path):
     path.write_text("babaq\t10\nbabaq ten\n")
     wrong = wordveil("calibrate", "-m", "tem", "--vocabulary", vocabulary, "--frequencies", path)
     assert wrong.err == f"wordveil: {path}, line 2: must be a word, a tab and a number.\n"
+
+
+def test_calibrate_prints_the_points_that_the_library_finds(wordveil):
+    (point,) = neighbour_points(wv.load_embeddings(), "attacker", 0.2, k=16)
+    found = json.loads(wordveil("calibrate", "--attacker", 0.2, "--set", "k=16", "--json").out)
+    assert found == [asdict(point)]
+    table = wordveil("calibrate", "--attacker", 0.2, "--set", "k=16").out.splitlines()
+    assert table[1].split()[:2] == ["16", f"{point.epsilon:.3f}"]
+    assert "one target each" in wordveil("calibrate", "--attacker", 0.2, "--far", 0.1).err
+    assert "is for neighbours" in wordveil("calibrate", "-m", "tem", "--far", 0.1).err
 
 
 # Sanitizing in this process.

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from noise_checks import ALPHA, TWINS, calibration_p_value, counts_p_value, logits
 
 from wordveil.auditing import AuditOptions, audit_mechanism, verify_law
 from wordveil.certification import certify
@@ -35,9 +35,7 @@ from wordveil.promises.release import TextOptions
 from wordveil.randomness import DocumentStreams, RandomSource, Stream
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
-ALPHA = 1e-9
 SAMPLES = 60_000
-TWINS = (0.9, 1.1)
 BARRED = (3, 40)
 DECODERS = [Nearest(), RankSoftmax(epsilon=3.0, c=0.1), Vickrey(t=0.4)]
 OPTIONS = AuditOptions(samples=8000, pairs=4, alpha=ALPHA, curve_points=0, seed=1)
@@ -222,23 +220,6 @@ def an_audit_does_not_refute_it_and_refutes_three_times_its_loss(example: Exampl
 # Words
 
 
-def laws_agree(law: np.ndarray, counts: np.ndarray) -> float:
-    """A p-value of counts under a law: chi-square over cells of 10 expected or more, and of the mean of ln P."""
-    if counts[law == 0].any():
-        return 0.0
-    n, order = counts.sum(), np.argsort(-law)
-    cell = np.minimum(np.arange(len(law)), max(0, np.count_nonzero(n * law >= 10) - 1))  # rare outputs join the last
-    seen, expected = np.bincount(cell, counts[order]), np.bincount(cell, n * law[order])
-    chi = float(stats.chi2.sf(((seen - expected) ** 2 / expected).sum(), max(1, len(seen) - 1)))
-    logs = np.log(np.maximum(law, 1e-300))
-    mean = float(law @ logs)
-    variance = float(law @ (logs - mean) ** 2)
-    if variance < 1e-12:
-        return chi
-    z = (float(counts @ logs) / n - mean) / np.sqrt(variance / n)
-    return min(1.0, 2 * min(chi, 2 * float(stats.norm.sf(abs(z)))))
-
-
 def words_follow_the_law_that_is_stated(example: Example, twins: bool = True) -> None:
     randomizer = example.randomizer
     law = randomizer.law(np.arange(len(example.words), dtype=np.int32))
@@ -253,10 +234,10 @@ def words_follow_the_law_that_is_stated(example: Example, twins: bool = True) ->
         assert np.array_equal(randomizer.outputs[np.minimum(places, law.shape[1] - 1)], released), "only its outputs"
         counts = np.bincount(places, minlength=law.shape[1])
         own = randomizer.law(np.array([x], dtype=np.int32))[0]
-        assert laws_agree(own, counts) >= ALPHA / len(chosen), f"word {x} is not released by the law that is stated"
+        assert counts_p_value(own, counts) >= ALPHA / len(chosen), f"word {x} is not released by the law that is stated"
         for scale in TWINS:
             other = own**scale
-            noticed += laws_agree(other / other.sum(), counts) < ALPHA
+            noticed += counts_p_value(other / other.sum(), counts) < ALPHA
     assert noticed >= 2 or not twins, "a law of 0.9 or 1.1 of the noise must be told apart"
     kept = randomizer.keep_probabilities(randomizer.outputs[:5])
     own = randomizer.law(randomizer.outputs[:5])[np.arange(5), np.arange(5)] if len(randomizer.outputs) > 5 else None
@@ -319,7 +300,7 @@ def vectors_follow_the_density_that_is_stated(example: Example) -> None:
         values = []
         for inputs, outputs in zip(chosen, drawn, strict=True):
             parts = [part.mean(axis=0) + scale * (part - part.mean(axis=0)) if scale != 1 else part for part in outputs]
-            values.append(_calibration(randomizer, parts, inputs))
+            values.append(calibration_p_value(randomizer, parts, inputs))
         if scale == 1:
             assert min(values) * len(values) >= ALPHA, "the noise does not follow the density that is stated"
         else:
@@ -330,25 +311,9 @@ def _outputs(randomizer: Any, row: np.ndarray, n: int, seed: int) -> np.ndarray:
     return randomizer.randomize(np.repeat(row[None], n, axis=0), some_draws(randomizer, n, seed))
 
 
-def _logits(randomizer: Any, outputs: np.ndarray, inputs: np.ndarray) -> np.ndarray:
-    logs = randomizer.log_density(outputs, inputs)
-    with np.errstate(invalid="ignore"):
-        return np.clip(np.nan_to_num(logs[:, 0] - logs[:, 1], nan=0.0, posinf=40, neginf=-40), -40, 40)
-
-
 def _spread(randomizer: Any, inputs: np.ndarray) -> float:
-    logits = _logits(randomizer, _outputs(randomizer, inputs[0], 200, 3), inputs)
-    return float(np.median(np.abs(logits)))
-
-
-def _calibration(randomizer: Any, outputs: list[np.ndarray], inputs: np.ndarray) -> float:
-    logits = _logits(randomizer, np.concatenate(outputs), inputs)
-    first = np.repeat([1.0, 0.0], [len(part) for part in outputs])
-    chance = 1 / (1 + np.exp(-logits))
-    if (np.abs(logits) >= 40)[(chance > 0.5) != (first > 0.5)].any():
-        return 0.0  # an output that its input cannot give
-    score, variance = float(logits @ (first - chance)), float((logits**2) @ (chance * (1 - chance)))
-    return 2 * float(stats.norm.sf(abs(score) / np.sqrt(variance)))
+    found = logits(randomizer, _outputs(randomizer, inputs[0], 200, 3), inputs)
+    return float(np.median(np.abs(found)))
 
 
 def unusable_vectors_are_refused_without_being_shown(example: Example) -> None:

@@ -7,6 +7,7 @@ scaled by 0.9 and by 1.1, for twenty seeds. n = 20 000 rows is enough for both.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -74,3 +75,38 @@ def noise_of(randomizer, source: RandomSource, dimensions: int) -> np.ndarray:
     """Return what a vector randomizer adds to the zero vector, shape (20 000, d)."""
     zeros = np.zeros((ROWS, dimensions))
     return randomizer.randomize(zeros, randomizer.sample(source.stream("noise"), ROWS))
+
+
+def counts_p_value(law: np.ndarray, counts: np.ndarray) -> float:
+    """A p-value of counts under a law: chi-square over cells of 10 expected or more, and of the mean of ln P."""
+    if counts[law == 0].any():
+        return 0.0
+    n, order = counts.sum(), np.argsort(-law)
+    cell = np.minimum(np.arange(len(law)), max(0, np.count_nonzero(n * law >= 10) - 1))  # rare outputs join the last
+    seen, expected = np.bincount(cell, counts[order]), np.bincount(cell, n * law[order])
+    chi = float(stats.chi2.sf(((seen - expected) ** 2 / expected).sum(), max(1, len(seen) - 1)))
+    logs = np.log(np.maximum(law, 1e-300))
+    mean = float(law @ logs)
+    variance = float(law @ (logs - mean) ** 2)
+    if variance < 1e-12:
+        return chi
+    z = (float(counts @ logs) / n - mean) / np.sqrt(variance / n)
+    return min(1.0, 2 * min(chi, 2 * float(stats.norm.sf(abs(z)))))
+
+
+def logits(randomizer: Any, outputs: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+    """ln p(y | first)/p(y | second) of outputs, within +-40."""
+    logs = randomizer.log_density(outputs, inputs)
+    with np.errstate(invalid="ignore"):
+        return np.clip(np.nan_to_num(logs[:, 0] - logs[:, 1], nan=0.0, posinf=40, neginf=-40), -40, 40)
+
+
+def calibration_p_value(randomizer: Any, outputs: list[np.ndarray], inputs: np.ndarray) -> float:
+    """A p-value of the density: how likely it says each of the mixed outputs of two inputs is to be the first's."""
+    ratios = logits(randomizer, np.concatenate(outputs), inputs)
+    first = np.repeat([1.0, 0.0], [len(part) for part in outputs])
+    chance = 1 / (1 + np.exp(-ratios))
+    if (np.abs(ratios) >= 40)[(chance > 0.5) != (first > 0.5)].any():
+        return 0.0  # an output that its input cannot give
+    score, variance = float(ratios @ (first - chance)), float((ratios**2) @ (chance * (1 - chance)))
+    return 2 * float(stats.norm.sf(abs(score) / np.sqrt(variance)))

@@ -263,3 +263,34 @@ def test_one_neighbour_is_randomized_response() -> None:
 
 def test_the_unit_is_a_token() -> None:
     assert NeighbourResponse(epsilon=2.0, k=2).fit(vocabulary(9)).guarantee().unit is PrivacyUnit.TOKEN
+
+
+@given(v=st.integers(6, 40), k=st.integers(1, 5), epsilon=st.floats(0.1, 20), input_only=st.integers(0, 2))
+def test_crowds_keep_their_claim_and_hide_a_word_among_all_of_its_crowd(
+    v: int, k: int, epsilon: float, input_only: int
+) -> None:
+    embeddings = vocabulary(v, input_only=input_only)
+    if 2 * k > len(embeddings.candidates):
+        return
+    fitted = NeighbourResponse(epsilon=epsilon, k=k, outputs=None, lists="crowds").fit(embeddings)
+    weights = [counted(fitted, word) for word in range(-1, v)]
+    assert [[row.get(int(y), 0) for y in fitted.outputs] for row in weights] == fitted.weights(
+        np.arange(-1, v, dtype=np.int32)
+    ).tolist()
+    assert largest_loss(weights, fitted.outputs.tolist()) <= Decimal(fitted.integers.claim) <= Decimal(epsilon)
+    for word in range(v):
+        crowd = fitted.list_of(word)
+        assert k <= len(crowd) < 2 * k or k == len(crowd) == 1
+        assert word in crowd or word not in fitted.outputs
+        for other in crowd.tolist():  # however often it is released
+            assert weights[other + 1] == weights[word + 1]
+            assert fitted.pair_loss(word, other) == 0
+
+
+def test_what_is_said_of_a_draw_is_its_law() -> None:
+    fitted = NeighbourResponse(epsilon=3.0, k=4, outputs=None).fit(vocabulary(20))
+    law = fitted.law(np.arange(20, dtype=np.int32))
+    assert f"with probability {law.min() * 20:.2g} any of 20 words, else one of its 4 public" in fitted.procedure()
+    near = int(fitted.list_of(0)[1])
+    exact = float(np.abs(np.log(law[0] / law[near])).max())
+    assert fitted.pair_loss(0, near) == pytest.approx(exact, abs=1e-9)

@@ -30,7 +30,7 @@ __all__ = [
 MASK = "[unknown]"
 KEYED = (
     "whether a document changed, to whoever sees two releases of it under one key and id: an unchanged one comes out "
-    "as before, a changed one is drawn afresh"
+    "as before, a changed one is drawn afresh; in a run the id is the file's name and the place in it"
 )
 """What a release with an id of the caller's discloses; losses of such releases do not simply add."""
 
@@ -58,7 +58,8 @@ class TextOptions:
             unknown="typed", keeps the magnitude of the kinds that have a grid.
         grids: For numbers="metric": the public grids, one a kind, each with an epsilon of its own.
         markup: "html" keeps a fixed list of tags in place, in lower case.
-        public_words: Words that are exempt: found without regard to case, written in the form listed here.
+        public_words: Words that are exempt: found without regard to case, written in the form listed here, but for a
+            capital at the beginning of a sentence.
 
     Raises:
         ParameterError: If a choice does not exist or needs another, or the public words are no collection of strings.

@@ -29,7 +29,7 @@ from wordveil.mechanisms.laplace_profile import laplace_delta
 from wordveil.mechanisms.mahalanobis import Mahalanobis
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
-from wordveil.mechanisms.neighbours import NeighbourResponse
+from wordveil.mechanisms.neighbours import Lists, NeighbourResponse
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.selection import SelectionMechanism
@@ -199,8 +199,10 @@ def _tem_local_certified(plan: RowPlan) -> Contender:
     return _with_certificate(plan, TEM(epsilon=plan.epsilon, calibration="certified-local"), diameter(plan.embeddings))
 
 
-def _neighbours(k: int, outputs: int | None = None) -> _Recipe:
-    return lambda plan: _selected(NeighbourResponse(epsilon=plan.epsilon, k=k, outputs=outputs).fit(plan.embeddings))
+def _neighbours(k: int, outputs: int | None = None, lists: Lists = "nearest") -> _Recipe:
+    return lambda plan: _selected(
+        NeighbourResponse(epsilon=plan.epsilon, k=k, outputs=outputs, lists=lists).fit(plan.embeddings)
+    )
 
 
 def _clipped_laplace(plan: RowPlan) -> Contender:
@@ -298,7 +300,8 @@ _WORDS: dict[tuple[Group, str], _Recipe] = {
     (Group.LOCAL, "santext-certified"): _santext_local_certified,
     (Group.LOCAL, "tem-certified"): _tem_local_certified,
     **{(Group.LOCAL, f"neighbours-{k}"): _neighbours(k) for k in (1, 4, 16, 64)},
-    (Group.LOCAL, "neighbours-16-of-4000"): _neighbours(16, outputs=4000),
+    **{(Group.LOCAL, f"neighbours-{k}-of-4000"): _neighbours(k, outputs=4000) for k in (8, 16)},
+    (Group.LOCAL, "neighbours-crowds-16"): _neighbours(16, lists="crowds"),
 }
 
 RECIPES: dict[tuple[Group, str], _Recipe] = {
