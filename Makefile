@@ -25,6 +25,8 @@ demo: setup
 	@cat examples/clinical_note.txt
 	@echo "== released =="
 	@$(BIN)/wordveil sanitize examples/clinical_note.txt
+	@echo "== the same, where function words are declared public =="
+	@$(BIN)/wordveil sanitize examples/clinical_note.txt --public-words function
 	@echo "== reviews, their column 'text' =="
 	@cat examples/reviews.jsonl
 	@echo "== released =="

@@ -209,7 +209,8 @@ def index(rows: list[dict[str, str]]) -> str:
                 GENERATED,
                 "# Mechanisms",
                 "What each promises, and on what grounds, as `wordveil mechanisms` says it, fitted to the embedded "
-                "vocabulary at epsilon 4. [How to read a guarantee](../guarantees.md) explains the columns.",
+                "vocabulary at epsilon 4. [How to read a guarantee](../guarantees.md) explains the columns. Text is "
+                "released by [neighbours](neighbours.md), at epsilon 8, where no other mechanism is asked for.",
                 "\n".join(lines),
                 "Decoders turn noisy vectors into words. They see released vectors only: the guarantee stands.",
                 "\n".join(decoders),

@@ -19,7 +19,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "vocabulary import": (
         "wordveil vocabulary import glove.txt mine",
-        "wordveil vocabulary import glove.txt short --limit 50 --candidates all --no-calibrate --no-neighbours",
+        "wordveil vocabulary import glove.txt short --limit 50 --candidates all --no-neighbours",
     ),
     "vocabulary info": ("wordveil vocabulary info", "wordveil vocabulary info --vocabulary mine --verify"),
     "vocabulary neighbors": (
@@ -35,7 +35,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "wordveil explain --mechanism tem --epsilon 9 --pair diabetes,asthma",
         "wordveil explain --mechanism laplace --epsilon 4 --tokens 200",
     ),
-    "calibrate": ("wordveil calibrate --keep 0.5", "wordveil calibrate --keep 0.3 --mechanism santext --json"),
+    "calibrate": ("wordveil calibrate --attacker 0.2", "wordveil calibrate --keep 0.3 --mechanism santext --json"),
     "certify": (
         "wordveil certify --vocabulary mine --epsilon 4 -o certificate.json",
         "wordveil certify --vocabulary mine --verify certificate.json",

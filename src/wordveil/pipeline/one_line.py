@@ -1,4 +1,4 @@
-"""Sanitizing in one line: the embedded vocabulary, its default mechanism and the epsilon recorded for it."""
+"""Sanitizing in one line: the embedded vocabulary, its default mechanism and surrogates for typed tokens."""
 
 from __future__ import annotations
 
