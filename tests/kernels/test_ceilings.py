@@ -167,7 +167,7 @@ def test_draws_follow_the_weights_however_high_the_ceilings_are(monkeypatch, eng
 
 def test_a_word_is_never_used_twice():
     kernel = rows_of(scattered(0, 30, 3))
-    with pytest.raises(ParameterError, match=r"words=\(3, 2\) must have shape \(3, 8\)"):
+    with pytest.raises(ParameterError, match=r"bits=\(3, 2\) must have shape \(3, 8\)"):
         kernel.draw(np.arange(3, dtype=np.int32), np.zeros((3, 2), dtype=np.uint64))
 
 

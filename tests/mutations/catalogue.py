@@ -65,7 +65,7 @@ MUTATIONS = (
         path="mechanisms/multivariate_laplace.py",
         old="stream.lane(1).standard_gamma",
         new="stream.lane(0).standard_gamma",
-        tests=("mechanisms/test_vector_contract.py",),
+        tests=("mechanisms/test_contract.py",),
     ),
     Mutation(
         id="m05",
@@ -265,9 +265,9 @@ MUTATIONS = (
     Mutation(
         id="t04",
         what="surrogates take the casing of the tokens they stand for",
-        path="text/encoding.py",
+        path="text/reference.py",
         old='Reading((code,), ("", ""), (0,))',
-        new='Reading((code,), ("", ""), (shape(types[i]),))',
+        new='Reading((code,), ("", ""), (shape(token),))',
         tests=("text/test_surrogates.py",),
     ),
     Mutation(
@@ -305,7 +305,7 @@ MUTATIONS = (
     Mutation(
         id="t03",
         what="public words are found in lower case only, so that a sharp s hides them",
-        path="text/encoding.py",
+        path="text/reference.py",
         old='unicodedata.normalize("NFC", plain_spelling(word)).casefold()',
         new='unicodedata.normalize("NFC", plain_spelling(word)).lower()',
         tests=("text/test_encoding.py",),
