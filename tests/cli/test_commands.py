@@ -171,7 +171,10 @@ def test_explain_works_out_the_pairs_asked_for(wordveil, vocabulary):
     )
     assert answer.status == 0
     guarantee = wv.TEM(epsilon=2.0).fit(wv.load_embeddings(vocabulary)).guarantee()
-    assert answer.out.startswith(f"Promise: {guarantee.sentence()}.\nExample: 'babaq' or 'dabaq' (distance")
+    assert answer.out.startswith(f"Promise: {guarantee.sentence()}.\nAssumes: ")
+    assert "--verify" in answer.out
+    assert "Assumes: both texts agree in" in answer.out
+    assert "Example: 'babaq' or 'dabaq' (distance" in answer.out
     assert "two texts of 9 tokens" in answer.out
     assert "Disclosed whatever the noise: the number of tokens" in answer.out
 

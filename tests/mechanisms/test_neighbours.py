@@ -135,8 +135,9 @@ def test_lists_of_unlike_lengths_lose_what_the_shortest_does() -> None:
 
 
 def test_epsilon_below_what_64_bits_can_tell_is_refused() -> None:
-    with pytest.raises(ParameterError, match="too small for 64-bit weights"):
-        IntegerLaw(epsilon=1e-15, outputs=100_000, sizes=(4,))
+    for outputs in (100_000, 4096):
+        with pytest.raises(ParameterError, match="too small for 64-bit weights"):
+            IntegerLaw(epsilon=1e-18, outputs=outputs, sizes=(4,))
 
 
 @pytest.mark.parametrize("twin", ["list without a floor", "half the floor", "unknown passes", "a longer list for one"])
@@ -177,8 +178,9 @@ def test_draws_follow_the_law() -> None:
         assert chisquare(seen, other.law(one)[0] * len(ids)).pvalue < 1e-6
 
 
-def test_the_loss_profile_is_that_of_the_exact_channel() -> None:
-    fitted = NeighbourResponse(epsilon=4.0, k=2, outputs=None).fit(vocabulary(16))
+@pytest.mark.parametrize("k", [2, 7, 9, 15])
+def test_the_loss_profile_is_that_of_the_exact_channel(k: int) -> None:
+    fitted = NeighbourResponse(epsilon=4.0, k=k, outputs=None).fit(vocabulary(16))
     ids = np.arange(-1, 16, dtype=np.int32)
     own, exact = fitted.loss_profile(), channel_pair(fitted.law(ids))
     grid = np.linspace(0, 4, 41)

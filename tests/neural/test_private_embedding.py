@@ -27,7 +27,14 @@ from wordveil.neural.device_noise import DeviceNoise  # noqa: E402
 from wordveil.neural.pass_records import PassRecord  # noqa: E402
 from wordveil.neural.passes import PassCounter, promise_text  # noqa: E402
 from wordveil.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
-from wordveil.promises.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing  # noqa: E402
+from wordveil.promises.guarantees import (  # noqa: E402
+    LocalDP,
+    MetricDP,
+    NoGuarantee,
+    PrivacyUnit,
+    Standing,
+    compose_releases,
+)
 from wordveil.randomness import RandomSource  # noqa: E402
 from wordveil.vocabulary.table import Embeddings  # noqa: E402
 
@@ -211,9 +218,28 @@ def test_passes_over_public_text_cost_nothing():
 
 
 def test_a_counter_takes_a_repeated_key_twice():
-    counter = PassCounter(1)
+    counter = PassCounter()
     counter.count(["a", "a", "b"], promise="p")
-    assert counter.largest == 3
+    assert counter.largest == 2
+
+
+def test_a_counter_of_two_layers_is_priced_by_none_but_the_one_that_counted():
+    costly, cheap = PrivateEmbedding(TABLE, ClippedGaussian(epsilon=50.0)), PrivateEmbedding(TABLE, GAUSSIAN)
+    cheap.passes = costly.passes = PassCounter()
+    costly(IDS, ["a", "b"])
+    with pytest.raises(GuaranteeError, match="another promise"):
+        cheap.composed_guarantee()
+
+
+def test_passes_in_the_metric_of_two_tables_are_not_added():
+    rows = np.random.default_rng(0).normal(size=(len(TABLE), 4))
+    other = Embeddings.from_arrays(list(TABLE.words), rows)
+    layers = [PrivateEmbedding(table, MultivariateLaplace(epsilon=3.0)) for table in (TABLE, other)]
+    layers[0](IDS, ["a", "b"])
+    with pytest.raises(GuaranteeError, match="another promise"):
+        layers[1].passes = layers[0].passes
+    with pytest.raises(GuaranteeError):
+        compose_releases([layer.guarantee() for layer in layers])
 
 
 @pytest.mark.parametrize("make", [torch.tensor, np.array, list, lambda keys: [torch.tensor(key) for key in keys]])

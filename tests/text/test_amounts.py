@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wordveil.text import amounts
 from wordveil.text.amounts import amount
 from wordveil.text.kinds import kind
 
@@ -55,3 +56,10 @@ def test_dates_come_back(day, form):
     written = day.strftime(form) if day.year > 999 else day.isoformat()
     if kind(written) == "date" and day.year >= 100:
         assert amount(written, "date") == day.toordinal()
+
+
+@pytest.mark.parametrize(
+    "token", ["14\u017fep2026", "0/0/0", "31.12.9999", "99.99.99", "2026-13-45", "1/2/99999999999"]
+)
+def test_a_date_that_cannot_be_read_is_some_day_and_no_error(token):
+    assert 1 <= amounts._day(token) <= 3652059

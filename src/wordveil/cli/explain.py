@@ -43,8 +43,8 @@ def explain(
     """Explain the guarantee of a mechanism in plain words."""
     from wordveil.errors import ParameterError
     from wordveil.pipeline.explanations import explain as explain_guarantee
-    from wordveil.pipeline.fitting import fit_words
-    from wordveil.promises.release import TextOptions, disclosures
+    from wordveil.pipeline.fitting import fit_words, with_vocabulary
+    from wordveil.promises.release import TextOptions, disclosures, effective_guarantee
 
     pairs = []
     for text in pair or ():
@@ -67,10 +67,11 @@ def explain(
     for note in prepared.notes:
         say(note)
     randomizer = fit_words(prepared.mechanism, embeddings, prepared.certificate)
-    guarantee = randomizer.guarantee()
+    options = TextOptions(unknown="typed")
+    guarantee = effective_guarantee(with_vocabulary(randomizer.guarantee(), embeddings), options, test_source=False)
     explanation = explain_guarantee(
         embeddings, guarantee, metric=randomizer.metric, pairs=pairs, tokens=tokens, randomizer=randomizer
     )
     typer.echo(str(explanation))
-    for line in disclosures(TextOptions(unknown="typed"), guarantee):
+    for line in disclosures(options, guarantee):
         typer.echo(f"Disclosed whatever the noise: {line}.")

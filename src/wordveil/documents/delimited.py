@@ -4,7 +4,7 @@ Records are cut by the rules of RFC 4180: a field that begins with a quote runs 
 inside. TSV has no quoting unless asked for. A released field is quoted where it must be, or always where the header
 names its column in quotes; it never depends on how the private field was quoted. A record whose number of fields
 differs from the header's is refused: a stray delimiter would carry private text into a copied column. So is a quote
-after white space at the beginning of a field, which other readers take for an opening one.
+inside a field that does not begin with one: another reader may take it for an opening one.
 Backslash escapes and comment lines are not supported.
 """
 
@@ -148,9 +148,9 @@ class _Delimited(DocumentFormat):
             else:
                 cut = buffer.find(self._delimiter, at)
                 cut = _body_length(buffer) if cut < 0 else cut
-                if buffer[at:cut].lstrip(b" \t").startswith(_QUOTE):
-                    # Read on as unquoted, its delimiters would carry private text into other columns.
-                    raise self._error("a quote follows white space at the beginning of a field.", line)
+                if _QUOTE in buffer[at:cut]:
+                    # Perhaps a field that was meant to be quoted: its delimiters would carry private text on.
+                    raise self._error("a quote stands inside a field that does not begin with one.", line)
                 at = cut
             starts.append(at + 1)
             if at >= _body_length(buffer):

@@ -153,8 +153,10 @@ class IntegerLaw:
         while self._loss(floor) > limit:
             floor += 1
             if v * floor > TOTAL:
-                raise ParameterError("epsilon", self.epsilon, f"is too small for 64-bit weights of {v} outputs.")
+                break
         object.__setattr__(self, "floor", floor)
+        if self.share(max(self.sizes)) < 1:
+            raise ParameterError("epsilon", self.epsilon, f"is too small for 64-bit weights of {v} outputs.")
 
     @property
     def anywhere(self) -> int:
@@ -304,9 +306,12 @@ class FittedNeighbourResponse(WordRandomizer):
         return ReleasedIds(np.asarray(released, dtype=np.int32))
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss:
-        """The pair of two disjoint lists, which dominates all: delta(e) = k (p - e^e q), for the shortest list's k."""
+        """The pair of two lists with as few words in common as can be, which dominates all.
+
+        delta(e) = k (p - e^e q), for the shortest list's k, or v - k where two lists must overlap.
+        """
         law = self.integers
-        k = min(law.sizes)
+        k = min(*law.sizes, law.outputs - min(law.sizes))
         # Rounded up, and by what an unknown token's last output weighs more than its others.
         p, q = math.nextafter((law.largest + law.outputs) / TOTAL, 1.0), math.nextafter(law.floor / TOTAL, 0.0)
         return discretized(lambda e: max(0.0, k * (p - math.exp(e) * q)), slack=0.0, speaks_of="any two inputs")

@@ -119,13 +119,18 @@ class Passes(Protocol):
         """Add what other counters have counted; a counter that is added again only grows to its larger count."""
 
 
-def all_passes(passes: Passes, guarantee: Guarantee) -> Guarantee | None:
+def all_passes(passes: Passes, guarantee: Guarantee, promise: str) -> Guarantee | None:
     """Return what all passes together promise for one token of the worst sentence; None before the first pass.
 
     Args:
         passes: The counted passes.
-        guarantee: The promise of one pass.
+        guarantee: The promise of one pass, as it is to be composed.
+        promise: The same as the passes were counted under, by `promise_text`.
+
+    Raises:
+        GuaranteeError: If the passes were counted under another promise.
     """
+    check_promise(passes.promise, promise)
     return compose_releases([guarantee] * passes.largest) if passes.largest else None
 
 
@@ -136,11 +141,9 @@ class PassCounter:
     counts, also one that repeats its noise.
     """
 
-    def __init__(self, largest: int = 0) -> None:
-        if largest < 0:
-            raise ParameterError("largest", largest, "must be at least 0.")
+    def __init__(self) -> None:
         self._name, self._process = os.urandom(NAME_BYTES).hex(), os.getpid()
-        self._common, self._promise = largest, ""
+        self._common, self._promise = 0, ""
         self._others: dict[str, int] = {}
         self._own: Counter[Hashable] = Counter()
         self._lock = threading.Lock()  # replicas of a layer count together

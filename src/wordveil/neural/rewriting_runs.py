@@ -18,7 +18,7 @@ from wordveil.documents import DocumentSettings, Record
 from wordveil.files.atomic import check_not_busy, is_replaceable, sibling
 from wordveil.files.journal import is_resumable
 from wordveil.neural.pass_records import PassRecord
-from wordveil.neural.passes import all_passes
+from wordveil.neural.passes import all_passes, promise_text
 from wordveil.neural.rewriting import TextRewriter
 from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, by_record, run_documents
 from wordveil.promises.guarantees import Guarantee
@@ -111,7 +111,9 @@ def rewrite_documents(
             guarantee=rewriter.guarantee,
             disclosed=rewriter.disclosed,
             passes=rewriter.passes.largest,
-            composed=all_passes(rewriter.passes, rewriter.guarantee),
+            composed=all_passes(
+                rewriter.passes, rewriter.guarantee, promise_text(rewriter.model.embedding.guarantee())
+            ),
         )
         reports.append(report)
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from wordveil import __version__
 from wordveil.arrays import IdArray
 from wordveil.kernels.compiled import engine_name
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
-from wordveil.pipeline.fitting import certificate_in_use, fit_words
+from wordveil.pipeline.fitting import certificate_in_use, fit_words, with_vocabulary
 from wordveil.pipeline.noise_domains import noise_domain, shown
 from wordveil.pipeline.public_sample import public_sample
 from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import Guarantee, NoGuarantee
+from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import MASK, Provenance, TextOptions, disclosures, effective_guarantee
 from wordveil.text import Encoder, Writer, tokenizer_for
 from wordveil.text.surrogates import Surrogates
@@ -21,7 +20,6 @@ from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Assembled", "assemble"]
 
-UNCHECKED = "the vocabulary's files are whole and belong together, which this run did not check (--verify does)"
 STAND_INS = 4096
 """Public words an unknown token is replaced by: any public list keeps the promise, a long one only costs time."""
 
@@ -90,7 +88,7 @@ def assemble(
     )
     certificate = certificate_in_use(mechanism, embeddings, certificate)
     randomizer = fit_words(mechanism, embeddings, certificate).on(device)
-    claim = _with_vocabulary(randomizer.guarantee(), embeddings)
+    claim = with_vocabulary(randomizer.guarantee(), embeddings)
     provenance = Provenance(
         version=__version__,
         mechanism=shown(mechanism),
@@ -112,12 +110,3 @@ def assemble(
         provenance=provenance,
         domain=noise_domain(mechanism, randomizer, options, provenance),
     )
-
-
-def _with_vocabulary(claim: Guarantee, embeddings: Embeddings) -> Guarantee:
-    """Return the claim with what it takes for granted of a directory whose parts nobody has checked."""
-    if embeddings.is_checked or isinstance(claim, NoGuarantee):
-        return claim
-    bounded: Any = claim
-    stated: Guarantee = replace(bounded, assumptions=(*bounded.assumptions, UNCHECKED))
-    return stated

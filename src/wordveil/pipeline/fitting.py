@@ -7,7 +7,9 @@ where it names exactly these inputs. This module computes no certificate, so tha
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from wordveil.decoding.decoded import as_words
 from wordveil.errors import CertificateError
@@ -15,10 +17,12 @@ from wordveil.mechanisms.base import Mechanism, WordRandomizer
 from wordveil.mechanisms.checks import check_mechanism
 from wordveil.mechanisms.selection import LARGEST_LOSS
 from wordveil.promises.certificates import Certificate
+from wordveil.promises.guarantees import Guarantee, NoGuarantee
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["FOLDER", "certificate_in_use", "file_name", "fit_words", "shipped_certificate"]
+__all__ = ["FOLDER", "certificate_in_use", "file_name", "fit_words", "shipped_certificate", "with_vocabulary"]
 
+UNCHECKED = "the vocabulary's files are whole and belong together, which this run did not check (--verify does)"
 FOLDER = Path(__file__).parents[1] / "certification" / "packaged"
 
 
@@ -67,3 +71,12 @@ def fit_words(mechanism: Mechanism, embeddings: Embeddings, certificate: Certifi
     """
     words = as_words(mechanism)
     return words.fit_certified(embeddings, certificate_in_use(words, embeddings, certificate))
+
+
+def with_vocabulary(claim: Guarantee, embeddings: Embeddings) -> Guarantee:
+    """Return the claim with what it takes for granted of a directory whose parts nobody has checked."""
+    if embeddings.is_checked or isinstance(claim, NoGuarantee):
+        return claim
+    bounded: Any = claim
+    stated: Guarantee = replace(bounded, assumptions=(*bounded.assumptions, UNCHECKED))
+    return stated

@@ -66,6 +66,13 @@ def _decimal(text: str) -> float:
 
 
 def _day(token: str) -> int:
+    try:
+        return _read_day(token)
+    except (ValueError, IndexError, OverflowError):
+        return date(2000, 1, 1).toordinal()  # a date by its kind that cannot be read: some day is as good as another
+
+
+def _read_day(token: str) -> int:
     parts = _DATE_PARTS.findall(token)
     numbers = [int(part) for part in parts if part.isdecimal()]
     if named := [part[:3].lower() for part in parts if part[:3].lower() in _MONTHS.split()]:
