@@ -68,21 +68,23 @@ def test_a_first_sentence_waits_for_no_whole_garbage_collection(tmp_path):
 
 
 def test_a_pipe_gives_one_line_for_each_line(process):
-    done = process("sanitize", "--epsilon", 4, data=b"Maria lives here, at 12 Elm St.\n\nCall 555-0100\n")
+    done = process("sanitize", "--epsilon", 4, data=b"Maria lives here, at 12 Elm St.\n\nMail m.k@clinic.de\n")
     assert done.returncode == 0
     lines = done.stdout.decode().split("\n")
     assert len(lines) == 4
     assert lines[1] == lines[3] == ""
-    assert letters_only(done.stdout.decode())
-    assert b"guarantee: metric DP" in done.stderr
+    assert b"clinic" not in done.stdout
+    assert re.search(rb"@\S+\.(com|net|org)\n$", done.stdout)
+    assert b"guarantee: local DP" in done.stderr
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("mechanism", ["tem", "laplace", "santext"])
+@pytest.mark.parametrize("mechanism", ["neighbours", "tem", "laplace", "santext"])
 def test_a_column_of_jsonl(process, tmp_path, mechanism):
     rows = [{"id": i, "text": f"The staff remembered our visit number {i}!", "stars": 5} for i in range(3)]
     (tmp_path / "reviews.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = process("sanitize", tmp_path / "reviews.jsonl", "--column", "text", "--mechanism", mechanism)
+    arguments = ["--column", "text", "--mechanism", mechanism, "--epsilon", 9, "--unknown", "random"]
+    done = process("sanitize", tmp_path / "reviews.jsonl", *arguments)
     assert done.returncode == 0, done.stderr
     released = [json.loads(line) for line in done.stdout.decode().splitlines()]
     assert [(row["id"], row["stars"]) for row in released] == [(i, 5) for i in range(3)]
@@ -205,7 +207,8 @@ def test_a_run_killed_and_resumed_gives_the_bytes_of_an_uninterrupted_run(proces
     assert report["documents"] == 20_000
     assert 2000 < report["resumed_documents"] < 20_000
     table = load_embeddings(vocabulary)
-    sanitizer = wv.Sanitizer(table, wv.TEM(epsilon=3.0), source=RandomSource(key), threads=1)
+    options = wv.TextOptions(unknown="typed")
+    sanitizer = wv.Sanitizer(table, wv.NeighbourResponse(epsilon=3.0), options=options, source=RandomSource(key))
     whole = sanitize_documents(long_input, tmp_path / "whole.txt", sanitizer)
     assert output.read_bytes() == (tmp_path / "whole.txt").read_bytes()
     assert report["tokens"] == whole.tokens
