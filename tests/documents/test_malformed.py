@@ -58,6 +58,12 @@ CASES = [
     ("in.csv", b"", {"columns": ["t"]}, "no header line"),
     ("in.csv", b"a,t\n1,x\n1,zebrafish,z\n", {"columns": ["t"]}, "line 3: 3 fields, but the header has 2"),
     ("in.csv", b'a,t\n1,"zebrafish\n', {"columns": ["t"]}, "line 2: a quoted field is not closed"),
+    (
+        "in.tsv",
+        b'i\tt\n1\t"by a doctor.\nzebrafish\tis ill"\n',
+        {"columns": ["t"]},
+        "line 2: a field begins with a quote",
+    ),
     ("in.csv", b'a, t, w\n1, "x, zebrafish"\n', {"columns": [" t"]}, "line 2: a quote stands inside a field"),
     ("in.csv", 'a,t,w\n1,\xa0"x, zebrafish"\n'.encode(), {"columns": ["t"]}, "line 2: a quote stands inside a field"),
     ("in.csv", b'a,t\n1,"x"zebrafish\n', {"columns": ["t"]}, "line 2: text follows a closing quote"),

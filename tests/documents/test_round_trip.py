@@ -88,8 +88,9 @@ def test_tables_are_unchanged_by_identity(tmp_path, identity, content):
 
 def test_tsv_without_quoting_takes_quotes_as_characters(tmp_path, identity):
     content = b'label\ttext\n1\t"open quote\n2\t5" disk, "x"\n3\t\n'
-    assert run_bytes(tmp_path, "in.tsv", content, identity, columns=("text",)) == content
-    with open_documents(tmp_path / "in.tsv", columns=["text"]) as reader:
+    plain = FormatDetails(quoting="none")
+    assert run_bytes(tmp_path, "in.tsv", content, identity, columns=("text",), details=plain) == content
+    with open_documents(tmp_path / "in.tsv", columns=["text"], details=plain) as reader:
         texts = [record.texts[0] for record in reader if not record.structural]
     assert texts == ['"open quote', '5" disk, "x"', ""]
 

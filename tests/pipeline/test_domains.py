@@ -41,10 +41,10 @@ def test_the_same_settings_draw_the_same_noise():
 
 
 def test_vocabularies_that_read_texts_otherwise_draw_independently():
-    other = VOCABULARY.with_header(casing="cased")
-    assert other.header.checksum == VOCABULARY.header.checksum
-    domains = [wv.Sanitizer(table, wv.SanText(epsilon=1.0)).parts.domain for table in (VOCABULARY, other)]
-    assert domains[0] != domains[1]
+    others = [VOCABULARY.with_header(**change) for change in ({"casing": "cased"}, {"order": "frequency"})]
+    assert {table.header.checksum for table in others} == {VOCABULARY.header.checksum}
+    domains = {wv.Sanitizer(table, wv.SanText(epsilon=1.0)).parts.domain for table in (VOCABULARY, *others)}
+    assert len(domains) == 3
 
 
 @dataclass(frozen=True, kw_only=True)

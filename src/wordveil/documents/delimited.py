@@ -1,10 +1,11 @@
 """CSV and TSV: only the selected fields are rewritten, every other byte is copied.
 
 Records are cut by the rules of RFC 4180: a field that begins with a quote runs to the closing quote, doubled quotes
-inside. TSV has no quoting unless asked for. A released field is quoted where it must be, or always where the header
-names its column in quotes; it never depends on how the private field was quoted. A record whose number of fields
-differs from the header's is refused: a stray delimiter would carry private text into a copied column. So is a quote
-inside a field that does not begin with one: another reader may take it for an opening one.
+inside. TSV has no quoting unless asked for; a field that begins with a quote and does not close it is refused there. A
+released field is quoted where it must be, or always where the header names its column in quotes; it never depends on
+how the private field was quoted. A record whose number of fields differs from the header's is refused: a stray
+delimiter would carry private text into a copied column. So is a quote inside a field that does not begin with one:
+another reader may take it for an opening one.
 Backslash escapes and comment lines are not supported.
 """
 
@@ -140,7 +141,10 @@ class _Delimited(DocumentFormat):
         line = self._line
         if not self._quoted or _QUOTE not in raw:
             body, end = _split_end(raw)
-            return _Row(body, end, _unquoted_starts(body, self._delimiter), line)
+            row = _Row(body, end, _unquoted_starts(body, self._delimiter), line)
+            if self.details.quoting == "auto" and _QUOTE in raw:
+                self._check_unquoted(row)
+            return row
         buffer, starts, at = bytearray(raw), [0], 0
         while True:
             if buffer.startswith(_QUOTE, at):
@@ -159,6 +163,17 @@ class _Delimited(DocumentFormat):
             if not buffer.startswith(self._delimiter, at):
                 raise self._error("text follows a closing quote.", line)
             at += 1
+
+    def _check_unquoted(self, row: _Row) -> None:
+        """Refuse what may be quoted after all: the rest of such a field lies in other columns, or in other rows."""
+        for field in map(row.field, range(row.width)):
+            if field.startswith(_QUOTE) and field.count(_QUOTE) % 2:
+                raise DocumentFormatError(
+                    self._path,
+                    "a field begins with a quote that it does not close.",
+                    line=row.line,
+                    remedy="Choose quoting 'minimal' if the file quotes its fields, or 'none' if quotes are text.",
+                )
 
     def _closing_quote(self, buffer: bytearray, at: int, line: int) -> int:
         """Position after the closing quote; appends lines to the buffer while the field is open."""

@@ -37,6 +37,8 @@ def noise_domain(mechanism: Any, randomizer: WordRandomizer, options: TextOption
     header = randomizer.embeddings.header
     if (header.casing, header.tokenizer) != ("lower", "words"):  # the same words and vectors, but texts read otherwise
         setting["reading"] = [header.casing, header.tokenizer]
+    if header.order != "unknown":  # it may choose which words are the most frequent
+        setting["order"] = header.order
     return hashlib.blake2b(json.dumps(setting, sort_keys=True).encode(), digest_size=16).hexdigest() + "|"
 
 
