@@ -247,6 +247,18 @@ def test_provenance_and_names_tell_two_matrices_apart():
             certify(wv.SanText(epsilon=1.0, metric=metric, calibration="certified"), VOCABULARY)
 
 
+def test_local_dp_over_two_vocabularies_is_not_added():
+    """What is one token to one may be two to the other: "can't" is *ca* and *n't* where only these are listed."""
+    mechanism = wv.NeighbourResponse(epsilon=1.0, k=1, outputs=None)
+    whole, cut = (
+        wv.Sanitizer(wv.Embeddings.from_arrays(words, [[0.0], [1.0], [2.0], [3.0]]), mechanism).guarantee
+        for words in (["can't", "we'll", "cat", "dog"], ["cant", "well", "cat", "dog"])
+    )
+    assert wv.compose_releases([whole, whole]).epsilon == pytest.approx(2.0)
+    with pytest.raises(GuaranteeError, match="vocabulary"):
+        wv.compose_releases([whole, cut])
+
+
 def test_epsilons_of_two_vocabularies_are_not_added():
     larger = wv.Embeddings.from_arrays(WORDS, 100 * VOCABULARY.vectors)
     for mechanism in (BASE, wv.MultivariateLaplace(epsilon=1.0)):

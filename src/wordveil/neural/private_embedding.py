@@ -29,7 +29,7 @@ from wordveil.neural.device_noise import DEVICE_ASSUMPTION, DeviceNoise
 from wordveil.neural.passes import PassCounter, Passes, all_passes, check_promise, promise_text
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.promises.certificates import identity
-from wordveil.promises.guarantees import Guarantee, MetricDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.randomness import Draws, RandomSource, Stream, random_bits
 from wordveil.vocabulary.table import Embeddings
 
@@ -187,7 +187,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
             reason = "the noise comes from a seeded test source, so anyone can remove it; use RandomSource()"
             return NoGuarantee(reason=reason, standing=Standing.REFUTED)
         claim: Any = replace(self._randomizer.guarantee(), unit=PrivacyUnit.TOKEN)  # type: ignore[type-var]
-        if isinstance(claim, MetricDP):  # distances mean something only with the table that places the words
+        if isinstance(claim, MetricDP | LocalDP):  # the vocabulary cuts the tokens, and its table places them
             claim = replace(claim, vocabulary=self.vocabulary.header.checksum)
         if self.noise == "device" and not isinstance(claim, NoGuarantee):
             claim = replace(claim, assumptions=(*claim.assumptions, DEVICE_ASSUMPTION))

@@ -17,7 +17,7 @@ from wordveil.mechanisms.base import Mechanism, WordRandomizer
 from wordveil.mechanisms.checks import check_mechanism
 from wordveil.mechanisms.selection import LARGEST_LOSS
 from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import Guarantee, NoGuarantee
+from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FOLDER", "certificate_in_use", "file_name", "fit_words", "shipped_certificate", "with_vocabulary"]
@@ -74,9 +74,14 @@ def fit_words(mechanism: Mechanism, embeddings: Embeddings, certificate: Certifi
 
 
 def with_vocabulary(claim: Guarantee, embeddings: Embeddings) -> Guarantee:
-    """Return the claim with what it takes for granted of a directory whose parts nobody has checked."""
-    if embeddings.is_checked or isinstance(claim, NoGuarantee):
-        return claim
-    bounded: Any = claim
-    stated: Guarantee = replace(bounded, assumptions=(*bounded.assumptions, UNCHECKED))
-    return stated
+    """Return the claim with the vocabulary that cuts texts into its tokens, and what it takes for granted of its files.
+
+    Releases over two vocabularies do not add up: what is one token to one may be two to the other.
+    """
+    stated: Any = claim
+    if isinstance(claim, LocalDP):
+        stated = replace(claim, vocabulary=embeddings.header.checksum)
+    if not (embeddings.is_checked or isinstance(claim, NoGuarantee)):
+        stated = replace(stated, assumptions=(*stated.assumptions, UNCHECKED))
+    found: Guarantee = stated
+    return found

@@ -193,7 +193,15 @@ def _check_distance(distance: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class LocalDP(_Bounded):
-    """Loss at most epsilon + slack between any two inputs, outside probability delta; epsilon is in nats."""
+    """Loss at most epsilon + slack between any two inputs, outside probability delta; epsilon is in nats.
+
+    Besides what every bound states:
+
+    Attributes:
+        vocabulary: SHA-256 of the vocabulary that cuts texts into the tokens promised for; "" where none does.
+    """
+
+    vocabulary: str = ""
 
     @property
     def promise(self) -> str:
@@ -359,6 +367,7 @@ def compose_tokens(guarantee: Guarantee, distances: Sequence[float]) -> LocalDP 
         unit=PrivacyUnit.TEXT,
         standing=guarantee.standing,
         assumptions=(*guarantee.assumptions, "both texts have the same length and the same exempt positions"),
+        vocabulary=getattr(guarantee, "vocabulary", ""),
     )
 
 
@@ -389,4 +398,5 @@ def to_local(guarantee: Guarantee, *, diameter: float = math.inf) -> LocalDP:
         unit=guarantee.unit,
         standing=guarantee.standing,
         assumptions=(*guarantee.assumptions, f"all inputs lie within a public diameter of {round_down(diameter)}"),
+        vocabulary=getattr(guarantee, "vocabulary", ""),
     )
