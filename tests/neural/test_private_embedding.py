@@ -194,7 +194,8 @@ def test_options_that_do_not_go_together(options, message):
 
 def test_the_guarantee_is_the_mechanisms_per_token():
     claim = PrivateEmbedding(TABLE, GAUSSIAN).guarantee()
-    assert claim == LocalDP(epsilon=1.0, delta=1e-5, slack=None, unit=PrivacyUnit.TOKEN, standing=Standing.PROVED)
+    grounds = {"slack": None, "unit": PrivacyUnit.TOKEN, "standing": Standing.PROVED}
+    assert claim == LocalDP(epsilon=1.0, delta=1e-5, vocabulary=TABLE.header.checksum, **grounds)
     assert isinstance(PrivateEmbedding(TABLE, GAUSSIAN, source=seeded()).guarantee(), NoGuarantee)
 
 
