@@ -247,6 +247,13 @@ def test_provenance_and_names_tell_two_matrices_apart():
             certify(wv.SanText(epsilon=1.0, metric=metric, calibration="certified"), VOCABULARY)
 
 
+def test_epsilons_of_two_metrics_of_one_name_are_not_added():
+    claims = [wv.SanText(epsilon=1.0, metric=Own(scale=scale)).fit(VOCABULARY).guarantee() for scale in (1.0, 1.0, 5.0)]
+    assert wv.compose_releases(claims[:2]).epsilon == pytest.approx(2.0)
+    with pytest.raises(GuaranteeError, match="metric"):
+        wv.compose_releases(claims[1:])
+
+
 def test_local_dp_over_two_vocabularies_is_not_added():
     """What is one token to one may be two to the other: "can't" is *ca* and *n't* where only these are listed."""
     mechanism = wv.NeighbourResponse(epsilon=1.0, k=1, outputs=None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.base import Progress, WordRandomizer
 from wordveil.mechanisms.certificate_check import check_certificate
-from wordveil.mechanisms.metric_rows import ChannelRows, bound_metric, metric_assumptions, rows_for
+from wordveil.mechanisms.metric_rows import ChannelRows, bound_metric, metric_assumptions, rows_for, stated_name
 from wordveil.mechanisms.rows import check_draws, checked_ids
 from wordveil.mechanisms.selection import LARGEST_LOSS, SelectionMechanism, rate_and_cap
 from wordveil.mechanisms.worst_pairs import word_distances
@@ -95,11 +96,15 @@ class FittedExponential(WordRandomizer):
     def law(self, ids: IdArray) -> Float64Array:
         """Return the exact rows P(output | input) of some inputs, shape (n, outputs), by the definition."""
 
+    @cached_property
+    def _metric_name(self) -> str:
+        return stated_name(self.metric)
+
     def metric_dp(self, epsilon: float, largest_distance: float) -> MetricDP:
         """Return metric DP in the mechanism's metric, between words of this vocabulary."""
         return MetricDP(
             epsilon=epsilon,
-            metric=self.metric.name,
+            metric=self._metric_name,
             vocabulary=self.embeddings.header.checksum,
             largest_distance=largest_distance,
             slack=self.grounds.slack,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 from collections.abc import Callable
 from typing import Protocol
@@ -9,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.errors import ParameterError
+from wordveil.errors import CertificateError, ParameterError
 from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, FunctionSource, TableSource
 from wordveil.kernels.integer_draws import BitArray
 from wordveil.kernels.pairwise import PairwiseRows
@@ -153,6 +155,20 @@ def metric_assumptions(metric: AnyMetric) -> tuple[str, ...]:
     if is_known(metric):
         return ()
     return (f"{metric.name} satisfies the triangle inequality, which was checked on a sample of the vocabulary",)
+
+
+def stated_name(metric: AnyMetric) -> str:
+    """Return a metric's name in a claim: of a user's class with a digest of all it is, so that only equal ones add up.
+
+    What cannot be named in full equals nothing.
+    """
+    if type(metric).__module__.startswith("wordveil."):
+        return metric.name
+    try:
+        digest = hashlib.sha256(identity(metric).encode()).hexdigest()
+    except CertificateError:
+        digest = os.urandom(6).hex()
+    return f"{metric.name} (class {digest[:12]})"
 
 
 def named_metric(name: str) -> AnyMetric | None:
