@@ -158,7 +158,7 @@ def test_fitted_mechanisms_bring_their_own_pair():
     assert 2.0 <= one.epsilon <= 2.0 * (1 + 1e-3)
     noise = wv.MultivariateLaplace(epsilon=2.0).for_dimensions(1)
     many = compose(dominating_pair(noise, diameter=1.0), 3, DELTA)
-    assert "all inputs lie within a public diameter of 1" in many.assumptions
+    assert "all inputs lie within a public euclidean diameter of 1" in many.assumptions
     assert any("differ in at most 3 tokens" in sentence for sentence in many.assumptions)
     assert many.epsilon < 6
 

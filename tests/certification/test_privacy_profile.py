@@ -180,9 +180,9 @@ def test_decoded_words_and_whitened_noise_have_the_same_profile():
 
 def test_an_assumed_diameter_is_printed_no_larger_than_it_is():
     local = laplace_to_local(MultivariateLaplace(epsilon=2.0).for_dimensions(3), diameter=1.00099, delta=1e-5)
-    assert "all inputs lie within a public diameter of 1" in local.assumptions
+    assert "all inputs lie within a public euclidean diameter of 1" in local.assumptions
     pair = dominating_pair(MultivariateLaplace(epsilon=2.0).for_dimensions(3), diameter=1.00099)
-    assert pair.assumptions == ("all inputs lie within a public diameter of 1",)
+    assert pair.assumptions == ("all inputs lie within a public euclidean diameter of 1",)
     assert "within a loss of 2.00198" in pair.speaks_of
 
 

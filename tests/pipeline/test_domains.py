@@ -270,7 +270,7 @@ def test_epsilons_of_two_vocabularies_are_not_added():
     larger = wv.Embeddings.from_arrays(WORDS, 100 * VOCABULARY.vectors)
     for mechanism in (BASE, wv.MultivariateLaplace(epsilon=1.0)):
         claims = [wv.Sanitizer(table, mechanism).guarantee for table in (VOCABULARY, larger)]
-        with pytest.raises(GuaranteeError, match="differ in their vocabulary"):
+        with pytest.raises(GuaranteeError, match="differ in their scope"):
             wv.compose_releases(claims)
         assert wv.compose_releases([claims[0], claims[0]]).epsilon == 2 * mechanism.epsilon
 
