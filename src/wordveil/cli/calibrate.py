@@ -96,10 +96,11 @@ def _print_points(
         typer.echo(json.dumps([asdict(point) for point in points]))
         return
     typer.echo(f"{'k':>4} {'epsilon':>8} {'far':>6} {'attacker':>9} {'similarity':>11} {'nats':>8}")
-    to_the_safe_side = round_down if target in ("attacker", "nats") else round_up  # the target holds as printed
+    rounded = round_down if target in ("attacker", "nats") else round_up  # the target holds for what is printed
     for one in points:
+        epsilon = float(rounded(one.epsilon))
         typer.echo(
-            f"{one.k:4} {float(to_the_safe_side(one.epsilon)):8.3f} {one.far:6.3f} {one.attacker:9.3f} {one.similarity:11.3f} {one.nats:8.1f}"
+            f"{one.k:4} {epsilon:8.3f} {one.far:6.3f} {one.attacker:9.3f} {one.similarity:11.3f} {one.nats:8.1f}"
         )
     typer.echo(
         "far: words drawn from all outputs; attacker: words named by the best guess at one output, knowing how often "
