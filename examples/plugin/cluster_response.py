@@ -83,7 +83,7 @@ class FittedClusterResponse(WordRandomizer):
     draw_width: int = 1
 
     def guarantee(self) -> Guarantee:
-        graph = f"public clusters of {self.mechanism.k} words"
+        graph = f"public clusters of {self.mechanism.k} words"  # of this vocabulary: wordveil adds which it is
         return NeighbourDP(epsilon=self.mechanism.epsilon, slack=SLACK, graph=graph, standing=Standing.PROVED)
 
     def disclosed(self) -> tuple[str, ...]:
