@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -30,12 +32,12 @@ def undisturbed(root, out, make, key):
 
 def executors():
     """Process ids of the executors of this machine's Spark, youngest last."""
-    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    return [
-        int(line.split()[0])
-        for line in listed.splitlines()
-        if "CoarseGrainedExecutorBackend" in line and "java" in line
-    ]
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if b"org.apache.spark.executor.CoarseGrainedExecutorBackend" in place.read_bytes().split(b"\0"):
+                found.append(int(place.parent.name))
+    return sorted(found)
 
 
 def receipts(destination):
@@ -72,9 +74,7 @@ def test_a_bad_file_stops_where_that_is_asked_for(spark, tree, sanitizer, tmp_pa
 
 def run_while(spark, tree, sanitizer, tmp_path, disturb):
     """Run with a disturbance once the first files are done; returns both outputs."""
-    import threading
-
-    root, key, out = tree(lines=4000), os.urandom(16), tmp_path / "out"
+    root, key, out = tree(lines=2000), os.urandom(16), tmp_path / "out"
     done = []
 
     def watch():
@@ -101,31 +101,18 @@ def test_a_killed_executor_changes_nothing(spark, tree, sanitizer, tmp_path):
 
 
 def test_speculation_changes_nothing(spark, tree, sanitizer, tmp_path):
-    """An executor is stopped, so that another runs its task again; it then goes on with the attempt that lost."""
-    spark.stop()
-    fast = {
-        "spark.speculation": "true",
-        "spark.speculation.interval": "50ms",
-        "spark.speculation.quantile": "0.1",
-        "spark.speculation.multiplier": "1.1",
-        "spark.speculation.minTaskRuntime": "50ms",
-    }
-    other = session(**fast)
-    try:
+    """An executor is stopped, so that the other runs its task too; then it goes on with the attempt that lost."""
 
-        def stop():
-            victim = executors()[-1]
-            os.kill(victim, signal.SIGSTOP)
-            return victim
+    def stop():
+        victim = executors()[-1]
+        os.kill(victim, signal.SIGSTOP)
+        return victim
 
-        out, expected, victim = run_while(other, tree, sanitizer, tmp_path, stop)
-        assert out == expected
-        os.kill(victim, signal.SIGCONT)
-        time.sleep(2)
-        assert contents(tmp_path / "out") == expected
-        assert not sibling(tmp_path / "out", "partial").exists()
-    finally:
-        other.stop()
+    out, expected, victim = run_while(spark, tree, sanitizer, tmp_path, stop)
+    os.kill(victim, signal.SIGCONT)
+    time.sleep(2)
+    assert out == expected == contents(tmp_path / "out")
+    assert not sibling(tmp_path / "out", "partial").exists()
 
 
 DRIVER = """
@@ -144,7 +131,7 @@ print(report.documents, report.tokens)
 
 
 def test_a_killed_driver_goes_on_with_the_same_bytes(tree, sanitizer, tmp_path):
-    root, out = tree(lines=4000), tmp_path / "out"
+    root, out = tree(lines=2000), tmp_path / "out"
     command = [sys.executable, "-c", DRIVER, str(root), str(out)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, start_new_session=True) as driver:
