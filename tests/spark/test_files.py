@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.spark.spark_sessions import JSONL, MARKS, session
+from tests.spark.spark_sessions import JSONL, MARKS
 
 import wordveil as wv
 from wordveil import spark as veil
