@@ -14,7 +14,7 @@ from wordveil.errors import ParameterError
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import LocalDP, PrivacyUnit
 from wordveil.spark.frames import FILE_AND_ROW, ID, functions_of_spark, packed, unpacked, with_ids
-from wordveil.text.encoded import tokens_per_text
+from wordveil.text.encoding import tokens_per_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

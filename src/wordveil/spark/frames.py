@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import pickle
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -32,7 +34,7 @@ from wordveil.vocabulary.table import Embeddings
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     Batches = Iterator[pa.RecordBatch]
 
@@ -45,6 +47,7 @@ __all__ = [
     "packed_for_tasks",
     "release",
     "sanitize",
+    "session",
     "unpacked",
     "with_ids",
 ]
@@ -158,6 +161,33 @@ def release(
         ]
     )
     return frame.mapInArrow(task, schema).drop(ID)
+
+
+def session(master: str | None, conf: Sequence[str] = ()) -> SparkSession:
+    """Return the session of this process, made where there is none.
+
+    Args:
+        master: Spark's master; None leaves it to Spark's settings.
+        conf: Settings as "name=value".
+
+    Raises:
+        MissingExtraError: If PySpark is missing.
+        ParameterError: If a setting has no value.
+    """
+    functions_of_spark()
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("wordveil")
+    if master is not None:
+        builder = builder.master(master)
+    for setting in conf:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise ParameterError("--conf", setting, "must be NAME=VALUE.")
+        builder = builder.config(name, value)
+    made: SparkSession = builder.getOrCreate()
+    return made
 
 
 def functions_of_spark() -> Any:
