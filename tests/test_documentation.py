@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
-OPTIONAL = {"pandas", "polars", "datasets", "torch"}
+OPTIONAL = {"pandas", "polars", "datasets", "torch", "pyspark"}
 QUIET = ("-W", "ignore::DeprecationWarning:datasets", "-W", "ignore::DeprecationWarning:dill")  # theirs, not ours
 
 

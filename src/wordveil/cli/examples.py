@@ -9,6 +9,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "wordveil sanitize note.txt -o clean.txt --report report.json",
         "wordveil sanitize reviews.jsonl --column text --epsilon 6 -o clean.jsonl --report reviews.json",
     ),
+    "spark-sanitize": (
+        "wordveil spark-sanitize notes --output clean --master local",
+        "wordveil spark-sanitize tables --output released --column text --epsilon 6 --report released.json",
+    ),
     "report": (
         "wordveil report clean.txt --verify report.json",
         "wordveil report clean.jsonl --verify reviews.json",
