@@ -296,3 +296,16 @@ def test_what_is_said_of_a_draw_is_its_law() -> None:
     near = int(fitted.list_of(0)[1])
     exact = float(np.abs(np.log(law[0] / law[near])).max())
     assert fitted.pair_loss(0, near) == pytest.approx(exact, abs=1e-9)
+
+
+def test_lists_of_equal_words_in_another_order_are_not_one_law() -> None:
+    """The last of a list takes the remainder of the division."""
+    words = vocabulary(7)
+    found = NeighbourResponse(epsilon=2.0, k=3, outputs=None).fit(words)
+    lists = np.tile(np.array([[0, 1, 2]], dtype=np.int32), (7, 1))
+    lists[1] = [0, 2, 1]
+    fitted = replace(found, lists=lists)
+    weights = fitted.weights(np.arange(3, dtype=np.int32)).tolist()
+    assert weights[0] == weights[2] != weights[1]
+    assert fitted.pair_loss(0, 2) == 0
+    assert fitted.pair_loss(0, 1) == fitted.integers.claim
