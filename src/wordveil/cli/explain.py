@@ -45,6 +45,7 @@ def explain(
     from wordveil.pipeline.explanations import explain as explain_guarantee
     from wordveil.pipeline.fitting import fit_words, with_vocabulary
     from wordveil.promises.release import TextOptions, disclosures, effective_guarantee
+    from wordveil.text.kinds import kind
 
     pairs = []
     for text in pair or ():
@@ -52,6 +53,9 @@ def explain(
         if not separator:
             raise ParameterError("--pair", text, "must be two words with a comma between them.")
         pairs.append((first.strip(), second.strip()))
+    for word in (word for two in pairs for word in two if kind(word)):
+        problem = f"is a {kind(word)} and no word: a surrogate takes its place, and its kind is told; choose words."
+        raise ParameterError("--pair", word, problem)
     embeddings = open_vocabulary(vocabulary)
     wanted = Wanted(
         mechanism=mechanism,
