@@ -22,9 +22,8 @@ from wordveil.sentences.stock import GENERAL, MAP_FILE, Stock
 from wordveil.vocabulary.table import Embeddings
 
 SETTINGS = StockSettings(
-    prototypes=(16, 64, 256, 1024),
     encoder="minilm",
-    each=7_000,
+    each=6_000,
     name="general",
     source="public-en: Common Voice, US government web pages and speeches, Standard Ebooks (see NOTICE)",
     licence="CC0-1.0",

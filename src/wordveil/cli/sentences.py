@@ -29,7 +29,7 @@ def build(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory to make.")],
     prototypes: Annotated[
         str, typer.Option("--prototypes", help="Sizes, between commas; each has prototypes of its own.")
-    ] = "64,256,1024,4096",
+    ] = "16,32,64,128,256,512,1024",
     encoder: EncoderOption = "static",
     judge: Annotated[
         str, typer.Option("--judge", help="Encoder that measures which size is best. Default: the same.")

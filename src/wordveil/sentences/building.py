@@ -59,7 +59,7 @@ class StockSettings:
         documents: How the files are read.
     """
 
-    prototypes: tuple[int, ...] = (64, 256, 1024, 4096)
+    prototypes: tuple[int, ...] = (16, 32, 64, 128, 256, 512, 1024)
     encoder: str = STATIC
     judge: str = ""
     each: int = 30_000
@@ -197,7 +197,7 @@ class _Build:
         with open_private(folder / _ROWS, start=done * width if done else None) as file:
             for low in range(done, len(sentences), _TOGETHER):
                 part = [fill(sentence) for sentence in sentences[low : low + _TOGETHER]]
-                file.write(self.encoder.rows(part).astype("<f4").tobytes())
+                file.write(self.encoder.rows(part, together=True).astype("<f4").tobytes())
                 sync(file)
                 self.shown(low + len(part), len(sentences), "sentences encoded")
                 yield low + len(part)
@@ -233,7 +233,9 @@ class _Build:
         judged = rows[[*union, *range(len(kept), len(rows))]]
         if settings.judge not in ("", settings.encoder):
             of_curve = [texts[i] for i in (*union, *range(len(kept), len(texts)))]
-            judged = encoder_named(settings.judge).rows(of_curve, self._counted(len(of_curve), "sentences judged"))
+            judged = encoder_named(settings.judge).rows(
+                of_curve, self._counted(len(of_curve), "sentences judged"), together=True
+            )
         facts = StockFacts(
             encoder=settings.encoder,
             identity=space,

@@ -28,7 +28,7 @@ def prototypes(rows: Float32Array, n: int, progress: Progress | None = None) -> 
     """
     if n > len(rows):
         raise ParameterError("prototypes", n, f"must be at most {len(rows)}, the number of different sentences.")
-    centres = rows[np.random.default_rng(n).choice(len(rows), n, replace=False)]
+    centres = rows[_spread(rows, n)]
     owner = np.full(len(rows), -1)
     for _ in range(ROUNDS):
         before = owner
@@ -44,6 +44,21 @@ def prototypes(rows: Float32Array, n: int, progress: Progress | None = None) -> 
     chosen = order[first]  # of each centre that has any, the row nearest to it; the worst served make up for the others
     left = np.setdiff1d(np.argsort(score, kind="stable")[:n], chosen, assume_unique=True)
     return np.sort(np.concatenate([chosen, left[: n - len(chosen)]]))
+
+
+def _spread(rows: Float32Array, n: int) -> Ids:
+    """Return n rows to begin with, each drawn with a chance that grows with its distance from those before it.
+
+    Reference:
+        Arthur, Vassilvitskii (2007), k-means++: The Advantages of Careful Seeding; the draws are public and fixed.
+    """
+    draws = np.random.default_rng(n).random(n)
+    chosen, apart = np.empty(n, np.int64), np.ones(len(rows))
+    for i, draw in enumerate(draws):
+        running = np.cumsum(apart)
+        chosen[i] = min(int(np.searchsorted(running, draw * running[-1], side="right")), len(rows) - 1)
+        apart = np.minimum(apart, np.maximum(1 - rows @ rows[chosen[i]], 0.0))
+    return chosen
 
 
 def _assigned(rows: Float32Array, centres: Float32Array) -> tuple[Ids, Float32Array]:

@@ -4,9 +4,9 @@
 slot is filled with a made-up value when the sentence is released, chosen by a public hash of what was released before
 it in the text: a function of the release alone, so that it says nothing of the input.
 
-What is dropped: sentences with other words in capitals inside, or that begin with a word that the embedded vocabulary
-does not list (places, firms, persons that no list has); with slurs and obscene words, markup or quotation marks; too
-short, too long or with too many slots to be anybody's.
+What is dropped: sentences that may hold names that no list has, since a word inside is in capitals, or the embedded
+vocabulary does not list the first word, or any word where the sentence does not begin with a capital; those with slurs
+and obscene words, markup or quotation marks; those too short, too long or with too many slots to be anybody's.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _CAPITALS = (
 _MARKUP = re.compile(r"[\[\]{}<>|_*\\^~=\t\n\r\"“”]|--")
 WORDS = (4, 20)
 CHARACTERS = 140
-MOST_SLOTS = 2
+MOST_SLOTS = 3
 
 
 class Cleaned(NamedTuple):
@@ -62,6 +62,11 @@ class Cleaned(NamedTuple):
 
     sentence: str | None
     why: str = ""
+
+
+@cache
+def _set(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
 
 
 @cache
@@ -85,7 +90,7 @@ def clean(sentence: str) -> Cleaned:
         >>> clean("maria saw him on 14 March 2026 for 50 EUR.")
         Cleaned(sentence='[name] saw him on [date] for [money].', why='')
         >>> clean("They moved the office to Springfield last year.").why
-        'a word in capitals'
+        'perhaps a name'
     """
     if _MARKUP.search(sentence):
         return Cleaned(None, "markup or quotation")
@@ -97,7 +102,7 @@ def clean(sentence: str) -> Cleaned:
         return Cleaned(None, "slurs or obscene words")
     found = [_read(words, i) for i in range(len(words))]
     if None in found:
-        return Cleaned(None, "a word in capitals")
+        return Cleaned(None, "perhaps a name")
     pieces[1::2] = [str(word) for word in found]
     written = _NAMES_IN_A_ROW.sub(_NAME, "".join(pieces))
     if len(_SLOT.findall(written)) > MOST_SLOTS:
@@ -110,15 +115,16 @@ def _read(words: list[str], i: int) -> str | None:
     word = words[i]
     if (typed := kind(word)) is not None:
         return f"[{typed}]"
-    harmless = frozenset(_CAPITALS.split())
+    harmless = _set(_CAPITALS)
     bare = re.sub(r"['’]s?$", "", word)
     own = word[len(bare) :]
-    after_title = i > 0 and words[i - 1].lower().rstrip(".") in _TITLES.split() and word[:1].isupper()
+    after_title = i > 0 and words[i - 1].lower().rstrip(".") in _set(_TITLES) and word[:1].isupper()
     # Common words that are names too (Will, Grace) are listed in capitals, and are names only inside a sentence.
     if bare.lower() in _names() or after_title or (i > 0 and bare in _names() and bare not in harmless):
         return f"{_NAME}{own}"
     if not any(map(str.isupper, word)) or not harmless.isdisjoint((word, bare)):
-        return word
+        # Where a sentence begins without a capital, names are written without one too.
+        return word if words[0][:1] != words[0][:1].lower() or _is_listed(word.lower()) else None
     opens = i == 0 and not any(map(str.isupper, word[1:])) and _is_listed(word.lower())
     return word if opens else None
 

@@ -189,7 +189,11 @@ class Stock:
         ids = list(self.levels[prototypes].ids)
         words, header = [self.embeddings.words[i] for i in ids], self.embeddings.header
         own = encoder.space == self.facts.identity
-        rows = unit_rows(self.embeddings.vectors[ids]) if own else encoder.rows([fill(word) for word in words])
+        rows = (
+            unit_rows(self.embeddings.vectors[ids])
+            if own
+            else encoder.rows([fill(word) for word in words], together=True)
+        )
         made = Embeddings.from_arrays(
             words,
             rows,
