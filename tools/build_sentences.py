@@ -2,9 +2,9 @@
 
 The input is public-en.txt.gz and its list of sources, all CC0 or in the public domain (see NOTICE): blocks of
 sentences by source, of which as many are taken from each of the four groups (contributed sentences, government web
-pages, speeches, books). Clusters and rows are those of MiniLM, in 8 bits, with the map that lets the static encoder
-find its way among them. Two runs on one machine write the same bytes. Some minutes, most of them MiniLM's; interrupted,
-it goes on where it stopped.
+pages, speeches, books), none with words that are out of date for groups of people. Clusters and rows are those of
+MiniLM, in 8 bits, with the map that lets the static encoder find its way among them. Two runs on one machine write the
+same bytes. Some minutes, most of them MiniLM's; interrupted, it goes on where it stopped.
 
     python tools/build_sentences.py public-en.txt.gz public-en.sources.tsv --work build
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import re
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,12 @@ import numpy as np
 from wordveil.sentences.building import StockSettings, build_stock
 from wordveil.sentences.stock import GENERAL, MAP_FILE, Stock
 from wordveil.vocabulary.table import Embeddings
+
+DATED = re.compile(
+    r"(?i)\b(?:colou?red|negro\w*|savages?|heathens?|pagans?|orientals?|gyps(?:y|ies)|squaws?|slaves?|slavery|indians?|jews?"
+    r"|jewess|jewish|muslims?|catholics?|race|races|racial|natives?|primitive|whites|blacks|cripples?d?|lunatics?|idiots?)\b"
+)
+"""Words that old books and speeches use of groups of people: their sentences are left out."""
 
 SETTINGS = StockSettings(
     encoder="minilm",
@@ -38,7 +45,8 @@ def grouped(sentences: Path, sources: Path, folder: Path) -> list[Path]:
         first, last, group, _, licence = row.split("\t")
         if "CC0" not in licence and "public domain" not in licence:
             raise SystemExit(f"lines {first} to {last} are neither CC0 nor in the public domain")
-        groups.setdefault(group, []).extend(lines[int(first) - 1 : int(last)])
+        own = (line for line in lines[int(first) - 1 : int(last)] if not DATED.search(line))
+        groups.setdefault(group, []).extend(own)
     paths = [folder / f"{group}.txt" for group in sorted(groups)]
     for path in paths:
         path.write_text("\n".join(groups[path.stem]) + "\n", encoding="utf-8")

@@ -46,7 +46,7 @@ _CAPITALS = (
 )
 """What may stand in capitals inside a sentence."""
 
-_MARKUP = re.compile(r"[\[\]{}<>|_*\\^~=\t\n\r\"“”]|--")
+_MARKUP = re.compile(r"[\[\]{}<>|_*\\^~=\t\n\r\"“”]|--|(?:^|\s)['‘’]")
 WORDS = (4, 20)
 CHARACTERS = 140
 MOST_SLOTS = 3
