@@ -27,7 +27,7 @@ from wordveil.arrays import Float32Array, PrivateText, Progress
 from wordveil.errors import MissingExtraError
 from wordveil.kernels.threads import map_chunks
 from wordveil.text import Encoder, tokenizer_for
-from wordveil.text.encoded import tokens_per_text
+from wordveil.text.encoding import tokens_per_text
 from wordveil.text.minilm import WIDTH, encode, load_model, sentence_pieces
 from wordveil.vocabulary.frequencies import word_frequencies
 from wordveil.vocabulary.table import load_embeddings
