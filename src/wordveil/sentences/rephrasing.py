@@ -8,6 +8,7 @@ the response itself are those of words.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -61,6 +62,8 @@ __all__ = ["EPSILON", "Rephraser", "rephrase_documents"]
 
 EPSILON = 6.0
 """Nats per sentence, unless something else is asked for."""
+
+TOGETHER = 1 << 13  # sentences whose rows are held at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,16 +276,19 @@ class SentenceReader:
 
     def nearest(self, sentences: Sequence[str]) -> IdArray:
         """Return the prototype nearest to each sentence, lowest id on ties, -1 where nothing of it is known."""
-        different = list(dict.fromkeys(sentences))
-        rows = self.encoder.rows(different)
-        found = np.where(rows.any(axis=1), self._search.nearest(rows, threads=self.threads), UNKNOWN)
-        place = {sentence: i for i, sentence in enumerate(different)}
-        return found[[place[sentence] for sentence in sentences]].astype(np.int32)
+        found = dict.fromkeys(sentences, UNKNOWN)
+        different = list(found)
+        for low in range(0, len(different), TOGETHER):
+            part = different[low : low + TOGETHER]
+            rows = self.encoder.rows(part)
+            ids = np.where(rows.any(axis=1), self._search.nearest(rows, threads=self.threads), UNKNOWN)
+            found.update(zip(part, ids.tolist(), strict=True))
+        return np.array([found[sentence] for sentence in sentences], dtype=np.int32)
 
     def _ids(self, sentences: Sequence[str]) -> IdArray:
         grids = () if self.typed is None else self.typed.grids
         ids = np.empty((len(sentences), 1 + len(grids)), np.int32)
-        ids[:, 0] = self.nearest(sentences) if sentences else 0
+        ids[:, 0] = self.nearest(sentences)
         first = UNKNOWN - 1 - len(KINDS)
         for column, grid in enumerate(grids, 1):
             ids[:, column] = [first - _point(sentence, grid) for sentence in sentences]
@@ -318,14 +324,15 @@ class SentenceWriter:
     def _text(self, released: IdArray) -> ReleasedText:
         grids = () if self.typed is None else self.typed.grids
         rows = released.reshape(-1, 1 + len(grids))
-        sentences = []
-        for place, (first, *points) in enumerate(rows.tolist()):
+        sentences, before = list[str](), b""
+        for first, *points in rows.tolist():
             prototype = self.words[first]
+            before = hashlib.blake2b(before + first.to_bytes(4, "big"), digest_size=16).digest()
             given = dict[str, str]()
             if self.typed is not None and "[" in prototype:
                 texts = map(self.typed.text, points)
                 given = {grid.kind: text for grid, text in zip(grids, texts, strict=True)}
-            sentences.append(fill(prototype, rows[: place + 1, 0].astype("<i4").tobytes(), given))
+            sentences.append(fill(prototype, before, given))
         return ReleasedText(" ".join(sentences))
 
 
