@@ -22,7 +22,7 @@ LAYERS = [
     {"mechanisms"},
     {"decoding"},
     {"certification", "auditing", "denoising"},
-    {"pipeline"},
+    {"pipeline", "sentences"},
     {"lab", "neural"},
     {"cli", "integrations", "spark", "service"},
 ]
@@ -33,6 +33,7 @@ OPTIONAL = {
     "safetensors",
     "matplotlib",
     "dp_accounting",
+    "sentence_transformers",
     "sklearn",
     "faiss",
     "gensim",

@@ -25,6 +25,8 @@ __all__ = ["COMMANDS", "Command", "build_app", "option_names", "run"]
 COMMANDS: dict[str, str] = {
     "sanitize": "Sanitize text files, tables, a directory or standard input.",
     "spark-sanitize": "Sanitize a directory on a Spark cluster (extra: spark).",
+    "rephrase": "Release for each sentence a public one near it.",
+    "sentences": "Build and inspect stocks of public sentences, for rephrase.",
     "report": "Check that a file is what a report of sanitize speaks of.",
     "release": "Release an array of vectors, rounded to a public grid.",
     "vocabulary": "Import, inspect and query vocabularies.",

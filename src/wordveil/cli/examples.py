@@ -13,6 +13,15 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "wordveil spark-sanitize notes --output clean --master local",
         "wordveil spark-sanitize tables --output released --column text --epsilon 6 --report released.json",
     ),
+    "rephrase": (
+        "wordveil rephrase note.txt -o rephrased.txt --report rephrased.json",
+        "wordveil rephrase reviews.jsonl --column text --epsilon 8 --crowd 2 -o rephrased.jsonl",
+    ),
+    "sentences build": (
+        "wordveil sentences build sentences.txt -o stock --prototypes 4,8",
+        "wordveil sentences build reviews.jsonl --column text -o reviews --prototypes 2 --licence CC0-1.0",
+    ),
+    "sentences info": ("wordveil sentences info", "wordveil sentences info --stock stock --epsilon 4"),
     "report": (
         "wordveil report clean.txt --verify report.json",
         "wordveil report clean.jsonl --verify reviews.json",
