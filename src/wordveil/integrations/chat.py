@@ -65,8 +65,17 @@ def released_request(body: Any, conversations: Conversations, owner: str) -> tup
         owner: Whose request it is.
 
     Raises:
-        RefusedError: If it holds what is neither covered nor public. It must not be sent then.
+        RefusedError: If it holds what is neither covered nor public, or anything goes wrong. Nothing may be sent then.
     """
+    try:
+        return _released(body, conversations, owner)
+    except WordveilError:
+        raise
+    except Exception as error:  # noqa: BLE001  # its message may hold private text, and callers log messages
+        raise RefusedError(f"{type(error).__name__} while releasing.") from None
+
+
+def _released(body: Any, conversations: Conversations, owner: str) -> tuple[dict[str, Any], Conversation]:
     messages = private_messages(body)
     out = {name: _public(name, value) for name, value in body.items() if not _left_out(name, value)}
     conversation = conversations.of(owner, messages)
