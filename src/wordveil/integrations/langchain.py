@@ -158,8 +158,15 @@ def _place(metadata: Any) -> str:
 
 
 def _as_chat(message: BaseMessage) -> dict[str, Any]:
-    calls = getattr(message, "tool_calls", None)
-    return {"role": _ROLES.get(message.type, message.type), "content": message.content, "tool_calls": calls}
+    """Return a message as chat completions have it; of a block of text nothing but its text."""
+    content, calls = message.content, getattr(message, "tool_calls", None)
+    parts = content if isinstance(content, str) else [_part(block) for block in content]
+    return {"role": _ROLES.get(message.type, message.type), "content": parts, "tool_calls": calls}
+
+
+def _part(block: Any) -> Any:
+    text = isinstance(block, dict) and block.get("type") == "text"
+    return {"type": "text", "text": block["text"]} if text else block
 
 
 def _restored(response: ModelResponse, conversation: Conversation) -> ModelResponse:
