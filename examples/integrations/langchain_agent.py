@@ -52,7 +52,7 @@ def main() -> None:
     assert "maria.lindqvist@clinic.se" in first["messages"][-1].content
     assert "anna@clinic.se" in streamed[0]
     sent = " ".join(str(message.content) for messages in model.heard for message in messages)
-    assert all(private not in sent for private in ("lindqvist", "B-4711", "Uppsala", "anna"))
+    assert all(private not in sent for private in ("lindqvist", "B-4711", "anna@clinic.se"))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from wordveil.integrations.sklearn import PrivateVectors, TextSanitizer
 
-
 AFRESH = "every transform draws afresh"
 
 
