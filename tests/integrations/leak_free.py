@@ -58,6 +58,13 @@ def surrogates():
 def check_release(text):
     """Fail unless a text consists of output words, public surrogates and gaps, and nothing else."""
     for token in Tokenizer().split(text)[1::2]:
-        if token.lower() not in surrogates() and not re.fullmatch(r"[A-Z]{2}\d\dXXXX\d{14}", token):
-            parts = [part for part in re.split("[-']", token.lower()) if part]
-            assert all(part in surrogates() for part in parts), f"{token!r} is no part of a release"
+        assert is_public(token.lower()), f"{token!r} is no part of a release"
+
+
+@cache
+def is_public(token):
+    """Whether a token is an output word, a surrogate, or several of them that stand side by side."""
+    if token in surrogates() or re.fullmatch(r"[a-z]{2}\d\dxxxx\d{14}", token):
+        return True
+    ends = [found.start() for found in re.finditer(r"[^a-z0-9]", token)]
+    return any((not token[:end] or is_public(token[:end])) and is_public(token[end + 1 :]) for end in ends)

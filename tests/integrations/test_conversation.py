@@ -6,6 +6,8 @@ from collections import Counter
 
 import leak_free
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import wordveil as wv
@@ -31,6 +33,24 @@ def test_what_leaves_is_what_the_sanitizer_releases():
         one = Conversation(base, source=wv.RandomSource(KEY))
         # Where a value comes once and takes nobody's surrogate, not a byte differs.
         assert one.release(user(text)) == [fresh(text, document_id="message").text]
+
+
+ODD = (
+    "14 March 2026", "5 p.m.", "50 EUR", "a@b.se", "#x", "\u0664\u0665", "\u200b", "\n\n", "can't", "12-year-old",
+    "\ud800", "漢字", "é", "</p>",
+)  # fmt: skip
+
+
+@given(st.lists(st.one_of(st.sampled_from([*ODD, *leak_free.PROMPTS]), st.text(max_size=8)), max_size=8), st.booleans())
+def test_any_text_is_released_and_nothing_of_it_is_left(parts, spaced):
+    leak_free.check_release(talk().release(user((" " if spaced else "").join(parts)))[0])
+
+
+def test_a_long_text_is_read_as_a_short_one():
+    conversation = talk()
+    short = conversation.release(user("a@b.se, B-4711, 14 March 2026."))[0]
+    long = conversation.release(user("a@b.se, B-4711, 14 March 2026.\n" * 40_000))[0]
+    assert set(long.lower().split("\n")) == {short.lower(), ""}
 
 
 def test_every_restorable_value_comes_back_and_words_do_not():

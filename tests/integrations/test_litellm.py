@@ -20,6 +20,7 @@ from litellm.exceptions import GuardrailRaisedException
 from litellm.integrations.custom_logger import CustomLogger
 from litellm.types.utils import ModelResponse, ModelResponseStream
 
+from wordveil.errors import ParameterError
 from wordveil.integrations import litellm as adapter
 from wordveil.integrations.litellm import WordveilGuardrail
 
@@ -212,6 +213,21 @@ def test_texts_can_be_released_and_restored_one_by_one(guardrail):
     assert "maria.lindqvist@clinic.se" in back
     with pytest.raises(GuardrailRaisedException, match="not covered"):
         asyncio.run(guardrail.apply_guardrail({"texts": ["x"], "images": ["y"]}, {}, "request"))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"event_hook": "during_call"},
+        {"event_hook": ["post_call"]},
+        {"run_in_parallel": True},
+        {"scan_raw_request": True},
+    ],
+    ids=str,
+)
+def test_settings_under_which_litellm_would_send_the_raw_prompt_are_refused(settings):
+    with pytest.raises(ParameterError, match="must hold pre_call"):
+        WordveilGuardrail(sanitizer=leak_free.sanitizer(), guardrail_name="wordveil", **settings)
 
 
 def test_a_call_that_is_never_answered_keeps_no_conversation(guardrail, vendor):

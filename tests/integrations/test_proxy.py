@@ -21,6 +21,7 @@ from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.text.writing import Writer
 
 KEY = {"authorization": "Bearer k"}
+JSON = {"content-type": "application/json"}
 PRIVATE = "Uppsala maria.lindqvist@clinic.se B-4711"
 """What injected errors say, and no answer may."""
 
@@ -43,9 +44,8 @@ class Setup:
 
     async def ask(self, body, client=None):
         if client is not None:
-            return await client.post(
-                "/v1/chat/completions", content=body if isinstance(body, bytes) else json.dumps(body)
-            )
+            content = body if isinstance(body, bytes) else json.dumps(body)
+            return await client.post("/v1/chat/completions", content=content, headers=JSON)
         async with self.client() as own:
             return await self.ask(body, own)
 
@@ -288,6 +288,18 @@ def test_a_request_that_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(proxy, "_LARGEST_REQUEST", 1000)
     setup = Setup(echo())
     assert run(setup.ask(request("x " * 1000))).status_code == 400
+    assert not setup.vendor.heard
+
+
+def test_a_request_that_any_web_page_could_send_is_refused():
+    setup = Setup(echo())
+
+    async def ask():
+        async with setup.client() as client:
+            content = json.dumps(request("hello"))
+            return await client.post("/v1/chat/completions", content=content, headers={"content-type": "text/plain"})
+
+    assert run(ask()).status_code == 415
     assert not setup.vendor.heard
 
 

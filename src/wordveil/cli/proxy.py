@@ -83,7 +83,7 @@ def proxy(
         certificate=certificate,
         decoder=decoder,
         allow_refuted=allow_refuted,
-        settings=settings or (),
+        settings=settings,
         vocabulary=vocabulary,
     )
     prepared = prepare(wanted, embeddings)

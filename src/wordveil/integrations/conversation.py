@@ -29,7 +29,6 @@ from wordveil.pipeline.ids import without_ids
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee, NoGuarantee
 from wordveil.randomness import RandomSource, random_bits
-from wordveil.text.encoded import tokens_per_document, tokens_per_text
 from wordveil.text.joining import joined
 from wordveil.text.kinds import KINDS
 from wordveil.text.readings import UNKNOWN, spellings
@@ -139,8 +138,8 @@ class Conversation:
         private = PrivateText(text)
         parts = self._sanitizer.parts
         encoded, tokens = without_ids(parts.encoder.encode_parts([private]))
-        counts = tokens_per_document(tokens_per_text(encoded), [[private]])
-        released = self._sanitizer.release_ids(tokens, counts, self._sanitizer.nonces([[private]], ["message"]))
+        counts, nonces = np.array([len(tokens)]), self._sanitizer.nonces([[private]], ["message"])
+        released = self._sanitizer.release_ids(tokens, counts, nonces)
         places, values = np.flatnonzero(tokens < UNKNOWN), self._typed_values(private)
         if len(places) != len(values):
             raise WordveilError("a message was not read the same way twice; it is not sent.")
@@ -152,13 +151,15 @@ class Conversation:
 
     def _typed_values(self, text: PrivateText) -> list[str]:
         """Return the tokens of the text that are typed, in order."""
-        encoder, values = self._sanitizer.parts.encoder, list[str]()
-        assert encoder.typed is not None
-        for token in encoder.tokenizer.split(joined(text))[1::2]:
-            if encoder.typed.code(token) is not None:
-                reading = read_token(token, encoder.rules, encoder.known(spellings(token, encoder.casing)))
-                values += [token] if reading.ids and reading.ids[0] < UNKNOWN else []
-        return values
+        encoder = self._sanitizer.parts.encoder
+        tokens = encoder.tokenizer.split(joined(text))[1::2]
+        typed = set[str]()
+        for token in set(tokens):
+            if encoder.typed is not None and encoder.typed.code(token) is not None:
+                known = encoder.known(spellings(token, encoder.casing))
+                ids = read_token(token, encoder.rules, known).ids
+                typed |= {token} if ids and ids[0] < UNKNOWN else set()
+        return [token for token in tokens if token in typed]
 
     def _surrogate(self, kind: int, value: str, drawn: int) -> int:
         """Return the released id of a value: the one it has, else what was drawn, drawn again while another has it.

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple
 from weakref import ReferenceType, ref
 
-from wordveil.errors import MissingExtraError, WordveilError
+from wordveil.errors import MissingExtraError, ParameterError, WordveilError
 from wordveil.integrations.chat import RefusedError, StreamRestorer, released_request
 from wordveil.integrations.conversation import Conversation, Conversations
 from wordveil.pipeline.one_line import default_sanitizer
@@ -47,11 +47,19 @@ class WordveilGuardrail(CustomGuardrail):
         sanitizer: How texts are released; the default of `wordveil.sanitize` unless given.
         public: Texts, such as a system prompt, that go out verbatim.
         **settings: Those of every LiteLLM guardrail: `guardrail_name`, `event_hook`, `default_on` and so on.
+
+    Raises:
+        ParameterError: If LiteLLM would throw its work away or not ask for it: without `pre_call` among the modes, with
+            modes that depend on tags, `run_in_parallel` or `scan_raw_request`.
     """
 
     use_native_lifecycle_hooks: ClassVar[bool] = True
 
     def __init__(self, *, sanitizer: Sanitizer | None = None, public: tuple[str, ...] = (), **settings: Any) -> None:
+        modes = settings.get("event_hook") or "pre_call"
+        named = [str(getattr(mode, "value", mode)) for mode in (modes if isinstance(modes, list) else [modes])]
+        if "pre_call" not in named or settings.get("run_in_parallel") or settings.get("scan_raw_request"):
+            raise ParameterError("mode", named, "must hold pre_call, without run_in_parallel and scan_raw_request.")
         super().__init__(**settings)
         self.conversations = Conversations(sanitizer or default_sanitizer(), public=public)
         self._open: OrderedDict[str, _Call] = OrderedDict()

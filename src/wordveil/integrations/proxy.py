@@ -109,6 +109,10 @@ class Proxy:
         return _json(json.loads(answer.content), answer.status_code)
 
     async def _complete(self, request: Request, vendor: httpx.AsyncClient) -> Response:
+        if not request.headers.get("content-type", "").startswith("application/json"):
+            return _problem(
+                415, "nothing was sent: the content-type must be application/json."
+            )  # no web page can send it unasked
         body = _parsed(await _read(request))
         out, conversation = await run_in_threadpool(released_request, body, self.conversations, _owner(request))
         sent = vendor.build_request("POST", "chat/completions", json=out, headers=self._headers(request))
