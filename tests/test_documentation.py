@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "integrations").glob("*.md")])
 OPTIONAL = {
-    "pandas", "polars", "datasets", "torch", "gensim", "langchain", "litellm", "presidio_anonymizer", "spacy",
+    "pandas", "polars", "datasets", "torch", "gensim", "langchain", "langchain_core", "litellm", "presidio_anonymizer",
+    "spacy",
 }  # fmt: skip
 QUIET = ("-W", "ignore::DeprecationWarning:datasets", "-W", "ignore::DeprecationWarning:dill")  # theirs, not ours
 
@@ -69,7 +70,7 @@ def test_python_of_the_page_runs(page, tmp_path):
         pytest.skip(f"all blocks ran but those that need {', '.join(sorted(absent))}, which is not installed here")
 
 
-def test_only_libraries_that_no_extra_brings_excuse_a_block():
+def test_only_libraries_that_the_dev_extra_does_not_bring_excuse_a_block():
     assert missing_module("ModuleNotFoundError: No module named 'polars'\n") == "polars"
     assert missing_module("ModuleNotFoundError: No module named 'numpy'\n") is None
     assert missing_module("ValueError: No module named 'polars'\n") is None
