@@ -39,6 +39,7 @@ COMMANDS: dict[str, str] = {
     "reproduce": "Repeat a paper's results beside its own numbers.",
     "train": "Train a rewriter or a classifier behind the noise (extra: torch).",
     "rewrite": "Rewrite private text with a trained rewriter (extra: torch).",
+    "proxy": "Release chat requests to a vendor and restore its replies (extra: proxy).",
     "bench": "Measure tokens per second against this machine's own product rate.",
 }
 """Command -> its line in the overview; `wordveil.cli.NAME` (_ for -) holds a function NAME, or `app` for a group."""

@@ -73,6 +73,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "wordveil rewrite note.txt --model model -o rewritten.txt",
         "wordveil rewrite reviews.jsonl --column text --model model -o rewritten.jsonl --passes passes",
     ),
+    "proxy": (
+        "wordveil proxy --upstream https://api.openai.com/v1 --check",
+        "wordveil proxy --upstream http://127.0.0.1:11434/v1 --epsilon 6 --public-prompt note.txt --check",
+    ),
     "bench": (
         "wordveil bench --vocabulary 2000 --dimensions 50 --tokens 512 --no-peers",
         "wordveil bench --growth tokens --most 4096 --no-peers --json",
