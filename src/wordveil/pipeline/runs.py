@@ -22,7 +22,7 @@ from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary,
 from wordveil.pipeline.run import Notice, silent
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee
-from wordveil.promises.release import KEYED, Provenance
+from wordveil.promises.release import KEYED, Provenance, Reported
 
 __all__ = ["FileDigest", "RunReport", "file_digests", "sanitize_documents"]
 
@@ -43,7 +43,7 @@ class FileDigest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunReport:
+class RunReport(Reported):
     """What a run released; no private word, and no counts but those that the release shows anyway.
 
     It names the input and the output, and every file of a tree that was written, as evidence of which release it is: a
@@ -104,12 +104,6 @@ class RunReport:
         """Return the report with size and SHA-256 of the input as it is now; see `inputs`."""
         return replace(self, inputs=file_digests(Path(source), settings or DocumentSettings()))
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
-        facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        files = {name: [asdict(file) for file in facts[name]] for name in ("outputs", "inputs")}
-        return {**facts, **files, "guarantee": self.guarantee.as_dict(), "provenance": asdict(self.provenance)}
-
 
 def sanitize_documents(
     source: str | os.PathLike[str],
@@ -158,23 +152,10 @@ def sanitize_documents(
 
     def published(summary: DocumentSummary) -> None:
         seconds = time.perf_counter() - started
-        rate = here["tokens"] / seconds
-        reports.append(
-            RunReport(
-                guarantee=sanitizer.guarantee,
-                disclosed=_run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir()),
-                provenance=sanitizer.provenance,
-                settings=_reading(settings),
-                options=sanitizer.options.choices(),
-                tokens=counts["tokens"],
-                exempt=counts["exempt"],
-                finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                seconds=seconds,
-                tokens_per_second=rate,
-                **_files(source, destination),
-                **_counted(summary),
-            )
-        )
+        facts = {**_files(source, destination), **_settings(sanitizer, settings), **_counted(summary)}
+        facts |= {"tokens": counts["tokens"], "exempt": counts["exempt"], "seconds": seconds}
+        disclosed = _run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir())
+        reports.append(RunReport(disclosed=disclosed, tokens_per_second=here["tokens"] / seconds, **facts))
         if deliver is not None:
             deliver(reports[0])
 
@@ -234,9 +215,15 @@ def file_digests(path: Path, settings: DocumentSettings | None = None) -> tuple[
     return tuple(FileDigest(name=name, size=f["size"], sha256=f["sha256"]) for name, f in found)
 
 
-def _reading(settings: DocumentSettings) -> dict[str, Any]:
-    """How documents are read, without what only changes speed."""
-    return {name.removeprefix("documents."): value for name, value in settings.fingerprint().items()}
+def _settings(sanitizer: Sanitizer, settings: DocumentSettings) -> dict[str, Any]:
+    """The report's promise, how documents are read (without what only changes speed), and the time of the end."""
+    return {
+        "guarantee": sanitizer.guarantee,
+        "provenance": sanitizer.provenance,
+        "settings": {name.removeprefix("documents."): value for name, value in settings.fingerprint().items()},
+        "options": sanitizer.options.choices(),
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
 
 
 def _answers(sanitizer: Sanitizer, records: list[Record]) -> tuple[Answers, dict[str, int]]:
