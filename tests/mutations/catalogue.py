@@ -230,14 +230,6 @@ MUTATIONS = (
         tests=("foundations/test_randomness.py",),
     ),
     Mutation(
-        id="r02",
-        what="a uniform of the fallback engine may be 0",
-        path="randomness.py",
-        old="2.0**-52 + 2.0**-53)",
-        new="2.0**-52)",
-        tests=("foundations/test_random_laws.py",),
-    ),
-    Mutation(
         id="r03",
         what="a generator keeps half a random word from document to document",
         path="randomness.py",

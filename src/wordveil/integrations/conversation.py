@@ -29,6 +29,7 @@ from wordveil.pipeline.ids import without_ids
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee, NoGuarantee
 from wordveil.randomness import RandomSource, random_bits
+from wordveil.text.encoding import Encoder
 from wordveil.text.joining import joined
 from wordveil.text.kinds import KINDS
 from wordveil.text.readings import UNKNOWN, spellings
@@ -152,6 +153,7 @@ class Conversation:
     def _typed_values(self, text: PrivateText) -> list[str]:
         """Return the tokens of the text that are typed, in order."""
         encoder = self._sanitizer.parts.encoder
+        assert isinstance(encoder, Encoder)  # a sanitizer reads words
         tokens = encoder.tokenizer.split(joined(text))[1::2]
         typed = set[str]()
         for token in set(tokens):
