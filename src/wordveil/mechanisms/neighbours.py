@@ -5,6 +5,7 @@ Claim, law and sampler on one screen. The lists are public and part of the vocab
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -220,6 +221,16 @@ class FittedNeighbourResponse(WordRandomizer):
         return self.chosen
 
     @cached_property
+    def public_data(self) -> str:
+        # Lists beside a vocabulary are whoever's put them there; others follow from it.
+        if self.embeddings.directory is None:
+            return ""
+        digest = hashlib.sha256()
+        for array in (self.lists, self.sizes, self.row):
+            digest.update(b"" if array is None else np.ascontiguousarray(array, dtype="<i4").data)
+        return digest.hexdigest()
+
+    @cached_property
     def integers(self) -> IntegerLaw:
         """The weights that draw."""
         sizes = (self.lists.shape[1],) if self.sizes is None else tuple(np.unique(self.sizes).tolist())
@@ -242,7 +253,9 @@ class FittedNeighbourResponse(WordRandomizer):
 
     def pair_loss(self, first: int, second: int) -> float:
         """Return 0 for two words of equal lists, and otherwise what the guarantee says."""
-        return 0.0 if set(self.list_of(first)) == set(self.list_of(second)) else self.integers.claim
+        one, other = self.list_of(first), self.list_of(second)
+        # The last of a list takes the remainder of its weight.
+        return 0.0 if set(one) == set(other) and one[-1] == other[-1] else self.integers.claim
 
     def procedure(self) -> str:
         law, v = self.integers, len(self.outputs)
