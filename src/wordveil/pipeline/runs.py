@@ -24,7 +24,15 @@ from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import KEYED, Provenance, Reported
 
-__all__ = ["FileDigest", "RunReport", "file_digests", "sanitize_documents"]
+__all__ = [
+    "FileDigest",
+    "RunReport",
+    "file_digests",
+    "fingerprint",
+    "release_records",
+    "run_report",
+    "sanitize_documents",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,17 +153,14 @@ def sanitize_documents(
     reports: list[RunReport] = []
 
     def process(records: list[Record]) -> Answers:
-        answers, found = _answers(job, records)
+        answers, found = release_records(job, records)
         for counter in (counts, here):
             counter.update(found)
         return answers
 
     def published(summary: DocumentSummary) -> None:
-        seconds = time.perf_counter() - started
-        facts = {**_files(source, destination), **_settings(sanitizer, settings), **_counted(summary)}
-        facts |= {"tokens": counts["tokens"], "exempt": counts["exempt"], "seconds": seconds}
-        disclosed = _run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir())
-        reports.append(RunReport(disclosed=disclosed, tokens_per_second=here["tokens"] / seconds, **facts))
+        spent = time.perf_counter() - started, here["tokens"]
+        reports.append(run_report(source, destination, sanitizer, settings, summary, counts=counts, spent=spent))
         if deliver is not None:
             deliver(reports[0])
 
@@ -164,7 +169,7 @@ def sanitize_documents(
         destination,
         process,
         settings=settings,
-        fingerprint={"options": sanitizer.options.choices(), **asdict(sanitizer.provenance)},
+        fingerprint=fingerprint(sanitizer),
         randomness=sanitizer.source,
         resume=resume,
         counts=counts,
@@ -175,6 +180,38 @@ def sanitize_documents(
         ),
     )
     return reports[0]
+
+
+def fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
+    """What a run's output depends on besides its input, the settings and the key, as JSON values."""
+    return {"options": sanitizer.options.choices(), **asdict(sanitizer.provenance)}
+
+
+def run_report(
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    sanitizer: Sanitizer,
+    settings: DocumentSettings,
+    summary: DocumentSummary,
+    *,
+    counts: Counter[str],
+    spent: tuple[float, int],
+) -> RunReport:
+    """Return the report of a run whose output is in its place.
+
+    Args:
+        source: As in `sanitize_documents`.
+        destination: As there.
+        sanitizer: As there.
+        settings: As there.
+        summary: What the run did.
+        counts: "tokens" and "exempt" of the whole run.
+        spent: Seconds and tokens of this process's part.
+    """
+    facts = {**_files(source, destination), **_settings(sanitizer, settings), **_counted(summary)}
+    facts |= {"tokens": counts["tokens"], "exempt": counts["exempt"], "seconds": spent[0]}
+    disclosed = _run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir())
+    return RunReport(disclosed=disclosed, tokens_per_second=spent[1] / spent[0], **facts)
 
 
 def _files(source: str | os.PathLike[str], destination: str | os.PathLike[str]) -> dict[str, Any]:
@@ -226,7 +263,7 @@ def _settings(sanitizer: Sanitizer, settings: DocumentSettings) -> dict[str, Any
     }
 
 
-def _answers(sanitizer: Sanitizer, records: list[Record]) -> tuple[Answers, dict[str, int]]:
+def release_records(sanitizer: Sanitizer, records: list[Record]) -> tuple[Answers, dict[str, int]]:
     """Return the released texts of each record of a block, and what to count; a record is one document."""
     texts = [[text for text in record.texts if text is not None] for record in records]
     ids = [record.key for record, held in zip(records, texts, strict=True) if held]

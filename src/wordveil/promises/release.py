@@ -26,6 +26,7 @@ __all__ = [
     "TextOptions",
     "disclosures",
     "effective_guarantee",
+    "grid_disclosure",
 ]
 
 MASK = "[unknown]"
@@ -253,7 +254,7 @@ _MISSING = {
 }
 
 
-def _magnitude(grid: NumberGrid) -> str:
+def grid_disclosure(grid: NumberGrid) -> str:
     """Return what a grid keeps of its numbers, with the loss for a step and for the whole range."""
     claim, steps = grid.guarantee(), grid.points - 1
     by = f"by factors of {grid.step:g}" if grid.scale == "log" else f"in steps of {grid.step:g}"
@@ -289,7 +290,7 @@ def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tup
             said[-1] += _UNKNOWN_AND_KNOWN.get(guarantee.promise, "nothing is promised")
     if options.unknown == "typed":
         said.append(_TYPED + (", but where its magnitude is kept" if options.grids else ""))
-    said += [_magnitude(grid) for grid in options.grids]
+    said += [grid_disclosure(grid) for grid in options.grids]
     if options.casing == "shape":
         said.append("the casing of every token (lower, Capitalized, UPPER)")
     if options.numbers == "vocabulary":
