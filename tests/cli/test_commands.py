@@ -60,7 +60,7 @@ def test_the_help_of_every_command_ends_with_two_examples(wordveil, command):
 
 
 def test_the_overview_names_every_command(wordveil):
-    assert set(re.findall(r"^  ([a-z]+)  ", wordveil("--help").out, flags=re.MULTILINE)) == set(COMMANDS)
+    assert set(re.findall(r"^  ([a-z-]+)  ", wordveil("--help").out, flags=re.MULTILINE)) == set(COMMANDS)
 
 
 def test_the_version(wordveil):
@@ -340,7 +340,7 @@ MISTAKES = {
     "delimiter": (["sanitize", "ROWS", "--delimiter", "long"], "--delimiter='long' must be one ASCII character"),
     "setting-strange": (["sanitize", "NOTES", "--set", "beta={[]: 1}"], "beta"),
     "count": (["vocabulary", "neighbors", "babaq", "-k", "0"], "--count=0 must be at least 1"),
-    "guess": (["sanitise"], "Did you mean 'sanitize'? See: wordveil --help"),
+    "guess": (["sanitise"], "Did you mean 'sanitize'"),
     "own-help": (["sanitize", "NOTES", "EXTRA"], "See: wordveil sanitize --help"),
     "absent-input": (["sanitize", "absent.txt"], "absent.txt: no such file"),
     "absent-list": (["sanitize", "NOTES", "--public-words", "absent.lst"], "absent.lst"),

@@ -8,8 +8,8 @@ into what the promise assumes: it compares texts that agree in all that is discl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from typing import Any, ClassVar, Literal, get_args
 
 from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
@@ -22,6 +22,7 @@ __all__ = [
     "BatchRelease",
     "Provenance",
     "Release",
+    "Reported",
     "TextOptions",
     "disclosures",
     "effective_guarantee",
@@ -133,8 +134,26 @@ class Provenance:
     certificate: str = ""
 
 
+class Reported:
+    """A dataclass that can be written down: all its fields, as JSON can hold them."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Guarantee):
+        return value.as_dict()
+    if isinstance(value, list | tuple):
+        return list(map(_plain, value))
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
 @dataclass(frozen=True, kw_only=True)
-class Release:
+class Release(Reported):
     """One released text.
 
     Attributes:
@@ -154,16 +173,6 @@ class Release:
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
             raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
-        return {
-            "text": self.text,
-            "guarantee": self.guarantee.as_dict(),
-            "disclosed": list(self.disclosed),
-            "tokens": self.tokens,
-            "provenance": asdict(self.provenance),
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
