@@ -22,6 +22,7 @@ BEFORE = {
     "certify": "vocabulary import",
     "audit": "vocabulary import",
     "rewrite": "train",
+    "sentences info": "sentences build",
 }
 """Command -> the one whose examples make what its own speak of."""
 

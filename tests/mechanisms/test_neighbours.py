@@ -298,14 +298,16 @@ def test_what_is_said_of_a_draw_is_its_law() -> None:
     assert fitted.pair_loss(0, near) == pytest.approx(exact, abs=1e-9)
 
 
-def test_lists_of_equal_words_in_another_order_are_not_one_law() -> None:
-    """The last of a list takes the remainder of the division."""
-    words = vocabulary(7)
-    found = NeighbourResponse(epsilon=2.0, k=3, outputs=None).fit(words)
-    lists = np.tile(np.array([[0, 1, 2]], dtype=np.int32), (7, 1))
-    lists[1] = [0, 2, 1]
-    fitted = replace(found, lists=lists)
-    weights = fitted.weights(np.arange(3, dtype=np.int32)).tolist()
-    assert weights[0] == weights[2] != weights[1]
-    assert fitted.pair_loss(0, 2) == 0
-    assert fitted.pair_loss(0, 1) == fitted.integers.claim
+@pytest.mark.parametrize("k", [3, 5, 7])
+def test_lists_of_equal_members_lose_nothing_to_the_last_integer(k):
+    """Words on a line, two by two close together: their lists hold the same words in another order."""
+    places = np.array([10.0 * (i // (k + 1)) + 0.1 * (i % (k + 1)) ** 2 for i in range(4 * (k + 1))])
+    rows = np.stack([np.cos(places / 60), np.sin(places / 60)], axis=1).astype(np.float32)
+    made = Embeddings.from_arrays([f"w{chr(97 + i)}" for i in range(len(rows))], rows)
+    fitted = NeighbourResponse(epsilon=3.0, k=k, outputs=None).fit(made)
+    assert (TOTAL - fitted.integers.anywhere) % k, "without a remainder there is nothing to lose"
+    pairs = [(a, b) for a in range(len(rows)) for b in range(a) if set(fitted.list_of(a)) == set(fitted.list_of(b))]
+    assert len(pairs) > 3
+    for a, b in pairs:
+        assert counted(fitted, a) == counted(fitted, b)
+        assert fitted.pair_loss(a, b) == 0

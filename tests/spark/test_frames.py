@@ -114,7 +114,7 @@ def test_the_key_stays_where_the_job_fails_and_is_taken_up(tmp_path):
 
 def test_a_host_that_would_draw_other_noise_is_refused(sanitizer, key):
     made = sanitizer()
-    noise = noise_of(made, made.source)
+    noise = noise_of(made)
     task = dict(sanitizer=packed_for_tasks(made), key_file=key, columns=("note",))
     assert _Texts(**task, noise=noise).ready().source.export_key() == Path(key).read_bytes()
     with pytest.raises(ParameterError, match=r"version is .* here and '0' on the driver"):

@@ -25,6 +25,8 @@ __all__ = ["COMMANDS", "Command", "build_app", "option_names", "run"]
 COMMANDS: dict[str, str] = {
     "sanitize": "Sanitize text files, tables, a directory or standard input.",
     "spark-sanitize": "Sanitize a directory on a Spark cluster (extra: spark).",
+    "rephrase": "Release for each sentence a public one near it.",
+    "sentences": "Build and inspect stocks of public sentences, for rephrase.",
     "report": "Check that a file is what a report of sanitize speaks of.",
     "release": "Release an array of vectors, rounded to a public grid.",
     "vocabulary": "Import, inspect and query vocabularies.",
@@ -37,6 +39,7 @@ COMMANDS: dict[str, str] = {
     "reproduce": "Repeat a paper's results beside its own numbers.",
     "train": "Train a rewriter or a classifier behind the noise (extra: torch).",
     "rewrite": "Rewrite private text with a trained rewriter (extra: torch).",
+    "proxy": "Release chat requests to a vendor and restore its replies (extra: proxy).",
     "bench": "Measure tokens per second against this machine's own product rate.",
 }
 """Command -> its line in the overview; `wordveil.cli.NAME` (_ for -) holds a function NAME, or `app` for a group."""

@@ -35,6 +35,8 @@ AFTER_INTERRUPTION = {
     "spark-sanitize": RUN,
     "release": RUN,
     "rewrite": RUN,
+    "rephrase": RUN,
+    "sentences": "the same command with --resume continues",
     "certify": "with --checkpoint FILE, the same command continues from what FILE holds",
     "evaluate": "the same command continues; finished cells are kept",
     "vocabulary": "no vocabulary was written",

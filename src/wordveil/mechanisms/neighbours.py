@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from functools import cached_property
 from typing import ClassVar, Literal, get_args
@@ -111,7 +111,10 @@ class NeighbourResponse(WordMechanism):
             raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
         if self.lists == "nearest":
             lists = neighbour_lists(embeddings, self.k, outputs=chosen).ids
-            return FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
+            fitted = FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
+            # The last of a list weighs the remainder more: of equal lists in another order it has to be the same word.
+            even = (TOTAL - fitted.integers.anywhere) % self.k == 0
+            return fitted if even else replace(fitted, lists=np.sort(lists, axis=1))
         found = crowds(embeddings, self.k, outputs=chosen)
         sizes = found.sizes.astype(np.int32)
         members = found.members[found.starts[:-1, None] + np.minimum(np.arange(sizes.max()), sizes[:, None] - 1)]

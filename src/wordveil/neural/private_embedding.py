@@ -377,7 +377,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
     def _measure(self) -> float:
         """Return the root mean square of a released coordinate, from public words and public draws."""
         probes = np.asarray(self.vocabulary.vectors[:PROBES], dtype=np.float64)
-        stream = RandomSource.public("size of released vectors", engine=self._source.engine)
+        stream = RandomSource.public("size of released vectors")
         noisy = self._randomized(probes, lambda sample: sample(stream, len(probes)))
         size = float(np.sqrt(np.mean(noisy**2)))
         return size if size > 0 else 1.0

@@ -22,7 +22,7 @@ from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary,
 from wordveil.pipeline.run import Notice, silent
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee
-from wordveil.promises.release import KEYED, Provenance
+from wordveil.promises.release import KEYED, Provenance, Reported
 
 __all__ = [
     "FileDigest",
@@ -51,7 +51,7 @@ class FileDigest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunReport:
+class RunReport(Reported):
     """What a run released; no private word, and no counts but those that the release shows anyway.
 
     It names the input and the output, and every file of a tree that was written, as evidence of which release it is: a
@@ -111,12 +111,6 @@ class RunReport:
     def with_inputs(self, source: str | os.PathLike[str], settings: DocumentSettings | None = None) -> Self:
         """Return the report with size and SHA-256 of the input as it is now; see `inputs`."""
         return replace(self, inputs=file_digests(Path(source), settings or DocumentSettings()))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
-        facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        files = {name: [asdict(file) for file in facts[name]] for name in ("outputs", "inputs")}
-        return {**facts, **files, "guarantee": self.guarantee.as_dict(), "provenance": asdict(self.provenance)}
 
 
 def sanitize_documents(
@@ -214,20 +208,10 @@ def run_report(
         counts: "tokens" and "exempt" of the whole run.
         spent: Seconds and tokens of this process's part.
     """
-    return RunReport(
-        guarantee=sanitizer.guarantee,
-        disclosed=_run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir()),
-        provenance=sanitizer.provenance,
-        settings=_reading(settings),
-        options=sanitizer.options.choices(),
-        tokens=counts["tokens"],
-        exempt=counts["exempt"],
-        finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        seconds=spent[0],
-        tokens_per_second=spent[1] / spent[0],
-        **_files(source, destination),
-        **_counted(summary),
-    )
+    facts = {**_files(source, destination), **_settings(sanitizer, settings), **_counted(summary)}
+    facts |= {"tokens": counts["tokens"], "exempt": counts["exempt"], "seconds": spent[0]}
+    disclosed = _run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir())
+    return RunReport(disclosed=disclosed, tokens_per_second=spent[1] / spent[0], **facts)
 
 
 def _files(source: str | os.PathLike[str], destination: str | os.PathLike[str]) -> dict[str, Any]:
@@ -268,9 +252,15 @@ def file_digests(path: Path, settings: DocumentSettings | None = None) -> tuple[
     return tuple(FileDigest(name=name, size=f["size"], sha256=f["sha256"]) for name, f in found)
 
 
-def _reading(settings: DocumentSettings) -> dict[str, Any]:
-    """How documents are read, without what only changes speed."""
-    return {name.removeprefix("documents."): value for name, value in settings.fingerprint().items()}
+def _settings(sanitizer: Sanitizer, settings: DocumentSettings) -> dict[str, Any]:
+    """The report's promise, how documents are read (without what only changes speed), and the time of the end."""
+    return {
+        "guarantee": sanitizer.guarantee,
+        "provenance": sanitizer.provenance,
+        "settings": {name.removeprefix("documents."): value for name, value in settings.fingerprint().items()},
+        "options": sanitizer.options.choices(),
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
 
 
 def release_records(sanitizer: Sanitizer, records: list[Record]) -> tuple[Answers, dict[str, int]]:

@@ -96,7 +96,7 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
         task=_Task(
             sanitizer=packed_for_tasks(sanitizer),
             key_file=str(run_key_path(destination)),
-            noise=noise_of(sanitizer, sanitizer.source),
+            noise=noise_of(sanitizer),
             root=origin,
             folder=str(sibling(destination, "partial")),
             settings=settings,

@@ -235,7 +235,7 @@ def _driver_key() -> str:
 
 def _shared(sanitizer: Sanitizer, key_file: str | None) -> dict[str, Any]:
     check_repeatable(sanitizer)
-    noise = noise_of(sanitizer, sanitizer.source)
+    noise = noise_of(sanitizer)
     return {"sanitizer": packed_for_tasks(sanitizer), "key_file": key_file or _driver_key(), "noise": noise}
 
 
@@ -281,7 +281,7 @@ class Worker:
         """Return the sanitizer with the job's key, refused where it would draw other noise than the driver's."""
         source = keyed(self.key_file)
         job = copy(_ready(self.sanitizer))
-        check_host(noise_of(job, source), self.noise)
+        check_host(noise_of(job), self.noise)
         job.source = source
         return job
 

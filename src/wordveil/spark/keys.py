@@ -62,9 +62,9 @@ def keyed(key_file: str) -> RandomSource:
     return _source(key_file, (facts.st_ino, facts.st_mtime_ns, facts.st_size))
 
 
-def noise_of(sanitizer: Sanitizer, source: RandomSource) -> dict[str, object]:
+def noise_of(sanitizer: Sanitizer) -> dict[str, object]:
     """Return what decides which noise a text gets besides key, id and text."""
-    return {**fingerprint(sanitizer), "randomness": source.engine, "noise": sanitizer.parts.domain}
+    return {**fingerprint(sanitizer), "noise": sanitizer.parts.domain}
 
 
 def check_repeatable(sanitizer: Sanitizer) -> None:
