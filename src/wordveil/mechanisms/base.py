@@ -230,6 +230,11 @@ class WordRandomizer(Randomizer):
     draws_by_engine: ClassVar[bool] = False
 
     @property
+    def public_data(self) -> str:
+        """SHA-256 of what its law is made of beyond vocabulary and parameters, read from files; "" where nothing is."""
+        return ""
+
+    @property
     def vectors(self) -> VectorRandomizer | None:
         """The vector randomizer whose noisy vectors it decodes; None where there are no vectors."""
         return None

@@ -106,11 +106,10 @@ class FittedExponential(WordRandomizer):
         return stated_name(self.metric)
 
     def metric_dp(self, epsilon: float, largest_distance: float) -> MetricDP:
-        """Return metric DP in the mechanism's metric, between words of this vocabulary."""
+        """Return metric DP in the mechanism's metric."""
         return MetricDP(
             epsilon=epsilon,
             metric=self._metric_name,
-            vocabulary=self.embeddings.header.checksum,
             largest_distance=largest_distance,
             slack=self.grounds.slack,
             standing=self.grounds.standing,
