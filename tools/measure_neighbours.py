@@ -15,7 +15,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -86,15 +86,49 @@ ON_IMDB: Mapping[tuple[Group, str], tuple[float, ...]] = {
 }
 
 
-RIVALS = ("tem", "santext", "projection-principal+nearest", "projection-principal-vectors")
+RIVALS = {
+    "tem": "TEM",
+    "santext": "SanText",
+    "projection-principal+nearest": "principal Laplace, words",
+    "projection-principal-vectors": "principal Laplace, vectors",
+}
 SCORES = ("sentiment", "similarity")
 ABOUT = {
     "MR": "sentences of film reviews",
     "Yelp": "sentences of reviews of restaurants and shops",
     "IMDB": "whole film reviews, of which the attacker sees the first 20 words",
 }
-HEAD = """# Neighbour response on three sets of reviews"""
-VERDICT = ""
+HEAD = """# Neighbour response on three sets of reviews
+
+Words: {about}. Mean +- standard error of {runs} runs with fresh noise on the same texts, public data and seeded test
+noise. The command, whose finished cells are kept, so that an interrupted run goes on where it stopped:
+
+    python tools/measure_neighbours.py
+
+| set | attacked | attackers' public text | sentiment learnt from, told of | similarity |
+|---|---|---|---|---|
+{sizes}
+
+- **Content words named**: share of the words rarer than 2e-4 in public text that the best attacker finds, of four on
+  the same tokens: naming the released word; its posterior alone; its posterior given the whole text and public pairs
+  of words (forward-backward); a model of words in context (masked). Each knows the mechanism and which tokens are
+  content words; one who does not finds fewer. *By* says which one was best.
+- **Similarity beyond random**: cosine of each content word and the word released for it, in GloVe 50d, which no
+  mechanism used, less that of uniform outputs through the same pipeline: of 4 000 common words where only those are
+  released.
+- **Sentiment**: accuracy of logistic regression on mean vectors, trained and tested on released texts. Chance is the
+  row of random words; of Yelp's sentences more are positive.
+- **Promises**: *nats* are local DP between any two words (with delta 1e-5 for Laplace noise by its profile); *a unit*
+  is metric DP per unit of Euclidean distance. Numbers of the two do not compare; *at equal attack* does.
+- **At equal attack**: each rival's curve over its epsilons, from random words to no noise, read in straight lines
+  where the best attacker names as many content words. Few epsilons make a curve, so that readings between them are
+  rough: the errors given are those of noise alone.
+"""
+VERDICT = """\
+At equal attack, counted over the rows of neighbour response: ahead or behind by more than two standard errors of both
+together, near otherwise. A word that TEM or SanText releases is the word itself or nearly any other; neighbour response
+seldom releases the word itself and mostly one that is like it. Sentiment survives that better, and similarity counts a
+kept word as 1 and a near one as about one half."""
 
 
 def task(kind: str, name: str) -> Task:
@@ -140,7 +174,9 @@ class Row:
 
     Attributes:
         name: Its name without epsilon.
-        label: Name and promise.
+        group: Of its promise; None for a baseline.
+        epsilon: Of its promise; 0 for random words, None for no noise.
+        promise: In words.
         named: Content words that the best attacker names: mean and standard error.
         by: Which attacker that is.
         scores: "sentiment", and "similarity" less that of random outputs: mean and standard error each.
@@ -153,10 +189,12 @@ class Row:
         self.name, self.group, epsilon = row["name"], row["group"], row["epsilon"]
         if epsilon == RANDOM:
             self.name = "random words, of 4000"
-        unit = {"local": f" at {epsilon or 0:g} nats", "metric": f" at {epsilon or 0:g} a unit", None: ""}[self.group]
-        self.label = self.name if epsilon == RANDOM else self.name + unit
+        self.epsilon = 0.0 if epsilon == RANDOM else epsilon
+        unit = {"local": "nats", "metric": "a unit"}.get(self.group or "", "")
+        self.promise = f"{epsilon:g} {unit}" if self.epsilon else ""
         self.named = _pair(attack["best-content"])
-        self.by = max(ATTACKERS, key=lambda each: attack[f"{each}-content"]["mean"])
+        best = max(ATTACKERS, key=lambda each: attack[f"{each}-content"]["mean"])
+        self.by = best if 0 < self.named[0] < 1 else ""
         self.scores, self.kept = {"sentiment": _pair(cells["sentiment"]["accuracy"])}, None
         if cells["similarity"]:
             other = rows[OF_4000 if "of-4000" in row["name"] else "random words"]["cells"][f"{name} similarity"]
@@ -192,42 +230,59 @@ def read(rows: list[Row], rival: str, score: str, level: float) -> Reading | Non
 def page(report: dict[str, Any]) -> str:
     """Return the page."""
     vocabulary = report["vocabulary"]
-    about = f"{vocabulary['words']:,} words x {vocabulary['dimensions']} dimensions ({vocabulary['name']})"
-    lines = [HEAD.format(about=about, runs=report["repeats"]), "", *_verdict(report)]
+    about = f"{vocabulary['words']:,} x {vocabulary['dimensions']} ({vocabulary['name']})"
+    sizes = "\n".join(f"| {name} | " + " | ".join(_sizes(**of)) + " |" for name, of in SETS.items())
+    lines = [HEAD.format(about=about, runs=report["repeats"], sizes=sizes), *_verdict(report)]
     for name in SETS:
-        lines += ["", f"## {name}: {ABOUT[name]}", "", *_table(rows_of(report, name))]
-        lines += ["", f"### {name}, at equal attack", "", *_equal_table(rows_of(report, name))]
+        rows = rows_of(report, name)
+        lines += ["", f"## {name}: {ABOUT[name]}", "", *_table(rows)]
+        lines += ["", f"### {name}, at equal attack", "", *_equal_table(rows)]
     return "\n".join(lines) + "\n"
 
 
-def _table(rows: list[Row]) -> list[str]:
-    lines = [
-        "| row | content words named | by | similarity beyond random | kept | sentiment |",
-        "|---|---|---|---|---|---|",
+def _sizes(attack: dict[str, Any], sentiment: dict[str, Any], similarity: dict[str, Any]) -> list[str]:
+    cut = f", the first {attack['length']} words of each" if "length" in attack else ""
+    learnt, told = sentiment["limit"], sentiment.get("test_limit", "a fifth of them")
+    return [
+        f"{attack['limit']} of {attack['path']}{cut}",
+        f"{MODELS['public_limit']} of {attack['public']}",
+        f"{learnt}, {told}",
+        str(similarity["limit"]),
     ]
-    for row in rows:
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _table(rows: list[Row]) -> list[str]:
+    head = ["row", "promise", "content words named", "by", "similarity beyond random", "kept", "sentiment"]
+    lines = [_line(head), "|---" * len(head) + "|"]
+    for row in sorted(rows, key=lambda row: (row.group == "metric", row.epsilon is not None, row.epsilon, row.name)):
         kept = "-" if row.kept is None else _short(row.kept)
-        cells = [row.label, _shown(row.named), row.by, _shown(row.scores.get("similarity")), kept]
-        lines.append("| " + " | ".join([*cells, _shown(row.scores["sentiment"])]) + " |")
+        cells = [row.name, row.promise, _shown(row.named), row.by, _shown(row.scores.get("similarity")), kept]
+        lines.append(_line([*cells, _shown(row.scores["sentiment"])]))
     return lines
 
 
 def _equal_table(rows: list[Row]) -> list[str]:
     columns = [(score, rival) for score in SCORES for rival in RIVALS if score == "sentiment" or "vectors" not in rival]
-    lines = [
-        "| row | named | "
-        + " | ".join(f"{score}: own | " * (rival == "tem") + rival for score, rival in columns)
-        + " |",
-        "|---|---|" + "---|" * (len(columns) + len(SCORES)),
-    ]
-    for row in (row for row in rows if row.name.startswith("neighbours")):
-        cells = [row.label, _short(row.named[0])]
+    head = ["row", "promise", "named"]
+    head += [f"{score}: own | {RIVALS[rival]}" if rival == "tem" else RIVALS[rival] for score, rival in columns]
+    lines = [_line(head), "|---" * (len(head) + len(SCORES)) + "|"]
+    for row in _ours(rows):
+        cells = [row.name, row.promise, _short(row.named[0])]
         for score, rival in columns:
             found = read(rows, rival, score, row.named[0])
             cells += [_shown(row.scores[score])] * (rival == "tem")
             cells.append(_shown(None if found is None else (found.value, found.error)))
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append(_line(cells))
     return lines
+
+
+def _ours(rows: list[Row]) -> list[Row]:
+    ours = [row for row in rows if row.name.startswith("neighbours")]
+    return sorted(ours, key=lambda row: (row.epsilon, row.name))
 
 
 def compare(rows: list[Row], score: str, rival: str) -> dict[str, list[str]]:
@@ -235,28 +290,30 @@ def compare(rows: list[Row], score: str, rival: str) -> dict[str, list[str]]:
 
     Ahead and behind are by more than two standard errors of both together.
     """
-    found: dict[str, list[str]] = {"ahead": [], "behind": [], "near": []}
-    for row in (row for row in rows if row.name.startswith("neighbours")):
+    found: dict[str, list[str]] = {"ahead": [], "near": [], "behind": []}
+    for row in _ours(rows):
         other = read(rows, rival, score, row.named[0])
         if other is not None:
             gap, error = row.scores[score][0] - other.value, math.hypot(row.scores[score][1], other.error)
-            found["near" if abs(gap) <= 2 * error else "ahead" if gap > 0 else "behind"].append(row.label)
+            where = "near" if abs(gap) <= 2 * error else "ahead" if gap > 0 else "behind"
+            found[where].append(f"{row.name.removeprefix('neighbours-')} at {row.promise}")
     return found
 
 
 def _verdict(report: dict[str, Any]) -> list[str]:
-    lines = ["## Where neighbour response is ahead, and where not", "", VERDICT, ""]
-    lines += ["| set | score | beside | ahead | near | behind |", "|---|---|---|---|---|---|"]
+    head = ["set", "score", "beside", "ahead", "near", "behind"]
+    lines = ["## Where neighbour response is ahead, and where not", "", VERDICT, "", _line(head), "|---" * 6 + "|"]
     for name in SETS:
         rows = rows_of(report, name)
         for score in SCORES:
-            for rival in RIVALS:
+            for rival, shown in RIVALS.items():
                 found = compare(rows, score, rival)
-                if any(found.values()):
-                    behind = f"{len(found['behind'])}" + (f": {', '.join(found['behind'])}" if found["behind"] else "")
-                    cells = [name, score, rival, str(len(found["ahead"])), str(len(found["near"])), behind]
-                    lines.append("| " + " | ".join(cells) + " |")
-    return [*lines, "", "![Content words named against sentiment and similarity](neighbours.svg)"]
+                count = sum(map(len, found.values()))
+                if count:
+                    which = ", ".join(found["behind"]) if len(found["behind"]) < count else "all"
+                    behind = f"{len(found['behind'])}" + (f": {which}" if found["behind"] else "")
+                    lines.append(_line([name, score, shown, str(len(found["ahead"])), str(len(found["near"])), behind]))
+    return [*lines, "", "![Content words named, against sentiment and similarity](neighbours.svg)"]
 
 
 def _short(value: float) -> str:

@@ -78,7 +78,8 @@ def draw(points: Sequence[Plotted], path: str | os.PathLike[str], title: str = "
 
 def _panel(axis: Any, name: str, points: Sequence[Plotted], across: str) -> None:
     series = list(dict.fromkeys((p.series, p.paper) for p in points))
-    colours = {label: f"C{i % 10}" for i, label in enumerate(dict.fromkeys(label for label, _ in series))}
+    places = {label: i for i, label in enumerate(dict.fromkeys(label for label, _ in series))}
+    colours = {label: f"C{i % 10}" for label, i in places.items()}
     for label, paper in series:
         own = sorted(
             (p for p in points if (p.series, p.paper) == (label, paper)), key=lambda p: (p.epsilon or 0.0, p.value)
@@ -91,7 +92,7 @@ def _panel(axis: Any, name: str, points: Sequence[Plotted], across: str) -> None
             [p.epsilon for p in own],
             [p.value for p in own],
             yerr=None if paper else [p.error for p in own],
-            marker="s" if paper else "o",
+            marker="s" if paper else "o^v"[places[label] // 10 % 3],
             markersize=4,
             markerfacecolor="none" if paper else colours[label],
             linestyle="--" if paper else "-",
@@ -99,8 +100,8 @@ def _panel(axis: Any, name: str, points: Sequence[Plotted], across: str) -> None
             capsize=2,
             **style,
         )
-    places = [p.epsilon for p in points if p.epsilon is not None]
-    if places and max(places) > max(1.0, WIDE_RANGE * min(places)):  # shares are never drawn so
+    across_at = [p.epsilon for p in points if p.epsilon is not None]
+    if across_at and max(across_at) > max(1.0, WIDE_RANGE * min(across_at)):  # shares are never drawn so
         axis.set_xscale("log")
     axis.set_title(name, fontsize=9)
     axis.set_xlabel(across)
