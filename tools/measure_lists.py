@@ -18,6 +18,7 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from in_degrees import guessed_share, in_degrees, own_posteriors
 from wordveil.auditing.repeated import RELEASES, named_after
 from wordveil.lab.evaluation.evidence import channel_guesses, word_channel
 from wordveil.lab.evaluation.priors import draw_words
@@ -27,7 +28,6 @@ from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.randomness import RandomSource
 from wordveil.text import FUNCTION_WORDS
 from wordveil.vocabulary.frequencies import most_frequent, word_frequencies
-from wordveil.vocabulary.in_degrees import guessed_share, in_degrees, own_posteriors
 from wordveil.vocabulary.neighbour_lists import BLOCK, build_lists, list_blocks
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 

@@ -31,7 +31,20 @@ try:
 except ImportError:  # pragma: no cover - exercised through RandomSource(..., engine="shake")
     AESCounter = None
 
-__all__ = ["DocumentStreams", "Draws", "NoiseGenerator", "RandomSource", "Stream", "document_nonce", "random_bits"]
+__all__ = [
+    "BitArray",
+    "DocumentStreams",
+    "Draws",
+    "NoiseGenerator",
+    "RandomSource",
+    "Stream",
+    "document_nonce",
+    "multiply_high",
+    "random_bits",
+]
+
+BitArray = NDArray[np.uint64]
+"""Random 64-bit integers."""
 
 KEY_BYTES = 16
 NONCE_BITS = 80
@@ -45,8 +58,9 @@ class NoiseGenerator(Protocol):
     def random(self, size: Any = None) -> Any:
         """Uniforms in [0, 1), multiples of 2**-53."""
 
-    def integers(self, low: int, high: int, size: Any = None, dtype: Any = None, *, endpoint: bool = False) -> Any:
-        """Uniform integers; `random_bits` uses the full 64-bit range only."""
+    @property
+    def bit_generator(self) -> Any:
+        """What `random_bits` takes 64-bit words from, without the checks of a generator's own methods."""
 
     def standard_normal(self, size: Any = None) -> Any:
         """Standard normal variates."""
@@ -55,12 +69,20 @@ class NoiseGenerator(Protocol):
         """Gamma variates of the given shape and scale 1."""
 
 
-def random_bits(generator: NoiseGenerator, size: tuple[int, ...]) -> NDArray[np.uint64]:
+def random_bits(generator: NoiseGenerator, size: tuple[int, ...]) -> BitArray:
     """Return uniform 64-bit integers of the given shape."""
-    bits = getattr(generator, "bit_generator", None)
-    if bits is not None:  # the same without the checks of `integers`, which cost 10 microseconds a call
-        return np.asarray(bits.random_raw(math.prod(size)), dtype=np.uint64).reshape(size)
-    return np.asarray(generator.integers(0, 2**64 - 1, size, dtype=np.uint64, endpoint=True))
+    return np.asarray(generator.bit_generator.random_raw(math.prod(size)), dtype=np.uint64).reshape(size)
+
+
+def multiply_high(a: BitArray, b: BitArray | np.uint64) -> BitArray:
+    """Return floor(a * b / 2**64) elementwise for 64-bit words: a uniform word times a count, without bias."""
+    low = np.uint64(0xFFFFFFFF)
+    half = np.uint64(32)
+    a0, a1, b0, b1 = a & low, a >> half, b & low, b >> half
+    middle = a1 * b0 + ((a0 * b0) >> half)
+    other = a0 * b1 + (middle & low)
+    high: BitArray = a1 * b1 + (middle >> half) + (other >> half)
+    return high
 
 
 def document_nonce(key: bytes, document_id: str, content: str) -> int:
@@ -81,6 +103,10 @@ def document_nonce(key: bytes, document_id: str, content: str) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
+def _refuse_pickling(_: object) -> NoReturn:
+    raise WordveilError("What carries its run's key and cannot be pickled: make a RandomSource in each process.")
+
+
 class _LaneGenerator(np.random.Generator):
     """A generator that may be kept by whoever asked for a lane: a fork gives it a key of its own, too."""
 
@@ -91,8 +117,7 @@ class _LaneGenerator(np.random.Generator):
     def _rekey(self) -> None:
         self.bit_generator.state = AESCounter(key=int.from_bytes(os.urandom(KEY_BYTES), "little"), counter=0).state
 
-    def __reduce__(self) -> NoReturn:
-        raise WordveilError("A lane carries its run's key and cannot be pickled. Pass ids and make a source there.")
+    __reduce__ = _refuse_pickling
 
 
 class _AesLane:
@@ -130,10 +155,13 @@ class _ShakeGenerator:
         self._prefix = os.urandom(len(self._prefix))
         self._rewind()
 
-    def __reduce__(self) -> NoReturn:
-        raise WordveilError("A lane carries its run's key and cannot be pickled. Pass ids and make a source there.")
+    __reduce__ = _refuse_pickling
 
-    def _words(self, n: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    @property
+    def bit_generator(self) -> _ShakeGenerator:
+        return self
+
+    def random_raw(self, n: int) -> BitArray:
         parts, have = [self._buffer], self._buffer.size
         while have < n:
             digest = hashlib.shake_256(self._prefix + self._block.to_bytes(8, "little")).digest(8 * 4096)
@@ -144,22 +172,15 @@ class _ShakeGenerator:
         self._buffer = words[n:]
         return words[:n]
 
-    def random(self, size: Any = None) -> Any:
-        shape = () if size is None else size
-        words = self._words(int(np.prod(shape)))
-        return ((words >> np.uint64(11)) * 2.0**-53).reshape(shape)
+    def _words(self, size: Any) -> BitArray:
+        return random_bits(self, () if size is None else tuple(np.atleast_1d(size)))
 
-    def integers(self, low: int, high: int, size: Any = None, dtype: Any = None, *, endpoint: bool = False) -> Any:
-        if (low, high, endpoint) != (0, 2**64 - 1, True):
-            raise ParameterError("high", high, "must be 2**64 - 1 with endpoint=True: this engine gives whole words.")
-        shape = () if size is None else size
-        return self._words(int(np.prod(shape))).reshape(shape)
+    def random(self, size: Any = None) -> Any:
+        return (self._words(size) >> np.uint64(11)) * 2.0**-53
 
     def _open_uniform(self, size: Any) -> Float64Array:
-        shape = () if size is None else size
-        words = self._words(int(np.prod(shape)))
         # 52 bits and a half: the middle of a 53-bit cell above 1/2 would round, the topmost to 1.
-        return np.asarray(((words >> np.uint64(12)) * 2.0**-52 + 2.0**-53).reshape(shape))
+        return np.asarray((self._words(size) >> np.uint64(12)) * 2.0**-52 + 2.0**-53)
 
     def standard_normal(self, size: Any = None) -> Any:
         from scipy.special import ndtri
@@ -214,8 +235,7 @@ class Stream:
         self._lanes[index].seat(counter)
         return self._lanes[index].generator
 
-    def __reduce__(self) -> NoReturn:
-        raise WordveilError("A Stream carries its run's key and cannot be pickled. Pass ids and make a source there.")
+    __reduce__ = _refuse_pickling
 
     def __repr__(self) -> str:
         return "Stream(key hidden)"
@@ -292,8 +312,7 @@ class RandomSource:
         self._key = os.urandom(KEY_BYTES)
         self.is_test_source = False
 
-    def __reduce__(self) -> NoReturn:
-        raise WordveilError("A RandomSource carries its run's key and cannot be pickled. Make one in each process.")
+    __reduce__ = _refuse_pickling
 
     def __repr__(self) -> str:
         return f"RandomSource(engine={self.engine!r}, {'TEST SOURCE, ' if self.is_test_source else ''}key hidden)"
@@ -301,6 +320,10 @@ class RandomSource:
 
 Draws = tuple[NDArray[Any], ...]
 """What a mechanism draws for n tokens: arrays whose first axis has length n."""
+
+
+LaneBits = Callable[[bytes, Sequence[int], NDArray[np.int64], int, int], BitArray]
+"""Draws from a lane of many documents, as their streams would: of a key, nonces, counts, a lane and what is skipped."""
 
 
 class DocumentStreams:
@@ -339,37 +362,30 @@ class DocumentStreams:
         if parts:
             yield _join(parts)
 
-    def lane_bits(self, lane: int, size: int, draw: LaneBits | None = None) -> Iterator[NDArray[np.uint64]]:
-        """Yield one word for each token from one lane of its document, `size` at a time (the last may be fewer).
+    def lane_bits(self, lane: int, size: int, width: int = 1, draw: LaneBits | None = None) -> Iterator[BitArray]:
+        """Yield words from one lane of each token's document, those of `size` tokens at a time (the last may be fewer).
 
         Args:
             lane: In [0, 256).
             size: At least 1.
+            width: Words for each token.
             draw: What can draw for many documents at once; None draws from one after the other.
         """
         if draw is None or self._stream.engine != "aes":
-            for (drawn,) in self.chunks(lambda stream, n: (random_bits(stream.lane(lane), (n,)),), size):
+            for (drawn,) in self.chunks(lambda stream, n: (random_bits(stream.lane(lane), (n * width,)),), size):
                 yield drawn
             return
         nonces = [nonce for nonce, _ in self._documents]
-        counts = np.array([count for _, count in self._documents], np.int64)
+        counts = np.array([count * width for _, count in self._documents], np.int64)
         ends = np.cumsum(counts)
-        for start in range(0, self.total, size):
-            stop = min(start + size, self.total)
+        for start in range(0, self.total * width, size * width):
+            stop = min(start + size * width, self.total * width)
             first, last = (int(np.searchsorted(ends, place, side="right")) for place in (start, stop - 1))
             own = counts[first : last + 1].copy()
             skip = start - int(ends[first] - own[0])
             own[0] -= skip
             own[-1] -= ends[last] - stop
             yield draw(self._stream._key, nonces[first : last + 1], own, lane, skip)
-
-
-class LaneBits(Protocol):
-    """Draws the words of a lane of many documents under a key, as their streams would; see `compiled.random_bits`."""
-
-    def __call__(
-        self, key: bytes, nonces: Sequence[int], counts: NDArray[np.int64], lane: int, skip: int, /
-    ) -> NDArray[np.uint64]: ...
 
 
 def _join(parts: list[Draws]) -> Draws:

@@ -348,6 +348,7 @@ MISTAKES = {
     "wrong-column": (["sanitize", "ROWS", "--column", "txt"], "line 1"),
     "pair": (["explain", "-e", "1", "--pair", "one"], "--pair='one' must be two words with a comma"),
     "pair-word": (["explain", "-e", "1", "--pair", "babaq,zzz"], "pairs='zzz' is not in this vocabulary"),
+    "pair-kind": (["explain", "-e", "1", "--pair", "babaq,2019"], "--pair='2019' is a year and no word"),
     "keep": (["calibrate", "--keep", "2"], "--keep=2.0 must be greater than 0 and less than 1."),
     "word": (["vocabulary", "neighbors", "zzz"], "word='zzz' is not in this vocabulary"),
     "no-default": (["sanitize", "NOTES", "-m", "laplace"], "wordveil calibrate --mechanism laplace"),

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import ParameterError, WordveilError
-from wordveil.kernels.document_bits import document_bits
+from wordveil.kernels.compiled.library import document_bits
 from wordveil.randomness import RandomSource, document_nonce, random_bits
 
 KEY = bytes(range(100, 116))

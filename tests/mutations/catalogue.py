@@ -95,7 +95,7 @@ MUTATIONS = (
     Mutation(
         id="k01",
         what="the high product loses a carry",
-        path="kernels/integer_draws.py",
+        path="randomness.py",
         old="middle = a1 * b0 + ((a0 * b0) >> half)",
         new="middle = a1 * b0",
         tests=("kernels/test_selection.py",),
@@ -103,7 +103,7 @@ MUTATIONS = (
     Mutation(
         id="k02",
         what="a random word on a boundary falls into the column before",
-        path="kernels/integer_draws.py",
+        path="kernels/selection.py",
         old="bounds[row, np.maximum(column - 1, 0)] > targets)",
         new="bounds[row, np.maximum(column - 1, 0)] >= targets)",
         tests=("kernels/test_selection.py",),

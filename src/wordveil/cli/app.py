@@ -6,19 +6,19 @@ Loads only the module of the command that is used.
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from types import FunctionType
-from typing import Annotated, Any, cast, get_args, get_type_hints
+from typing import Annotated, Any, cast, get_args
 
 import typer
 from typer.core import TyperCommand
 
 from wordveil import __version__
 from wordveil.cli.examples import EXAMPLES
-from wordveil.cli.options import Argument, Option
+from wordveil.cli.options import Argument, Option, call, declared
 
 __all__ = ["COMMANDS", "Command", "build_app", "option_names", "run"]
 
@@ -100,14 +100,16 @@ def _root(
 
 
 def _declared(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with its options declared to typer."""
-    function = cast(FunctionType, command)
-    made = FunctionType(
-        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
-    )
-    made.__doc__, made.__kwdefaults__ = function.__doc__, function.__kwdefaults__
-    made.__annotations__ = {name: _for_typer(h) for name, h in get_type_hints(function, include_extras=True).items()}
-    return made
+    """Return a command as typer reads it: all its options side by side, declared to typer."""
+
+    def run(**values: Any) -> None:
+        call(command, values)
+
+    options = [own.replace(annotation=_for_typer(own.annotation)) for own in declared(command).values()]
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {own.name: own.annotation for own in options}
+    vars(run)["__signature__"] = inspect.Signature(options)
+    return run
 
 
 def _group(app: typer.Typer) -> typer.Typer:

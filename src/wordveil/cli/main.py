@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wordveil.cli.common import say
-from wordveil.cli.options import plain_use
+from wordveil.cli.options import call, plain_use
 from wordveil.errors import WordveilError
 
 __all__ = ["main"]
@@ -112,7 +112,7 @@ def _run(given: list[str]) -> None:
 
         chosen = plain_use(sanitize, given[1:])
         if chosen is not None:
-            sanitize(**chosen)
+            call(sanitize, chosen)
             sys.exit(0)
     from wordveil.cli.app import run
 
