@@ -47,8 +47,8 @@ class WordChannel:
 def word_channel(subject: Subject, prior: Float64Array) -> WordChannel:
     """Return the exact channel of a mechanism that has one, or one learnt from runs of any other, once a prior.
 
-    Learnt channels are P(y | x) proportional to exp(-rate * distance) and to a bonus where y = x. Rate and bonus have
-    the highest likelihood of what words drawn from the prior were released as.
+    Learnt channels are P(y | x) proportional to exp(-rate * distance), where noisy vectors are decoded, and to a bonus
+    where y = x. Rate and bonus have the highest likelihood of what words drawn from the prior were released as.
     """
     words = subject.words
     if subject.exact:
@@ -83,7 +83,8 @@ def _learnt_channel(subject: Subject, prior: Float64Array) -> Callable[[IdArray]
     source = RandomSource.seeded_for_tests(0)  # the attacker's own runs, the same in every run of a task
     inputs = draw_words(prior, LEARNT_PAIRS, source, "learnt channel")
     released = subject.release_words(inputs, source, "learnt channel release")
-    distances = _Distances(subject.embeddings)
+    noise = subject.words.vectors
+    distances = _Distances(subject.embeddings if noise is None else noise.decoding_space(subject.embeddings))
     rate, bonus = _learnt(distances(inputs), inputs, released, distances.outputs)
     words = np.arange(len(subject.embeddings), dtype=np.int32)
 
