@@ -1,7 +1,7 @@
 """Neighbour response beside TEM, SanText and Laplace noise on three sets of reviews, at equal promise and equal attack.
 
 Writes docs/results/neighbours.json, .md and .svg. Finished cells lie in build/neighbours.cells, so that an interrupted
-run goes on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn and matplotlib; half an hour of one core.
+run goes on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn, matplotlib; half an hour of one core.
 
     python tools/measure_neighbours.py [--page]
 
