@@ -25,6 +25,8 @@ __all__ = ["COMMANDS", "Command", "build_app", "option_names", "run"]
 COMMANDS: dict[str, str] = {
     "sanitize": "Sanitize text files, tables, a directory or standard input.",
     "report": "Check that a file is what a report of sanitize speaks of.",
+    "denoise": "Read a release: what it may have said, and what an attacker reads.",
+    "prior": "Count public text into a model for denoise.",
     "release": "Release an array of vectors, rounded to a public grid.",
     "vocabulary": "Import, inspect and query vocabularies.",
     "mechanisms": "List mechanisms with promise, standing and paper.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from wordveil.promises.release import TextOptions
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["sanitize"]
+__all__ = ["ExcludeOutputsOption", "sanitize", "sanitizing_vocabulary"]
 
 WARNING = (
     "warning: a weak promise: an observer may become 99 % sure of a word, or more; a smaller --epsilon is stronger"
@@ -113,6 +114,14 @@ BlockTokensOption = Annotated[int, option("--block-tokens", help="About how many
 DeviceOption = Annotated[str, option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")]
 LineBufferedOption = Annotated[bool, option("--line-buffered", help="Write every line at once.")]
 ReportOption = Annotated[Path | None, option("--report", help="Write a report, .json or .html.")]
+DenoiseOption = Annotated[
+    str | None,
+    option(
+        "--denoise",
+        metavar="STYLE",
+        help="Write what the released text may have said: fluent, faithful or balanced. Same promise.",
+    ),
+]
 InputDigestOption = Annotated[
     bool,
     option(
@@ -156,6 +165,7 @@ def sanitize(
     block_tokens: BlockTokensOption = 4_000_000,
     device: DeviceOption = "cpu",
     line_buffered: LineBufferedOption = False,
+    denoise: DenoiseOption = None,
     resume: ResumeOption = False,
     report: ReportOption = None,
     input_digest: InputDigestOption = False,
@@ -193,7 +203,7 @@ def sanitize(
         from wordveil.pipeline.run import check_report_path
 
         check_report_path(report, others=(source, output, *(public_words or ()), certificate, exclude_outputs))
-    embeddings, notes = _vocabulary(vocabulary, exclude_outputs, verify=verify or report is not None)
+    embeddings, notes = sanitizing_vocabulary(vocabulary, exclude_outputs, verify=verify or report is not None)
     wanted = Wanted(
         mechanism=mechanism,
         epsilon=epsilon,
@@ -215,6 +225,14 @@ def sanitize(
         certificate=prepared.certificate,
     )
 
+    afterwards = None
+    if denoise is not None:
+        from wordveil.cli.denoise import denoised_texts
+        from wordveil.pipeline.denoising_runs import BLOCK_CHARACTERS
+
+        documents = replace(documents, block_characters=min(documents.block_characters, BLOCK_CHARACTERS))
+        afterwards = denoised_texts(sanitizer, style=denoise)
+
     def deliver(result: RunReport) -> None:
         if report is not None:
             from wordveil.pipeline.evidence import Evidence
@@ -233,6 +251,7 @@ def sanitize(
             progress=progress,
             notice=None if quiet else say,
             deliver=deliver,
+            afterwards=afterwards,
         )
     if not quiet:
         _print_summary(result, (*prepared.notes, *notes), sanitizer.in_words, prepared.certificate)
@@ -248,7 +267,9 @@ def _text_options(public_words: Sequence[str], grids: Sequence[str], **choices: 
     return TextOptions(public_words=frozenset().union(*lists), grids=tuple(map(NumberGrid.parse, grids)), **choices)
 
 
-def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tuple[Embeddings, tuple[str, ...]]:
+def sanitizing_vocabulary(
+    path: Path | None, exclude: str | None, *, verify: bool
+) -> tuple[Embeddings, tuple[str, ...]]:
     """Return the vocabulary, checked where asked for, without the words that must not be output, and what was barred.
 
     The embedded vocabulary leaves out the slurs and obscene words of its list unless `exclude` is "none".
@@ -296,7 +317,7 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
 
 
 def _print_summary(report: RunReport, notes: Sequence[str], words: InWords, certificate: Certificate | None) -> None:
-    from wordveil.pipeline.run_report import left_out
+    from wordveil.pipeline.run_report import left_out, read_and_attacked
 
     said = [f"{counted(report.documents, 'document')}, {counted(report.tokens, 'token')}"]
     if report.seconds >= WORTH_A_RATE:
@@ -318,3 +339,5 @@ def _print_summary(report: RunReport, notes: Sequence[str], words: InWords, cert
         say(f"assumes: {line}")
     for line in report.disclosed:
         say(f"disclosed: {line}")
+    for line in read_and_attacked(vars(report)):
+        say(line)
