@@ -16,10 +16,8 @@ from wordveil.denoising.denoiser import LEAST
 
 if TYPE_CHECKING:
     from wordveil.denoising.denoiser import Style
-    from wordveil.pipeline.denoising_runs import DenoisedTexts
-    from wordveil.pipeline.sanitizer import Sanitizer
 
-__all__ = ["denoise", "denoised_texts"]
+__all__ = ["denoise"]
 
 
 def denoise(
@@ -101,18 +99,3 @@ def _lines(path: Path) -> Sequence[str]:
     from wordveil.cli.common import read_lines
 
     return [line for line in read_lines(path) if line.strip()]
-
-
-def denoised_texts(sanitizer: Sanitizer, *, style: str) -> DenoisedTexts:
-    """Return what `sanitize --denoise` does to the texts of a sanitizer before they are written."""
-    from wordveil.denoising.denoiser import Denoiser
-    from wordveil.pipeline.denoising_runs import DenoisedTexts
-
-    denoiser = Denoiser(
-        sanitizer.embeddings,
-        sanitizer.mechanism,
-        options=sanitizer.options,
-        style=cast("Style", style),
-        certificate=sanitizer.certificate,
-    )
-    return DenoisedTexts(denoiser=denoiser)

@@ -38,6 +38,7 @@ from wordveil.cli.options import option
 from wordveil.cli.progress import document_bar
 
 if TYPE_CHECKING:
+    from wordveil.denoising.denoiser import Style
     from wordveil.documents.base import Missing
     from wordveil.pipeline.explanations import InWords
     from wordveil.pipeline.runs import RunReport
@@ -227,11 +228,10 @@ def sanitize(
 
     afterwards = None
     if denoise is not None:
-        from wordveil.cli.denoise import denoised_texts
-        from wordveil.pipeline.denoising_runs import BLOCK_CHARACTERS
+        from wordveil.pipeline.denoising_runs import BLOCK_CHARACTERS, denoised_texts
 
         documents = replace(documents, block_characters=min(documents.block_characters, BLOCK_CHARACTERS))
-        afterwards = denoised_texts(sanitizer, style=denoise)
+        afterwards = denoised_texts(sanitizer, cast("Style", denoise))
 
     def deliver(result: RunReport) -> None:
         if report is not None:

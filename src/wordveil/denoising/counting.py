@@ -7,25 +7,24 @@ kept that raise the likelihood of the text most.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, ReleasedText
+from wordveil.arrays import Float64Array, IdArray, ReleasedText
 from wordveil.denoising.prior import STEP, Prior, probabilities
 from wordveil.denoising.reading import STATES, STOP, TextReader
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import Progress
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["build_prior"]
+__all__ = ["build_prior", "prior_of"]
 
 BLOCK = 20_000  # texts read at a time
 EVERY = 800  # of so many texts one is held out
-UNIFORM = 1e-3  # share of a uniform word, for words that the text lacks
 SMOOTHING = 0.5
 LEAST = 2  # times seen; what was seen once is the larger part of a text's triples, and noise
 
@@ -55,20 +54,50 @@ def build_prior(
         ParameterError: If there are fewer than two texts.
     """
     read, held_out = _states(texts, embeddings, progress)
-    n = len(embeddings) + STATES
-    if not len(read):
+    return prior_of(read, embeddings, pairs=pairs, triples=triples, source=source, held_out=held_out)
+
+
+def prior_of(
+    states: IdArray,
+    embeddings: Embeddings,
+    *,
+    pairs: int,
+    triples: int,
+    base: Float64Array | None = None,
+    source: str = "",
+    held_out: Sequence[str] = (),
+) -> Prior:
+    """Return the model of public texts that were read already.
+
+    Args:
+        states: As `TextReader` reads them, from stop to stop, end to end, shape (m,).
+        embeddings: The vocabulary.
+        pairs: Most pairs kept.
+        triples: Most triples kept.
+        base: Word frequencies known otherwise, for words that the texts lack, shape (v,); None for uniform.
+        source: What the texts are.
+        held_out: Texts that were kept out of them.
+
+    Raises:
+        ParameterError: If there are no states.
+    """
+    if not len(states):
         raise ParameterError("texts", f"<{len(held_out)} texts>", "must be at least two.")
+    n = len(embeddings) + STATES
+    rest = np.full(n, 1 / n)
+    if base is not None:
+        rest[:-STATES] = base * rest[:-STATES].sum()
     facts = {
         "vocabulary": embeddings.header.checksum,
         "name": embeddings.header.name,
         "words": len(embeddings),
         "source": source,
-        "held_out": held_out,
+        "held_out": list(held_out),
     }
-    return Prior(facts=facts, **_counted(read, n, pairs, triples))
+    return Prior(facts=facts, **_counted(states.astype(np.int64), rest, pairs, triples))
 
 
-def _states(texts: Iterable[str], embeddings: Embeddings, progress: Progress | None) -> tuple[_Ints, list[str]]:
+def _states(texts: Iterable[str], embeddings: Embeddings, progress: Progress | None) -> tuple[IdArray, list[str]]:
     """Return the states of all texts but those held out, end to end, and those."""
     reader, rest, held_out, parts = TextReader(embeddings), iter(texts), [], []
     done = 0
@@ -79,11 +108,12 @@ def _states(texts: Iterable[str], embeddings: Embeddings, progress: Progress | N
         done += len(block)
         if progress is not None:
             progress(len(block))
-    return np.concatenate(parts).astype(np.int64) if parts else np.empty(0, np.int64), held_out
+    return np.concatenate(parts) if parts else np.empty(0, np.int32), held_out
 
 
-def _counted(states: _Ints, n: int, pairs: int, triples: int) -> dict[str, Any]:
-    """Return the arrays of a prior over n states."""
+def _counted(states: _Ints, base: Float64Array, pairs: int, triples: int) -> dict[str, Any]:
+    """Return the arrays of a prior over n states; `base`, shape (n,), is what is left of each where none was seen."""
+    n = len(base)
     stop = n - STATES + STOP
     inside = (states[:-1] != stop) | (states[1:] != stop)
     raw_pairs, pair_times = np.unique((states[:-1] * n + states[1:])[inside], return_counts=True)
@@ -96,8 +126,10 @@ def _counted(states: _Ints, n: int, pairs: int, triples: int) -> dict[str, Any]:
     order = np.argsort(ends)
     ends, befores = ends[order], np.concatenate((befores, pair_times[opening]))[order]
 
-    unigram = np.bincount(raw_pairs % n, minlength=n).astype(np.float64)
-    unigram = (1 - UNIFORM) * unigram / unigram.sum() + UNIFORM / n
+    known, follows = np.unique(raw_pairs % n, return_counts=True)
+    alone = _discounted(follows, np.zeros_like(known))
+    unigram = base * (1 - alone.sum())
+    unigram[known] += alone
     seen = _discounted(befores, ends // n)
     left = _left(seen, ends // n, n)
     after = seen + left[ends // n] * unigram[ends % n]
@@ -112,11 +144,10 @@ def _counted(states: _Ints, n: int, pairs: int, triples: int) -> dict[str, Any]:
     stored = _best(times_of, seen, after - seen, pairs, needed)
     ends, keys, third_seen = ends[stored], keys[kept], third_seen[kept]
     whose = np.searchsorted(ends, keys // n)
+    counted = np.bincount(states, minlength=n) + SMOOTHING * n * base
     small = np.uint16 if n < 1 << 16 else np.uint32
     return {
-        "frequency": ((np.bincount(states, minlength=n) + SMOOTHING) / (len(states) + SMOOTHING * n)).astype(
-            np.float32
-        ),
+        "frequency": (counted / counted.sum()).astype(np.float32),
         "unigram": unigram.astype(np.float32),
         "followers": np.bincount(ends // n, minlength=n).astype(np.uint32),
         "right": (ends % n).astype(small),

@@ -4,7 +4,8 @@
 
 Each place has a few candidates, and two passes read them: pairs of neighbours among all candidates, then triples among
 the likeliest of these. Within its candidates each pass is exact. Whoever attacks and whoever wants a readable text
-ask for the same numbers.
+ask for the same numbers. Sums are taken along axes,
+never as matrix products: a row's bits must not depend on its batch.
 """
 
 from __future__ import annotations
@@ -61,26 +62,20 @@ def posteriors(
     states, likelihoods = candidates(seen)
     found = Posterior(np.empty_like(states), np.empty(states.shape, np.float32), np.empty(total, np.int32))
     for rows in _batches(lengths, states.shape[1]):
-        # Shorter segments repeat their last place, a stop, which says nothing of what stands before.
-        steps = np.minimum(np.arange(lengths[rows].max()), lengths[rows, None] - 1)
-        places = starts[rows, None] + steps
-        own = steps == np.arange(steps.shape[1])
+        places = starts[rows, None] + np.arange(lengths[rows[0]])
         part = _read(states[places], likelihoods[places], prior, fidelity)
         for name in ("states", "chances", "sequence"):
-            getattr(found, name)[places[own]] = getattr(part, name)[own]
+            getattr(found, name)[places] = getattr(part, name)
     return found
 
 
 def _batches(lengths: NDArray[np.int64], c: int) -> Iterator[NDArray[np.int64]]:
-    """Yield segments of like lengths together."""
-    order = np.argsort(lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        stop = start + 1
-        while stop < len(order) and (stop + 1 - start) * int(lengths[order[stop]]) * c * c <= CELLS:
-            stop += 1
-        yield order[start:stop]
-        start = stop
+    """Yield segments of one length together: what would fill shorter ones up would show in their last bits."""
+    for length in np.unique(lengths).tolist():
+        rows = np.flatnonzero(lengths == length)
+        size = max(1, CELLS // (length * c * c))
+        for start in range(0, len(rows), size):
+            yield rows[start : start + size]
 
 
 def _read(states: IdArray, likelihoods: Float32Array, prior: Prior, fidelity: float | None) -> Posterior:
@@ -95,7 +90,7 @@ def _read(states: IdArray, likelihoods: Float32Array, prior: Prior, fidelity: fl
     second = _by_triples(after[:, 0], thrice, likely)
     chances = first.copy()
     chances[:, :, :KEPT] = second * first[:, :, :KEPT].sum(axis=2, keepdims=True)
-    emitted = likely if fidelity is None else second ** np.float32(fidelity)
+    emitted = likely if fidelity is None else (second / second.max(axis=2, keepdims=True)) ** np.float32(fidelity)
     chosen = _likeliest(after[:, 0], thrice, emitted)
     sequence = np.take_along_axis(few, chosen[:, :, None], 2)[:, :, 0]
     ranked = np.argsort(-chances, axis=2, kind="stable")
@@ -112,10 +107,10 @@ def _by_pairs(after: Float32Array, likelihoods: Float32Array) -> Float32Array:
     found = np.empty_like(likelihoods)
     found[:, 0] = likelihoods[:, 0]
     for i in range(1, found.shape[1]):  # given what is seen up to here
-        found[:, i] = _scaled(np.einsum("sa,sab->sb", found[:, i - 1], after[:, i - 1]) * likelihoods[:, i])
+        found[:, i] = _scaled((found[:, i - 1, :, None] * after[:, i - 1]).sum(axis=1) * likelihoods[:, i])
     later = np.ones_like(found[:, 0])
     for i in range(found.shape[1] - 2, -1, -1):  # times what is seen later
-        later = _scaled(np.einsum("sab,sb->sa", after[:, i], likelihoods[:, i + 1] * later))
+        later = _scaled((after[:, i] * (likelihoods[:, i + 1] * later)[:, None]).sum(axis=2))
         found[:, i] = found[:, i] * later
     return np.asarray(found / found.sum(axis=2, keepdims=True))
 
@@ -130,7 +125,7 @@ def _by_triples(start: Float32Array, thrice: Float32Array, likelihoods: Float32A
     """
     forward = [_scaled(likelihoods[:, 0, :, None] * start * likelihoods[:, 1, None, :])]
     for i in range(thrice.shape[1]):
-        reached = np.einsum("sab,sabc->sbc", forward[-1], thrice[:, i])
+        reached = (forward[-1][:, :, :, None] * thrice[:, i]).sum(axis=1)
         forward.append(_scaled(reached * likelihoods[:, i + 2, None, :]))
     found = np.empty_like(likelihoods)
     later = np.ones_like(start)
@@ -140,7 +135,8 @@ def _by_triples(start: Float32Array, thrice: Float32Array, likelihoods: Float32A
         if i == 0:
             found[:, 0] = both.sum(axis=2)
         else:
-            later = _scaled(np.einsum("sabc,sbc->sab", thrice[:, i - 1], likelihoods[:, i + 1, None, :] * later))
+            ahead = likelihoods[:, i + 1, None, :] * later
+            later = _scaled((thrice[:, i - 1] * ahead[:, None]).sum(axis=3))
     return np.asarray(found / found.sum(axis=2, keepdims=True))
 
 

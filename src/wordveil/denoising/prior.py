@@ -15,6 +15,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -158,7 +160,7 @@ class Prior:
             DataFormatError: If it is none.
         """
         try:
-            with np.load(path, allow_pickle=False) as stored:
+            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in _NAMES}
             facts = json.loads(arrays.pop("facts").tobytes())
             prior = cls(facts=facts, **arrays)
@@ -167,7 +169,7 @@ class Prior:
             sound = sound and len(prior.thirds) == len(prior.seen) == b and prior.thirds.sum() == len(prior.third)
             if not sound or len(prior.third) != len(prior.third_seen):
                 raise ValueError
-        except (ValueError, KeyError, TypeError, EOFError) as error:
+        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise DataFormatError(Path(path), "is no prior of `wordveil prior build`.") from error
         return prior
 

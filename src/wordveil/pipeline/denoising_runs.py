@@ -15,18 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.arrays import ReleasedText
-from wordveil.denoising.denoiser import Denoiser, TextReading
+from wordveil.denoising.denoiser import Denoiser, Style, TextReading
 from wordveil.documents import DocumentSettings, FormatDetails, Record
 from wordveil.errors import ChecksumError, DataFormatError, ParameterError
 from wordveil.names import EXPORTS
 from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, by_record, run_documents
 from wordveil.pipeline.evidence import differences
+from wordveil.pipeline.fitting import certificate_in_use
 from wordveil.pipeline.run import Notice, silent
 from wordveil.pipeline.runs import FileDigest, file_digests
+from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.release import BatchRelease, Provenance, TextOptions
 
-__all__ = ["BLOCK_CHARACTERS", "DenoisedTexts", "ReleaseReport", "denoise_documents"]
+__all__ = ["BLOCK_CHARACTERS", "DenoisedTexts", "ReleaseReport", "denoise_documents", "denoised_texts"]
 
 BLOCK_CHARACTERS = 200_000  # read at once: about ten seconds of work, and so much is lost at most by a kill
 MILLION = 1_000_000  # counts are whole numbers
@@ -155,6 +157,18 @@ class DenoisedTexts:
                 name: round(getattr(known, name), 4) for name in ("words", "named", "content", "random")
             },
         }
+
+
+def denoised_texts(sanitizer: Sanitizer, style: Style) -> DenoisedTexts:
+    """Return what reads the releases of a sanitizer, to give to `sanitize_documents`."""
+    denoiser = Denoiser(
+        sanitizer.embeddings,
+        sanitizer.mechanism,
+        options=sanitizer.options,
+        style=style,
+        certificate=certificate_in_use(sanitizer.mechanism, sanitizer.embeddings, sanitizer.certificate),
+    )
+    return DenoisedTexts(denoiser=denoiser)
 
 
 def _counted(read: TextReading) -> Counter[str]:

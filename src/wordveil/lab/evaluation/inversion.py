@@ -2,7 +2,8 @@
 
     naming     the released word itself, or the word nearest to the released vector
     alone      the likeliest word given its own release and public frequencies
-    pairs      the likeliest word given the whole release and a public model of pairs of words (`pair_model`)
+    pairs      the likeliest word given the whole release and a public model of pairs and triples of words: what
+               `wordveil denoise` reads, by the same code
     masked     the likeliest word given the whole release and a public model of words in context (`masked`)
 
 Every attacker is scored token by token on the same tokens, those of the vocabulary. The best one is chosen by its
@@ -19,14 +20,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.denoising.counting import prior_of
+from wordveil.denoising.posterior import Posterior, posteriors
+from wordveil.denoising.prior import Prior
+from wordveil.denoising.reading import OTHER, STOP
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.corpora import place_unknown
 from wordveil.lab.evaluation.data import read_texts
 from wordveil.lab.evaluation.evidence import observe
 from wordveil.lab.evaluation.masked import Candidates, guess_in_context
-from wordveil.lab.evaluation.pair_model import PairModel, posteriors
 from wordveil.lab.evaluation.priors import content_words, word_prior
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.lab.evaluation.word_predictor import WordPredictor
@@ -37,10 +41,12 @@ from wordveil.vocabulary.table import Embeddings
 __all__ = ["ATTACKERS", "ReviewInversion", "SentenceInversion"]
 
 ENTRIES = 1 << 25  # evidence held at a time: 256 MiB
+READ, OF_CONTENT = 256, 64  # words weighed for each token, and words that carry content
+STORED = 10_000_000  # pairs, and triples, of the public model: none is dropped
 ATTACKERS = {
     "naming": "naming the released word, or the nearest one",
     "alone": "the posterior of each token without its context",
-    "pairs": "the posterior under a public model of pairs of words",
+    "pairs": "the posterior under a public model of pairs and triples of words",
     "masked": "a public model of words in context, over a few candidates",
 }
 """Score name -> how that attacker guesses."""
@@ -53,7 +59,7 @@ class Attack:
     corpus: Corpus = field(repr=False)
     known: NDArray[np.bool_] = field(repr=False)
     content_words: IdArray = field(repr=False)
-    pairs: PairModel = field(repr=False)
+    prior: Prior = field(repr=False)
     words: WordPredictor = field(repr=False)
 
 
@@ -67,7 +73,7 @@ class _Inversion(Task):
         public: File of public text for the attackers' models; texts that are attacked are left out of it.
         public_text: Its column.
         limit: Texts attacked.
-        public_limit: Public texts for the pair model.
+        public_limit: Public texts for the model of pairs and triples.
         model_limit: Public texts for the model of words in context.
         epochs: Passes over them.
         candidates: Originals the masked attacker considers for each token.
@@ -113,7 +119,13 @@ class _Inversion(Task):
             corpus,
             known,
             np.flatnonzero(content_words(embeddings)).astype(np.int32),
-            PairModel.of(public[0], word_prior(embeddings)),
+            prior_of(
+                np.concatenate(_segments(public[0], len(embeddings))),
+                embeddings,
+                pairs=STORED,
+                triples=STORED,
+                base=word_prior(embeddings),
+            ),
             WordPredictor.of(public[1], embeddings, epochs=self.epochs),
         )
 
@@ -134,7 +146,7 @@ class _Inversion(Task):
             right = {name: (guess[i] == corpus.tokens)[counted] for name, guess in guesses.items()}
             shares = {name + part: float(hits.mean()) if hits.size else 0.0 for name, hits in right.items()}
             found |= {"best" + part: max(shares.values()), **shares}
-        commonest = prepared.pairs.unigram[:-1].argmax()
+        commonest = prepared.prior.frequency[: len(subject.embeddings)].argmax()
         found["guessing"] = float((corpus.tokens[prepared.known] == commonest).mean())
         return {score.name: found[score.name] for score in self.scores}
 
@@ -144,19 +156,18 @@ _Guesses = tuple[IdArray, IdArray]
 
 
 def _guesses(attack: Attack, subject: Subject, source: RandomSource, task: _Inversion) -> dict[str, _Guesses]:
-    corpus, model = attack.corpus, attack.pairs
-    frequencies = model.unigram[:-1]
+    corpus, v = attack.corpus, len(subject.embeddings)
+    frequencies = attack.prior.frequency[:v].astype(np.float64)
     inputs = place_unknown(corpus.tokens, subject, source, task.name)
-    seen = observe(subject, inputs, frequencies, source, task.name)
+    seen = observe(subject, inputs, frequencies / frequencies.sum(), source, task.name)
     alone, pairs, parts = [], [], []
-    for texts in _groups(corpus, len(frequencies)):
+    for texts in _groups(corpus, v):
         span = slice(texts[0][0], texts[-1][1])
         states = seen.likelihoods(span)
         likelihoods = states[:, :-1]
         alone.append(_likeliest(likelihoods * frequencies, attack))
-        for start, stop in texts:
-            found = posteriors(states[start - span.start : stop - span.start], model)
-            pairs.append(_likeliest(found[:, :-1], attack))
+        rows = [np.arange(start - span.start, stop - span.start, dtype=np.int32) for start, stop in texts]
+        pairs.append(_in_context(rows, states, attack, v))
         parts.append(Candidates.of(likelihoods, attack.words, task.candidates))
     masked = guess_in_context(Candidates.joined(parts), corpus, attack.words, passes=task.passes)
     joined = {name: _joined(guesses) for name, guesses in (("alone", alone), ("pairs", pairs))}
@@ -167,6 +178,56 @@ def _likeliest(scores: Float64Array, attack: Attack) -> _Guesses:
     among = attack.content_words
     best = scores.argmax(axis=1).astype(np.int32)
     return best, among[scores[:, among].argmax(axis=1)] if len(among) else best
+
+
+def _in_context(rows: list[IdArray], likelihoods: Float64Array, attack: Attack, v: int) -> _Guesses:
+    """Return the likeliest word of every token, and the likeliest one that carries content.
+
+    Args:
+        rows: Of every text, which rows of `likelihoods` are its tokens.
+        likelihoods: P(release | state) of every word and, last, of an unknown token, shape (t, v + 1).
+        attack: The model.
+        v: Number of words.
+    """
+    content = np.zeros(v + 1, dtype=bool)
+    content[attack.content_words] = True
+    weights = attack.prior.frequency[: v + 1].astype(np.float64)
+
+    def candidates(seen: IdArray) -> tuple[IdArray, Float32Array]:
+        joint = likelihoods[seen] * weights
+        states = np.concatenate((_top(joint, READ), _top(np.where(content, joint, 0.0), OF_CONTENT)), axis=1)
+        chances = np.take_along_axis(likelihoods[seen], states, axis=1)
+        size = min(READ, v + 1)
+        again = (states[:, size:, None] == states[:, None, :size]).any(axis=2)
+        chances[:, size:][again | ~content[states[:, size:]]] = 0.0
+        states[seen < 0], chances[seen < 0] = v + STOP, np.eye(1, states.shape[1])
+        return states.astype(np.int32), chances.astype(np.float32)
+
+    ends = np.full(1, -1, np.int32)
+    read = posteriors([np.concatenate((ends, own, ends)) for own in rows if len(own)], candidates, attack.prior)
+    inside = read.states[:, 0] != v + STOP
+    return _best_of(read, inside, np.arange(v + 1) < v), _best_of(read, inside, content)
+
+
+def _top(joint: Float64Array, n: int) -> NDArray[np.intp]:
+    """Return the places of the n largest of each row."""
+    n = min(n, joint.shape[1])
+    return np.argpartition(-joint, n - 1, axis=1)[:, :n]
+
+
+def _best_of(read: Posterior, inside: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> IdArray:
+    """Return of some places the likeliest state among those wanted."""
+    states, chances = read.states[inside], np.where(wanted[read.states[inside]], read.chances[inside], -1.0)
+    return np.asarray(states[np.arange(len(states)), chances.argmax(axis=1)], dtype=np.int32)
+
+
+def _segments(corpus: Corpus, v: int) -> list[IdArray]:
+    """Return each text's states between two stops: layout is not read here."""
+    states, stop = (
+        np.where(corpus.tokens < 0, v + OTHER, corpus.tokens).astype(np.int32),
+        np.full(1, v + STOP, np.int32),
+    )
+    return [np.concatenate((stop, text, stop)) for text in np.split(states, corpus.offsets[1:-1]) if len(text)]
 
 
 def _joined(parts: list[_Guesses]) -> _Guesses:
