@@ -35,6 +35,10 @@ def released(few, texts, mechanism=MECHANISM, seed=1, **options):
     return [sanitizer(text) for text in texts]
 
 
+def batch_of(few, texts, seed):
+    return wv.Sanitizer(few, MECHANISM, source=wv.RandomSource.seeded_for_tests(seed)).release_batch(texts)
+
+
 def right(texts, originals):
     """The share of words that are the original's."""
     pairs = [
@@ -49,14 +53,12 @@ ORIGINALS = sentences(200, seed=5)
 @pytest.mark.parametrize("style", ["fluent", "balanced", "faithful"])
 def test_more_words_are_the_original_s_and_the_promise_is_the_release_s(few, wide, style):
     denoiser = Denoiser(few, MECHANISM, prior=wide, style=style, least=0.0)
-    releases = released(few, ORIGINALS)
-    read = [denoiser(release) for release in releases]
-    before, after = (right([each.text for each in them], ORIGINALS) for them in (releases, read))
+    releases = batch_of(few, ORIGINALS, 1)
+    read = denoiser.denoise_batch(releases)
+    before, after = right(releases.texts, ORIGINALS), right([own.text for own in read], ORIGINALS)
     assert after > before + 0.2
-    for own, release in zip(read, releases, strict=True):
-        assert own.guarantee == release.guarantee
-        assert own.disclosed == release.disclosed
-        assert len(own.confidences) == release.tokens
+    assert all(own.guarantee == releases.guarantee and own.disclosed == releases.disclosed for own in read)
+    assert sum(len(own.confidences) for own in read) == releases.tokens
     said = np.mean([own.confidences.mean() for own in read])
     assert abs(said - after) < 0.05
     assert f"name {read[0].attack:.2f} of the words" in str(read[0])
@@ -66,10 +68,10 @@ def test_more_words_are_the_original_s_and_the_promise_is_the_release_s(few, wid
 def test_the_attacker_s_score_is_what_the_attack_names(few, wide):
     """The likeliest word of every place, guessed for fresh releases of other texts."""
     denoiser = Denoiser(few, MECHANISM, prior=wide, least=0.0)
-    releases = released(few, ORIGINALS, seed=9)
-    told = np.mean([denoiser(release).attack for release in releases])
+    releases = batch_of(few, ORIGINALS, 9)
+    told = np.mean([own.attack for own in denoiser.denoise_batch(releases)])
     reader = TextReader(few)
-    originals, layouts = reader.read(ORIGINALS), reader.read([release.text for release in releases])
+    originals, layouts = reader.read(ORIGINALS), reader.read(releases.texts)
     found = posteriors([layout.states for layout in layouts], denoiser._evidence, wide)
     true = np.concatenate([layout.states for layout in originals])
     named = (found.states[:, 0] == true)[true < len(few)].mean()
@@ -79,10 +81,8 @@ def test_the_attacker_s_score_is_what_the_attack_names(few, wide):
 
 def test_a_confidence_is_right_as_often_as_it_says(few, wide):
     denoiser = Denoiser(few, MECHANISM, prior=wide, style="balanced", least=0.0)
-    releases = released(few, ORIGINALS, seed=2)
     sure, hit = [], []
-    for release, original in zip(releases, ORIGINALS, strict=True):
-        read = denoiser(release)
+    for read, original in zip(denoiser.denoise_batch(batch_of(few, ORIGINALS, 2)), ORIGINALS, strict=True):
         sure += read.confidences.tolist()
         hit += [a.lower() == b.lower() for a, b in zip(read.text.split(), original.split(), strict=True)]
     sure, hit = np.array(sure), np.array(hit)

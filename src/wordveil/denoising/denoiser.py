@@ -218,6 +218,10 @@ class Denoiser:
             for layout, (first, last) in zip(layouts, pairwise(ends), strict=True)
         ]
 
+    def posterior(self, layout: Layout) -> Posterior:
+        """Return what may stand in every place of a released text: all that an attacker with this prior knows."""
+        return posteriors([layout.states], self._evidence, self.prior)
+
     def _segments(self, layouts: Sequence[Layout]) -> list[IdArray]:
         return [layout.states[some] for layout in layouts for some in self._reader.segments(layout)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -32,18 +33,27 @@ class Evidence:
     prior: Prior = field(repr=False)
     public: IdArray = field(repr=False)
 
+    @cached_property
+    def _table(self) -> tuple[IdArray, Float32Array]:
+        """Candidates and P(output | candidate) of every output.
+
+        Made once for all: a law that is no table takes a pass over the whole vocabulary, however few words are asked.
+        """
+        outputs = self.randomizer.outputs
+        weights = self.prior.frequency[: len(self.randomizer.embeddings)].astype(np.float64)
+        found = self.randomizer.likely_inputs(outputs, weights, COUNT)
+        assert found is not None  # the denoiser takes no mechanism without a law
+        states = np.concatenate((outputs[:, None], found[0]), axis=1)
+        likelihoods = np.zeros(states.shape)
+        likelihoods[:, 1:] = np.where(np.isin(found[0], self.public), 0.0, found[1])
+        likelihoods[:, 0] = np.isin(outputs, self.public)
+        return states, (likelihoods / likelihoods.max(axis=1, keepdims=True)).astype(np.float32)
+
     def __call__(self, seen: IdArray) -> tuple[IdArray, Float32Array]:
         """Return candidates and P(seen | candidate) up to a factor for each, both of shape (n, c)."""
-        distinct, places = np.unique(seen, return_inverse=True)
-        drawn = np.isin(distinct, self.randomizer.outputs)
-        weights = self.prior.frequency[: len(self.randomizer.embeddings)].astype(np.float64)
-        found = self.randomizer.likely_inputs(distinct[drawn], weights, COUNT)
-        assert found is not None  # the denoiser takes no mechanism without a law
-        count = found[0].shape[1] + 1
-        states = np.repeat(distinct[:, None], count, axis=1).astype(np.int32)
-        likelihoods = np.zeros(states.shape)
-        states[drawn, 1:] = found[0]
-        likelihoods[drawn, 1:] = np.where(np.isin(found[0], self.public), 0.0, found[1])
-        likelihoods[:, 0] = np.where(drawn, np.isin(distinct, self.public), 1.0)  # stops, pauses and what is no word
-        likelihoods /= likelihoods.max(axis=1, keepdims=True)
-        return states[places], likelihoods[places].astype(np.float32)
+        outputs, (states, likelihoods) = self.randomizer.outputs, self._table
+        places = np.minimum(np.searchsorted(outputs, seen), len(outputs) - 1)
+        states, likelihoods = states[places], likelihoods[places]
+        itself = outputs[places] != seen  # stops, pauses and what is no word that the mechanism draws
+        states[itself], likelihoods[itself] = seen[itself, None], np.eye(1, states.shape[1], dtype=np.float32)
+        return states, likelihoods

@@ -299,8 +299,8 @@ class WordRandomizer(Randomizer):
             return None
         columns, v = np.searchsorted(self.outputs, outputs), len(self.embeddings)
         ids, chances = np.empty((0, len(outputs)), np.int32), np.empty((0, len(outputs)))
-        for start in range(0, v, LAW_ROWS):
-            part = np.arange(start, min(start + LAW_ROWS, v), dtype=np.int32)
+        for start in range(0, v, 4 * LAW_ROWS):
+            part = np.arange(start, min(start + 4 * LAW_ROWS, v), dtype=np.int32)
             rows = self.law(part)
             assert rows is not None
             ids = np.concatenate((ids, np.broadcast_to(part[:, None], (len(part), len(outputs)))))

@@ -96,7 +96,7 @@ def test_the_reader_of_context_finds_more_than_who_reads_no_context(world, tmp_p
         (tmp_path / name).write_text("\n".join(written) + "\n")
     task = ReviewInversion(path="attacked.tsv", public="public.tsv", model_limit=20, epochs=1, candidates=10)
     found = task.run(task.prepare(world), subject_of(SanText(epsilon=2.0).fit(world)), SOURCE)
-    assert found["pairs"] > 0.4 > 2 * found["alone"]
+    assert found["pairs"] > 0.36 > 1.5 * found["alone"]
 
 
 def test_two_data_sets_are_attacked(world, use_world):
