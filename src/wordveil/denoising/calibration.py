@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float32Array, Float64Array, IdArray
 from wordveil.denoising.posterior import Posterior
 from wordveil.denoising.prior import Prior
+from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.randomness import RandomSource
 
 __all__ = ["Calibration", "Trial", "trial_releases"]
 
 WORDS = 2000  # public words read: the share that is named is known to about .01
+FEWEST = 50
 BINS = 20
 COMMON = 2e-4
 """Share of public text below which a word counts as one that carries content."""
@@ -47,10 +49,16 @@ def trial_releases(segments: Sequence[IdArray], randomizer: WordRandomizer, exem
         segments: Public text, from stop to stop.
         randomizer: The mechanism.
         exempt: Words that pass as they are.
+
+    Raises:
+        ParameterError: If they hold too few words.
     """
     v, stream = len(randomizer.embeddings), RandomSource.public("denoising")
-    taken = [segment for segment, before in zip(segments, _words_before(segments, v), strict=True) if before < WORDS]
-    true = np.concatenate(taken) if taken else np.empty(0, np.int32)
+    words = sum(np.count_nonzero(segment < v) for segment in segments)
+    if words < FEWEST:
+        raise ParameterError("public", f"<{words} words>", f"must hold at least {FEWEST} words of the vocabulary.")
+    taken = segments[:: max(1, words // WORDS)]  # from all over: sources stand one after the other
+    true = np.concatenate(taken)
     counted = (true < v) & ~np.isin(true, exempt)
     ids = true[counted]
     outputs = randomizer.outputs
@@ -65,11 +73,6 @@ def trial_releases(segments: Sequence[IdArray], randomizer: WordRandomizer, exem
         seen[counted] = words
         trials.append(Trial(true, np.split(seen, cuts), counted))
     return trials[0], trials[1]
-
-
-def _words_before(segments: Sequence[IdArray], v: int) -> Float64Array:
-    counts = np.array([np.count_nonzero(segment < v) for segment in segments])
-    return np.asarray(np.cumsum(counts) - counts)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

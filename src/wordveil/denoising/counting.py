@@ -24,7 +24,7 @@ from wordveil.vocabulary.table import Embeddings
 __all__ = ["build_prior", "prior_of"]
 
 BLOCK = 20_000  # texts read at a time
-EVERY = 800  # of so many texts one is held out
+EVERY = 200  # of so many texts one is held out
 SMOOTHING = 0.5
 LEAST = 2  # times seen; what was seen once is the larger part of a text's triples, and noise
 
@@ -43,7 +43,7 @@ def build_prior(
     """Return the model of some public texts.
 
     Args:
-        texts: Public texts; one in 800 is held out, to try things on.
+        texts: Public texts; one in 200 is held out, to try things on.
         embeddings: The vocabulary.
         pairs: Most pairs kept.
         triples: Most triples kept.
