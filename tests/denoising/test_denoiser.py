@@ -126,13 +126,13 @@ def test_nothing_is_read_where_noise_is_all(few, wide):
 def test_a_text_of_which_too_little_can_be_read_stays_as_released(few, wide):
     batch = batch_of(few, ORIGINALS[:40], 3)
     means = [own.confidences.mean() for own in Denoiser(few, MECHANISM, prior=wide, least=0.0).denoise_batch(batch)]
-    least = float(np.median(means)) - 1e-6
+    least = float(np.quantile(means, 0.25))
     strict = Denoiser(few, MECHANISM, prior=wide, least=least)
     assert strict.calibration.named > least
     for own, mean, text in zip(strict.denoise_batch(batch), means, batch.texts, strict=True):
         assert own.refused == (mean < least)
         assert own.text == text or not own.refused
-    assert 5 < sum(mean < least for mean in means) < 30
+    assert 0 < sum(mean < least for mean in means) < 30
 
 
 def test_no_text_changes_another(few, wide):
