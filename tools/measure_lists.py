@@ -18,10 +18,10 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from in_degrees import guessed_share, in_degrees, own_posteriors
 from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.text import FUNCTION_WORDS
 from wordveil.vocabulary.frequencies import most_frequent, word_frequencies
-from wordveil.vocabulary.in_degrees import guessed_share, in_degrees, own_posteriors
 from wordveil.vocabulary.neighbour_lists import BLOCK, build_lists, list_blocks
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 

@@ -16,8 +16,7 @@ from wordveil import NeighbourDP, Standing, WordMechanism
 from wordveil.arrays import Float64Array, IdArray, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import Progress, WordRandomizer
-from wordveil.mechanisms.rows import check_draws, checked_ids
-from wordveil.parameters import check_positive, check_whole
+from wordveil.parameters import check_draws, check_positive, check_whole, checked_ids
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import Relation, relation_of
 from wordveil.randomness import Draws, Stream, random_bits

@@ -22,7 +22,10 @@ HELPS = [
     *([name] for name in COMMANDS),
     *(["vocabulary", name] for name in ("import", "info", "neighbors")),
     ["vocabulary", "neighbours", "build"],
+    *(["sentences", name] for name in ("build", "info")),
+    ["prior", "build"],
 ]
+GROUPS = (["vocabulary"], ["sentences"], ["prior"])
 
 
 @pytest.fixture
@@ -47,7 +50,9 @@ def test_every_command_has_help(wordveil, words):
     assert not undescribed
 
 
-@pytest.mark.parametrize("command", [" ".join(words) for words in HELPS if words and words != ["vocabulary"]])
+@pytest.mark.parametrize(
+    "command", [" ".join(words) for words in HELPS if words and words not in (["vocabulary"], ["sentences"])]
+)
 def test_the_help_of_every_command_ends_with_two_examples(wordveil, command):
     shown = wordveil(*command.split(), "--help").out.partition("\nExamples:\n")[2].splitlines()
     assert shown == [f"  {example}" for example in EXAMPLES[command]]
@@ -56,7 +61,7 @@ def test_the_help_of_every_command_ends_with_two_examples(wordveil, command):
 
 
 def test_the_overview_names_every_command(wordveil):
-    assert set(re.findall(r"^  ([a-z]+)  ", wordveil("--help").out, flags=re.MULTILINE)) == set(COMMANDS)
+    assert set(re.findall(r"^  ([a-z-]+)  ", wordveil("--help").out, flags=re.MULTILINE)) == set(COMMANDS)
 
 
 def test_the_version(wordveil):
@@ -336,7 +341,7 @@ MISTAKES = {
     "delimiter": (["sanitize", "ROWS", "--delimiter", "long"], "--delimiter='long' must be one ASCII character"),
     "setting-strange": (["sanitize", "NOTES", "--set", "beta={[]: 1}"], "beta"),
     "count": (["vocabulary", "neighbors", "babaq", "-k", "0"], "--count=0 must be at least 1"),
-    "guess": (["sanitise"], "Did you mean 'sanitize'? See: wordveil --help"),
+    "guess": (["sanitise"], "Did you mean 'sanitize'"),
     "own-help": (["sanitize", "NOTES", "EXTRA"], "See: wordveil sanitize --help"),
     "absent-input": (["sanitize", "absent.txt"], "absent.txt: no such file"),
     "absent-list": (["sanitize", "NOTES", "--public-words", "absent.lst"], "absent.lst"),
@@ -348,6 +353,7 @@ MISTAKES = {
     "wrong-column": (["sanitize", "ROWS", "--column", "txt"], "line 1"),
     "pair": (["explain", "-e", "1", "--pair", "one"], "--pair='one' must be two words with a comma"),
     "pair-word": (["explain", "-e", "1", "--pair", "babaq,zzz"], "pairs='zzz' is not in this vocabulary"),
+    "pair-kind": (["explain", "-e", "1", "--pair", "babaq,2019"], "--pair='2019' is a year and no word"),
     "keep": (["calibrate", "--keep", "2"], "--keep=2.0 must be greater than 0 and less than 1."),
     "word": (["vocabulary", "neighbors", "zzz"], "word='zzz' is not in this vocabulary"),
     "no-default": (["sanitize", "NOTES", "-m", "laplace"], "wordveil calibrate --mechanism laplace"),

@@ -13,9 +13,9 @@ from wordveil.decoding.base import Decoder, FittedDecoder
 from wordveil.decoding.nearest import Nearest
 from wordveil.mechanisms.base import Progress, VectorMechanism, VectorRandomizer, WordMechanism, WordRandomizer
 from wordveil.mechanisms.checks import check_mechanism
-from wordveil.mechanisms.rows import checked_ids
 from wordveil.mechanisms.worst_pairs import word_relation
 from wordveil.metrics.distances import AnyMetric
+from wordveil.parameters import checked_ids
 from wordveil.promises.guarantees import Guarantee, MetricDP, PrivacyUnit
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Relation

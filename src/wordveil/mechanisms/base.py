@@ -254,7 +254,7 @@ class WordRandomizer(Randomizer):
     def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
         """Yield what `sample` draws for a batch of documents, `size` tokens at a time.
 
-        A mechanism that draws one word a token does better with `kernels.document_bits`: the same words.
+        A mechanism that draws one word a token does better with `document_bits`: the same words.
         """
         return documents.chunks(self.sample, size)
 

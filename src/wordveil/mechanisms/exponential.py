@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, TypeVar
@@ -16,18 +17,19 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray, ReleasedIds
 from wordveil.errors import ParameterError
+from wordveil.kernels.compiled.library import document_bits
 from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.base import Progress, WordRandomizer
 from wordveil.mechanisms.certificate_check import check_certificate
 from wordveil.mechanisms.metric_rows import ChannelRows, bound_metric, metric_assumptions, rows_for, stated_name
-from wordveil.mechanisms.rows import check_draws, checked_ids
 from wordveil.mechanisms.selection import LARGEST_LOSS, SelectionMechanism, rate_and_cap
 from wordveil.mechanisms.worst_pairs import word_distances
 from wordveil.metrics.distances import AnyMetric
+from wordveil.parameters import check_draws, checked_ids
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import LocalDP, MetricDP, Standing, weakest
 from wordveil.promises.pair_loss import PairLoss, channel_pair
-from wordveil.randomness import Draws, Stream, random_bits
+from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedExponential", "Grounds", "fit_selection"]
@@ -63,6 +65,7 @@ class FittedExponential(WordRandomizer):
         rows: The exact rows that draw.
         grounds: What was found out for the guarantee when it was fitted.
         base: Base measure over the outputs, None for 1.
+        inputs: Number of words v.
     """
 
     mechanism: SelectionMechanism
@@ -70,11 +73,13 @@ class FittedExponential(WordRandomizer):
     rows: ChannelRows
     grounds: Grounds
     base: Float64Array | None = None
+    inputs: int = field(init=False, repr=False)
     draw_width: int = field(init=False)
     draws_by_engine: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "draw_width", self.rows.draw_width)
+        object.__setattr__(self, "inputs", len(self.embeddings))
 
     @property
     def metric(self) -> AnyMetric:
@@ -119,7 +124,7 @@ class FittedExponential(WordRandomizer):
 
     def distances(self, ids: IdArray) -> Float64Array:
         """Return the distance from each input to each output, shape (n, outputs)."""
-        return word_distances(self.embeddings, self.metric)(checked_ids(ids, len(self.embeddings)), self.outputs)
+        return word_distances(self.embeddings, self.metric)(checked_ids(ids, self.inputs), self.outputs)
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
         claim = self.guarantee()
@@ -137,10 +142,14 @@ class FittedExponential(WordRandomizer):
     def sample(self, stream: Stream, n: int) -> Draws:
         return (random_bits(stream.lane(0), (n, self.draw_width)),)
 
+    def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
+        words = document_bits(documents, 0, size, self.draw_width)  # what `sample` draws, for many documents at once
+        return ((some.reshape(-1, self.draw_width),) for some in words)
+
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> ReleasedIds:
-        ids = checked_ids(ids, len(self.embeddings))
+        ids = checked_ids(ids, self.inputs)
         check_draws(draws, (len(ids), self.draw_width))
         return ReleasedIds(self.rows.draw(ids, draws[0], threads=threads, progress=progress))
 

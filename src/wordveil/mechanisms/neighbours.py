@@ -16,15 +16,13 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray, ReleasedIds
 from wordveil.errors import ParameterError
-from wordveil.kernels.document_bits import document_bits
-from wordveil.kernels.integer_draws import BitArray
+from wordveil.kernels.compiled.library import document_bits
 from wordveil.kernels.threads import resolve_threads
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
-from wordveil.mechanisms.rows import check_draws, checked_ids
-from wordveil.parameters import check_positive, check_whole
+from wordveil.parameters import check_draws, check_positive, check_whole, checked_ids
 from wordveil.promises.guarantees import Guarantee, LocalDP, Standing
 from wordveil.promises.pair_loss import PairLoss, discretized
-from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
+from wordveil.randomness import BitArray, DocumentStreams, Draws, Stream, random_bits
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.stored_lists import crowds, neighbour_lists
 from wordveil.vocabulary.table import Embeddings

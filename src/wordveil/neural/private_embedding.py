@@ -22,7 +22,6 @@ from wordveil import __version__
 from wordveil.arrays import Float64Array, IdArray, ReleasedIds, ReleasedVectors
 from wordveil.decoding.base import Decoder
 from wordveil.errors import CertificateError, ParameterError, WordveilError
-from wordveil.kernels.integer_draws import multiply_high
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.neural.backend import Module, nn, not_compiled, require_torch, torch
 from wordveil.neural.device_noise import DEVICE_ASSUMPTION, DeviceNoise
@@ -30,7 +29,7 @@ from wordveil.neural.passes import PassCounter, Passes, all_passes, check_promis
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.promises.certificates import identity
 from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing
-from wordveil.randomness import Draws, RandomSource, Stream, random_bits
+from wordveil.randomness import Draws, RandomSource, Stream, multiply_high, random_bits
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["PADDING", "UNKNOWN", "PrivateEmbedding"]
@@ -374,7 +373,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
     def _measure(self) -> float:
         """Return the root mean square of a released coordinate, from public words and public draws."""
         probes = np.asarray(self.vocabulary.vectors[:PROBES], dtype=np.float64)
-        stream = RandomSource.public("size of released vectors", engine=self._source.engine)
+        stream = RandomSource.public("size of released vectors")
         noisy = self._randomized(probes, lambda sample: sample(stream, len(probes)))
         size = float(np.sqrt(np.mean(noisy**2)))
         return size if size > 0 else 1.0

@@ -25,6 +25,7 @@ from typing import Any
 from wordveil.errors import GuaranteeError, ParameterError
 
 __all__ = [
+    "SUMMED",
     "Guarantee",
     "LocalDP",
     "MetricDP",
@@ -58,8 +59,13 @@ class PrivacyUnit(StrEnum):
 
     TOKEN = "one token of a text of fixed length"
     DOCUMENT_WORD = "every occurrence of one word in a document (a record), replaced by a word not otherwise present"
+    SENTENCE = "one sentence of a text with a fixed number of sentences"
     VECTOR = "one vector (row)"
     TEXT = "one text of fixed length"
+
+
+SUMMED = (PrivacyUnit.TOKEN, PrivacyUnit.SENTENCE)
+"""Units whose losses add up over a text."""
 
 
 def round_up(value: float, digits: int = 4) -> str:
@@ -346,7 +352,7 @@ def compose_tokens(guarantee: Guarantee, distances: Sequence[float]) -> LocalDP 
     """
     if isinstance(guarantee, NoGuarantee):
         return guarantee
-    if not isinstance(guarantee, MetricDP | LocalDP) or guarantee.unit is not PrivacyUnit.TOKEN:
+    if not isinstance(guarantee, MetricDP | LocalDP) or guarantee.unit not in SUMMED:
         raise GuaranteeError(f"{guarantee.promise} per '{guarantee.unit}' does not sum over tokens of arbitrary texts.")
     if not distances:
         raise GuaranteeError("The texts do not differ: there is no pair to bound.")

@@ -8,8 +8,8 @@ into what the promise assumes: it compares texts that agree in all that is discl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from typing import Any, ClassVar, Literal, get_args
 
 from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
@@ -25,9 +25,11 @@ __all__ = [
     "Numbers",
     "Provenance",
     "Release",
+    "Reported",
     "TextOptions",
     "disclosures",
     "effective_guarantee",
+    "grid_disclosure",
 ]
 
 MASK = "[unknown]"
@@ -135,8 +137,26 @@ class Provenance:
     certificate: str = ""
 
 
+class Reported:
+    """A dataclass that can be written down: all its fields, as JSON can hold them."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Guarantee):
+        return value.as_dict()
+    if isinstance(value, list | tuple):
+        return list(map(_plain, value))
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
 @dataclass(frozen=True, kw_only=True)
-class Release:
+class Release(Reported):
     """One released text.
 
     Attributes:
@@ -156,16 +176,6 @@ class Release:
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
             raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
-        return {
-            "text": self.text,
-            "guarantee": self.guarantee.as_dict(),
-            "disclosed": list(self.disclosed),
-            "tokens": self.tokens,
-            "provenance": asdict(self.provenance),
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +257,7 @@ _MISSING = {
 }
 
 
-def _magnitude(grid: NumberGrid) -> str:
+def grid_disclosure(grid: NumberGrid) -> str:
     """Return what a grid keeps of its numbers, with the loss for a step and for the whole range."""
     claim, steps = grid.guarantee(), grid.points - 1
     by = f"by factors of {grid.step:g}" if grid.scale == "log" else f"in steps of {grid.step:g}"
@@ -283,7 +293,7 @@ def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tup
             said[-1] += _UNKNOWN_AND_KNOWN.get(guarantee.promise, "nothing is promised")
     if options.unknown == "typed":
         said.append(_TYPED + (", but where its magnitude is kept" if options.grids else ""))
-    said += [_magnitude(grid) for grid in options.grids]
+    said += [grid_disclosure(grid) for grid in options.grids]
     if options.casing == "shape":
         said.append("the casing of every token (lower, Capitalized, UPPER)")
     if options.numbers == "vocabulary":
