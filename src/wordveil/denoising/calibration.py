@@ -54,17 +54,17 @@ def trial_releases(segments: Sequence[IdArray], randomizer: WordRandomizer, exem
         ParameterError: If they hold too few words.
     """
     v, stream = len(randomizer.embeddings), RandomSource.public("denoising")
-    words = sum(np.count_nonzero(segment < v) for segment in segments)
-    if words < FEWEST:
-        raise ParameterError("public", f"<{words} words>", f"must hold at least {FEWEST} words of the vocabulary.")
-    taken = segments[:: max(1, words // WORDS)]  # from all over: sources stand one after the other
+    count = sum(int(np.count_nonzero(segment < v)) for segment in segments)
+    if count < FEWEST:
+        raise ParameterError("public", f"<{count} words>", f"must hold at least {FEWEST} words of the vocabulary.")
+    taken = segments[:: max(1, count // WORDS)]  # from all over: sources stand one after the other
     true = np.concatenate(taken)
     counted = (true < v) & ~np.isin(true, exempt)
     ids = true[counted]
     outputs = randomizer.outputs
     drawn = {
         "released": randomizer.randomize(ids, randomizer.sample(stream, len(ids))),
-        "random": outputs[stream.lane(7).integers(0, len(outputs), len(ids))],
+        "random": outputs[(stream.lane(7).random(len(ids)) * len(outputs)).astype(np.int64)],
     }
     cuts = np.cumsum([len(segment) for segment in taken])[:-1]
     trials = []
