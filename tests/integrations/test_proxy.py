@@ -360,6 +360,37 @@ def test_whatever_the_vendor_does_the_client_gets_a_whole_answer(answer):
         assert "error" in got.json()
 
 
+def test_a_piece_of_a_reply_is_passed_on_before_the_vendor_says_the_next():
+    async def ask():
+        heard, first, second = asyncio.Event(), vendors.events([(0, "bbqzx ")]), vendors.events([(0, "ccqzx")])
+
+        async def slowly():
+            yield first[: first.index(b"data: [DONE]")]
+            await asyncio.wait_for(heard.wait(), 30)  # a proxy that waits for the whole would wait here for ever
+            yield second
+
+        setup = Setup(lambda _: (200, "text/event-stream", slowly()))
+        body, said = json.dumps(request("hello", stream=True)).encode(), []
+
+        async def receive():
+            return {"type": "http.request", "body": body, "more_body": False} if not said else await asyncio.sleep(60)
+
+        async def send(message):
+            said.append(message)
+            if b"bbqzx" in message.get("body", b""):
+                heard.set()
+
+        headers = [(name.encode(), value.encode()) for name, value in {**KEY, **JSON}.items()]
+        scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": headers}
+        scope |= {"query_string": b"", "http_version": "1.1", "asgi": {"version": "3.0", "spec_version": "2.4"}}
+        await setup.app(scope, receive, send)
+        return b"".join(message.get("body", b"") for message in said)
+
+    texts, errors = vendors.read_stream(run(ask()))
+    assert texts == {0: "bbqzx ccqzx"}
+    assert not errors
+
+
 def test_a_stream_that_nobody_ended_is_said_to_its_end():
     def answer(body):
         surrogate = body["messages"][0]["content"].split()[-1]

@@ -14,6 +14,10 @@ class Pieces(httpx.AsyncByteStream):
         self._pieces = pieces
 
     async def __aiter__(self):
+        if hasattr(self._pieces, "__aiter__"):
+            async for piece in self._pieces:
+                yield piece
+            return
         for piece in self._pieces:
             await asyncio.sleep(0)
             if isinstance(piece, Exception):

@@ -174,7 +174,7 @@ class Running:
             help="Put the input's size and SHA-256 into the report. Who reads them can test a guess of the whole file.",
         ),
     ] = False
-    verify: Annotated[bool, option("--verify", help="Check the vocabulary's checksum first.")] = False
+    verify: Annotated[bool, option("--verify", help="Check the vocabulary, and lists beside it, first.")] = False
     quiet: QuietOption = False
 
 
@@ -290,8 +290,6 @@ def sanitizing_vocabulary(
 
     embedded = path is None and exclude != "none"
     embeddings = load_embeddings(None, every_output=not embedded) if path is None else open_vocabulary(path)
-    if verify:
-        embeddings.verify()
     notes = []
     listed = never_output()
     if exclude == "offensive" and not embedded:
@@ -305,8 +303,13 @@ def sanitizing_vocabulary(
         own = read_word_list(Path(str(exclude)))
         narrowed = embeddings.without_outputs(own)
         barred = len(embeddings.candidates) - len(narrowed.candidates)
-        notes.append(f"never output: {barred:,} words of {exclude}; the other {len(own) - barred:,} never were")
+        notes.append(
+            f"never output: {barred:,} words of {exclude}; the other {len(own) - barred:,} never were"
+            " (surrogates of typed tokens and public words may hold them)"
+        )
         embeddings = narrowed
+    if verify:  # as it is used: lists beside it are made for what may be output
+        embeddings.verify()
     return embeddings, tuple(notes)
 
 

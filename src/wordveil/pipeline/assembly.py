@@ -10,7 +10,7 @@ from wordveil import __version__
 from wordveil.arrays import IdArray, PrivateText, ReleasedIds, ReleasedText
 from wordveil.kernels.compiled import engine_name
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
-from wordveil.pipeline.fitting import certificate_in_use, fit_words, with_vocabulary
+from wordveil.pipeline.fitting import certificate_in_use, fit_words
 from wordveil.pipeline.noise_domains import noise_domain, shown
 from wordveil.pipeline.public_sample import public_sample
 from wordveil.promises.certificates import Certificate
@@ -108,7 +108,7 @@ def assemble(
     )
     certificate = certificate_in_use(mechanism, embeddings, certificate)
     randomizer = fit_words(mechanism, embeddings, certificate).on(device)
-    claim = with_vocabulary(randomizer.guarantee(), embeddings)
+    claim = randomizer.guarantee()
     provenance = Provenance(
         version=__version__,
         mechanism=shown(mechanism),
@@ -117,6 +117,7 @@ def assemble(
         candidates_checksum=embeddings.candidates_checksum,
         engine=engine_name() if device == "cpu" else device,
         certificate="" if certificate is None else certificate.checksum,
+        public_data=randomizer.public_data,
     )
     return Assembled(
         encoder=encoder,

@@ -7,13 +7,15 @@ into what the promise assumes: it compares texts that agree in all that is discl
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
 
 from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
-from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, round_up
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, round_up, within_scope
 from wordveil.promises.number_grids import NumberGrid
 
 __all__ = [
@@ -125,6 +127,7 @@ class Provenance:
         engine: What computed: "numpy", a compiled kernel or a graphics card. Words drawn by two engines can differ.
         test_source: True if the noise came from a seeded test source: such a release protects nothing.
         certificate: SHA-256 of the certificate's JSON form, "" where the mechanism needs none.
+        public_data: SHA-256 of the lists or crowds that lay beside the vocabulary; "" where none are used.
     """
 
     version: str
@@ -135,6 +138,7 @@ class Provenance:
     engine: str = "numpy"
     test_source: bool = False
     certificate: str = ""
+    public_data: str = ""
 
 
 class Reported:
@@ -202,6 +206,9 @@ class BatchRelease:
 def effective_guarantee(guarantee: Guarantee, options: TextOptions, *, test_source: bool) -> Guarantee:
     """Return what the whole pipeline promises, given what the mechanism alone does.
 
+    What is one token to one reading of a text may be several to another: the choices that decide it are the promise's
+    scope.
+
     Args:
         guarantee: The mechanism's, per token.
         options: The choices around it.
@@ -220,8 +227,14 @@ def effective_guarantee(guarantee: Guarantee, options: TextOptions, *, test_sour
         return guarantee
     bounded: Any = guarantee
     unit = PrivacyUnit.DOCUMENT_WORD if options.per == "document" else guarantee.unit
-    released: Guarantee = replace(bounded, unit=unit, assumptions=(*bounded.assumptions, _agreement(options)))
-    return released
+    return within_scope(replace(bounded, unit=unit), _reading(options), assuming=[_agreement(options)])
+
+
+def _reading(options: TextOptions) -> str:
+    """Return a name of the choices that decide what a token is, and for grids what a step of theirs is."""
+    read = options.choices() | {"grids": [grid.guarantee().scope for grid in options.grids]}
+    del read["casing"]  # of what is written
+    return f"reading {hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()}"
 
 
 def _agreement(options: TextOptions) -> str:
@@ -240,6 +253,7 @@ def _agreement(options: TextOptions) -> str:
         shared.append("which listed public words stand where")
     if options.per == "document":
         shared.append("which positions of a document hold the same known word")
+        shared.append("where documents begin and end, which is the same in all releases that are added up")
     return "both texts agree in " + "; ".join(shared)
 
 

@@ -30,7 +30,6 @@ from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourRes
 from wordveil.parameters import check_kind
 from wordveil.pipeline.assembly import Assembled
 from wordveil.pipeline.explanations import Explanation, InWords, explain
-from wordveil.pipeline.fitting import with_vocabulary
 from wordveil.pipeline.noise_domains import noise_domain, shown
 from wordveil.pipeline.run import Notice
 from wordveil.pipeline.runs import RunReport, file_digests, sanitize_documents
@@ -193,7 +192,7 @@ def _assembled(
         candidates_checksum=embeddings.candidates_checksum,
         engine=engine_name(),
     )
-    claim = with_vocabulary(randomizer.guarantee(), embeddings)
+    claim = randomizer.guarantee()
     assert isinstance(claim, LocalDP)
     promise = replace(
         claim,

@@ -34,6 +34,7 @@ __all__ = [
     "ListsKey",
     "NeighbourLists",
     "build_lists",
+    "check_sample",
     "checked_outputs",
     "list_blocks",
     "lists_key",
@@ -42,6 +43,7 @@ __all__ = [
 COSINE = "cosine"
 LONGEST = 64
 BLOCK = 1 << 13  # words whose lists are made at a time
+SAMPLE = 256  # words whose lists are made again to check them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,9 +260,25 @@ def list_blocks(
     search = _search(embeddings, outputs, metric)
     for low in range(start, len(embeddings), BLOCK):
         words = np.arange(low, min(low + BLOCK, len(embeddings)), dtype=np.int32)
-        inputs, which = np.unique(search.canonical[words], return_inverse=True)
-        found = outputs[search.nearest(inputs.astype(np.int32), k, threads=threads)][which.ravel()]
-        yield np.where(np.isin(words, outputs)[:, None], own_first(words, found), found)
+        yield _lists_of(search, words, k, outputs, threads)
+
+
+def check_sample(embeddings: Embeddings, lists: NeighbourLists) -> None:
+    """Build the lists by cosine of a fixed public sample again, and compare them.
+
+    Raises:
+        ChecksumError: If one differs.
+    """
+    words = np.unique(np.linspace(0, len(lists) - 1, SAMPLE).astype(np.int32))
+    search = _search(embeddings, lists.outputs, None)
+    if not np.array_equal(_lists_of(search, words, lists.k, lists.outputs, None), lists.ids[words]):
+        raise ChecksumError(f"{lists.path or 'Lists'}: not the nearest outputs. Remove it and build the lists again.")
+
+
+def _lists_of(search: OutputSearch, words: IdArray, k: int, outputs: IdArray, threads: int | None) -> IdArray:
+    inputs, which = np.unique(search.canonical[words], return_inverse=True)
+    found = outputs[search.nearest(inputs.astype(np.int32), k, threads=threads)][which.ravel()]
+    return np.where(np.isin(words, outputs)[:, None], own_first(words, found), found)
 
 
 def checked_outputs(embeddings: Embeddings, outputs: ArrayLike | None) -> IdArray:

@@ -25,12 +25,15 @@ from wordveil.arrays import IdArray, Progress
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.files.atomic import sync, write_whole
 from wordveil.metrics.distances import AnyMetric
+from wordveil.vocabulary.checksums import candidates_checksum
 from wordveil.vocabulary.crowds import CROWDS, Crowds, build_crowds
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import (
+    COSINE,
     ListsKey,
     NeighbourLists,
     build_lists,
+    check_sample,
     checked_outputs,
     list_blocks,
     lists_key,
@@ -39,7 +42,16 @@ from wordveil.vocabulary.neighbour_lists import (
 from wordveil.vocabulary.packaged import PACKAGED_FOLDER
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["crowds", "find_lists", "neighbour_lists", "pack_lists", "save_crowds", "store_lists", "stored_keys"]
+__all__ = [
+    "crowds",
+    "find_lists",
+    "neighbour_lists",
+    "pack_lists",
+    "save_crowds",
+    "store_lists",
+    "stored_keys",
+    "verify_stored",
+]
 
 _Made = TypeVar("_Made", NeighbourLists, Crowds)
 _REMEDY = "Remove it and build the lists again."
@@ -150,6 +162,31 @@ def stored_keys(embeddings: Embeddings) -> list[tuple[ListsKey, int]]:
     return [(key, outputs) for key, _, outputs in notes if key.vocabulary == embeddings.header.checksum]
 
 
+def verify_stored(embeddings: Embeddings) -> None:
+    """Check what lies beside a vocabulary: of lists by cosine a public sample, of crowds their form.
+
+    Looked at is what is made of all words that may be output, or of the most frequent. All of it is held against its
+    own checksum besides.
+
+    Raises:
+        EmbeddingFormatError, ChecksumError: If any is damaged, or is no list of nearest outputs.
+    """
+    for rule, pattern in ((COSINE, "neighbours-*.json"), (CROWDS, "crowds-*.json")):
+        for key, _, count in map(_read_note, _notes(embeddings, pattern)):
+            if (key.vocabulary, key.metric) != (embeddings.header.checksum, rule):
+                continue
+            try:
+                chosen = _chosen(embeddings, count if count < len(embeddings.candidates) else None)
+            except ParameterError:  # nothing says which are frequent
+                continue
+            if candidates_checksum(chosen) != key.outputs:
+                continue
+            if rule == CROWDS:
+                crowds(embeddings, key.k, outputs=chosen)
+            elif (lists := find_lists(embeddings, key.k, outputs=chosen)) is not None:
+                check_sample(embeddings, lists)
+
+
 def store_lists(
     embeddings: Embeddings,
     k: int,
@@ -251,8 +288,8 @@ def _resume(stream: BinaryIO, v: int, k: int) -> int:
     return done
 
 
-def _notes(embeddings: Embeddings) -> list[Path]:
-    return sorted((embeddings.directory or PACKAGED_FOLDER).glob("neighbours-*.json"))
+def _notes(embeddings: Embeddings, pattern: str = "neighbours-*.json") -> list[Path]:
+    return sorted((embeddings.directory or PACKAGED_FOLDER).glob(pattern))
 
 
 def _verified(made: _Made, path: Path, whole: bool) -> _Made:
