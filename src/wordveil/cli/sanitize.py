@@ -290,6 +290,8 @@ def sanitizing_vocabulary(
 
     embedded = path is None and exclude != "none"
     embeddings = load_embeddings(None, every_output=not embedded) if path is None else open_vocabulary(path)
+    if verify:
+        embeddings.verify()
     notes = []
     listed = never_output()
     if exclude == "offensive" and not embedded:
@@ -308,8 +310,6 @@ def sanitizing_vocabulary(
             " (surrogates of typed tokens and public words may hold them)"
         )
         embeddings = narrowed
-    if verify:  # as it is used: lists beside it are made for what may be output
-        embeddings.verify()
     return embeddings, tuple(notes)
 
 

@@ -1,4 +1,4 @@
-"""Attacks on whole texts: what each attacker guesses, and what the best of them is (posteriors: `tests/denoising`)."""
+"""Attacks on whole texts: forward-backward against all sequences, and what the best of the attackers is."""
 
 from __future__ import annotations
 
@@ -52,11 +52,8 @@ def test_noise_that_hides_everything_leaves_frequencies(world, use_world):
     drowned = subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=1e-6)).fit(world))
     found = task.run(prepared, drowned, SOURCE)
     tokens = prepared.corpus.tokens[prepared.known]
-    assert (
-        found["alone"]
-        == found["guessing"]
-        == pytest.approx((tokens == prepared.prior.frequency[: len(world)].argmax()).mean())
-    )
+    commonest = prepared.prior.frequency[: len(world)].argmax()
+    assert found["alone"] == found["guessing"] == pytest.approx((tokens == commonest).mean())
 
 
 def test_the_attack_does_not_depend_on_how_much_evidence_is_held_at_a_time(world, use_world, monkeypatch):
@@ -85,6 +82,13 @@ def test_whoever_is_after_content_words_names_no_other(world, use_world):
         for name in ("alone", "pairs"):
             assert np.isin(found[name][1], prepared.content_words).all()
             assert not np.array_equal(*found[name])
+
+
+def test_only_the_first_words_are_attacked_where_that_is_asked_for(world, use_world):
+    whole, cut = (attack(world, length=length)[1].corpus for length in (None, 3))
+    assert np.diff(cut.offsets).tolist() == [3] * 20
+    for start, own in zip(whole.offsets, cut.offsets, strict=True):
+        assert cut.tokens[own : own + 3].tolist() == whole.tokens[start : start + 3].tolist()
 
 
 def test_the_reader_of_context_finds_more_than_who_reads_no_context(world, tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.arrays import Float32Array, FloatArray, IdArray
 from wordveil.denoising.counting import prior_of
 from wordveil.denoising.posterior import Posterior, posteriors
 from wordveil.denoising.prior import Prior
@@ -40,7 +40,7 @@ from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["ATTACKERS", "ReviewInversion", "SentenceInversion"]
 
-ENTRIES = 1 << 25  # evidence held at a time: 256 MiB
+ENTRIES = 1 << 25  # evidence held at a time: 128 MiB
 READ, OF_CONTENT = 256, 64  # words weighed for each token, and words that carry content
 STORED = 10_000_000  # pairs, and triples, of the public model: none is dropped
 ATTACKERS = {
@@ -73,6 +73,7 @@ class _Inversion(Task):
         public: File of public text for the attackers' models; texts that are attacked are left out of it.
         public_text: Its column.
         limit: Texts attacked.
+        length: Words of each that are attacked, as white space parts them; None for all.
         public_limit: Public texts for the model of pairs and triples.
         model_limit: Public texts for the model of words in context.
         epochs: Passes over them.
@@ -96,6 +97,7 @@ class _Inversion(Task):
     public: str = "documents/imdb.train.jsonl.gz"
     public_text: str = "text"
     limit: int = 200
+    length: int | None = None
     public_limit: int = 10_000
     model_limit: int = 2000
     epochs: int = 3
@@ -106,7 +108,7 @@ class _Inversion(Task):
         if min(self.candidates, self.passes, self.epochs) < 1:
             raise ParameterError("candidates", self.candidates, "must be at least 1, like passes and epochs.")
         texts = read_texts(self.path, column=self.text, limit=self.limit)
-        corpus = encode(embeddings, texts)
+        corpus = encode(embeddings, [" ".join(text.split()[: self.length]) for text in texts])
         known = corpus.tokens >= 0
         if not known.any():
             raise ParameterError("path", self.path, "must hold at least one word of the vocabulary.")
@@ -157,59 +159,74 @@ _Guesses = tuple[IdArray, IdArray]
 
 def _guesses(attack: Attack, subject: Subject, source: RandomSource, task: _Inversion) -> dict[str, _Guesses]:
     corpus, v = attack.corpus, len(subject.embeddings)
-    frequencies = attack.prior.frequency[:v].astype(np.float64)
+    frequencies = attack.prior.frequency[:v] / attack.prior.frequency[:v].sum()
     inputs = place_unknown(corpus.tokens, subject, source, task.name)
-    seen = observe(subject, inputs, frequencies / frequencies.sum(), source, task.name)
-    alone, pairs, parts = [], [], []
-    for texts in _groups(corpus, v):
-        span = slice(texts[0][0], texts[-1][1])
-        states = seen.likelihoods(span)
-        likelihoods = states[:, :-1]
-        alone.append(_likeliest(likelihoods * frequencies, attack))
-        rows = [np.arange(start - span.start, stop - span.start, dtype=np.int32) for start, stop in texts]
-        pairs.append(_in_context(rows, states, attack, v))
-        parts.append(Candidates.of(likelihoods, attack.words, task.candidates))
-    masked = guess_in_context(Candidates.joined(parts), corpus, attack.words, passes=task.passes)
-    joined = {name: _joined(guesses) for name, guesses in (("alone", alone), ("pairs", pairs))}
-    return {"naming": (seen.named, seen.named), **joined, "masked": (masked, masked)}
+    seen = observe(subject, inputs, frequencies.astype(np.float64), source, task.name)
+    alone, pairs = (np.empty((2, len(corpus.tokens)), dtype=np.int32) for _ in range(2))
+    order, parts = [], []
+    for places in _batches(corpus, v):
+        inside = places >= 0
+        tokens = places[inside]
+        kinds, which = np.unique(seen.kinds[tokens], return_inverse=True)
+        rows = seen.likelihoods(kinds).astype(np.float32)
+        found = Candidates.of(rows[:, :-1], attack.words, task.candidates)
+        alone[:, tokens] = _likeliest(rows[:, :-1] * frequencies, attack)[:, which]
+        parts.append(found.chosen(which))
+        order.append(tokens)
+        spread = np.full(places.shape, -1, np.int32)
+        spread[inside] = which
+        texts = list(zip(places.T, spread.T, strict=True))
+        pairs[:, np.concatenate([own[own >= 0] for own, _ in texts])] = _in_context(
+            [kind[own >= 0] for own, kind in texts], rows, attack
+        )
+    joined = Candidates.joined(parts).chosen(np.argsort(np.concatenate(order)))
+    masked = guess_in_context(joined, corpus, attack.words, passes=task.passes)
+    return {
+        "naming": (seen.named, seen.named),
+        "alone": (alone[0], alone[1]),
+        "pairs": (pairs[0], pairs[1]),
+        "masked": (masked, masked),
+    }
 
 
-def _likeliest(scores: Float64Array, attack: Attack) -> _Guesses:
-    among = attack.content_words
-    best = scores.argmax(axis=1).astype(np.int32)
-    return best, among[scores[:, among].argmax(axis=1)] if len(among) else best
+def _likeliest(scores: FloatArray, attack: Attack) -> IdArray:
+    """Return the likeliest word of each row, and the likeliest that carries content, shape (2, rows)."""
+    best = scores.argmax(axis=1)
+    if len(attack.content_words):
+        others = np.ones(scores.shape[1], dtype=bool)
+        others[attack.content_words] = False
+        scores[:, others] = -1.0  # the scores are at least 0
+    return np.stack((best, scores.argmax(axis=1))).astype(np.int32)
 
 
-def _in_context(rows: list[IdArray], likelihoods: Float64Array, attack: Attack, v: int) -> _Guesses:
-    """Return the likeliest word of every token, and the likeliest one that carries content.
+def _in_context(texts: list[IdArray], likelihoods: Float32Array, attack: Attack) -> IdArray:
+    """Return the likeliest word of every token, and the likeliest that carries content, shape (2, tokens).
 
     Args:
-        rows: Of every text, which rows of `likelihoods` are its tokens.
-        likelihoods: P(release | state) of every word and, last, of an unknown token, shape (t, v + 1).
+        texts: Of every text, which rows of `likelihoods` its tokens were released as.
+        likelihoods: P(release | state) of every word and, last, of an unknown token, shape (kinds, v + 1).
         attack: The model.
-        v: Number of words.
     """
+    v = likelihoods.shape[1] - 1
     content = np.zeros(v + 1, dtype=bool)
     content[attack.content_words] = True
-    weights = attack.prior.frequency[: v + 1].astype(np.float64)
-
-    def candidates(seen: IdArray) -> tuple[IdArray, Float32Array]:
-        joint = likelihoods[seen] * weights
-        states = np.concatenate((_top(joint, READ), _top(np.where(content, joint, 0.0), OF_CONTENT)), axis=1)
-        chances = np.take_along_axis(likelihoods[seen], states, axis=1)
-        size = min(READ, v + 1)
-        again = (states[:, size:, None] == states[:, None, :size]).any(axis=2)
-        chances[:, size:][again | ~content[states[:, size:]]] = 0.0
-        states[seen < 0], chances[seen < 0] = v + STOP, np.eye(1, states.shape[1])
-        return states.astype(np.int32), chances.astype(np.float32)
-
+    joint = likelihoods * attack.prior.frequency[: v + 1]
+    states = np.concatenate((_top(joint, READ), _top(np.where(content, joint, 0), OF_CONTENT)), axis=1)
+    chances = np.take_along_axis(likelihoods, states, axis=1)
+    size = min(READ, v + 1)
+    again = (states[:, size:, None] == states[:, None, :size]).any(axis=2)
+    chances[:, size:][again | ~content[states[:, size:]]] = 0.0
+    # The last row stands for the stops around a text.
+    states = np.append(states, np.full((1, states.shape[1]), v + STOP), axis=0).astype(np.int32)
+    chances = np.append(chances, np.eye(1, states.shape[1], dtype=np.float32), axis=0)
     ends = np.full(1, -1, np.int32)
-    read = posteriors([np.concatenate((ends, own, ends)) for own in rows if len(own)], candidates, attack.prior)
-    inside = read.states[:, 0] != v + STOP
-    return _best_of(read, inside, np.arange(v + 1) < v), _best_of(read, inside, content)
+    segments = [np.concatenate((ends, own, ends)) for own in texts]
+    read = posteriors(segments, lambda seen: (states[seen], chances[seen]), attack.prior)
+    inside = np.concatenate(segments) >= 0
+    return np.stack((_best_of(read, inside, np.arange(v + 1) < v), _best_of(read, inside, content)))
 
 
-def _top(joint: Float64Array, n: int) -> NDArray[np.intp]:
+def _top(joint: FloatArray, n: int) -> NDArray[np.intp]:
     """Return the places of the n largest of each row."""
     n = min(n, joint.shape[1])
     return np.argpartition(-joint, n - 1, axis=1)[:, :n]
@@ -217,7 +234,10 @@ def _top(joint: Float64Array, n: int) -> NDArray[np.intp]:
 
 def _best_of(read: Posterior, inside: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> IdArray:
     """Return of some places the likeliest state among those wanted."""
-    states, chances = read.states[inside], np.where(wanted[read.states[inside]], read.chances[inside], -1.0)
+    states, chances = (
+        read.states[inside],
+        np.where(np.append(wanted, np.zeros(STOP, dtype=bool))[read.states[inside]], read.chances[inside], -1.0),
+    )
     return np.asarray(states[np.arange(len(states)), chances.argmax(axis=1)], dtype=np.int32)
 
 
@@ -230,20 +250,19 @@ def _segments(corpus: Corpus, v: int) -> list[IdArray]:
     return [np.concatenate((stop, text, stop)) for text in np.split(states, corpus.offsets[1:-1]) if len(text)]
 
 
-def _joined(parts: list[_Guesses]) -> _Guesses:
-    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+def _batches(corpus: Corpus, v: int) -> Iterator[NDArray[np.intp]]:
+    """Yield the tokens of texts of about equal length, shape (longest, texts), -1 where a text has ended.
 
-
-def _groups(corpus: Corpus, v: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield runs of texts, each a (start, stop) of tokens, whose evidence fits into memory; one text always does."""
-    texts: list[tuple[int, int]] = []
-    for start, stop in zip(corpus.offsets[:-1].tolist(), corpus.offsets[1:].tolist(), strict=True):
-        if texts and (stop - texts[0][0]) * v > ENTRIES:
-            yield texts
-            texts = []
-        texts.append((start, stop))
-    if texts:
-        yield texts
+    What is held of a batch fits into memory; one text always does.
+    """
+    lengths = np.diff(corpus.offsets)
+    order = np.argsort(-lengths, kind="stable")
+    order = order[lengths[order] > 0]
+    while len(order):
+        longest = int(lengths[order[0]])
+        texts, order = np.split(order, [max(1, ENTRIES // (longest * v))])
+        steps = np.arange(longest)[:, None]
+        yield np.where(steps < lengths[texts], corpus.offsets[texts] + steps, -1)
 
 
 @dataclass(frozen=True, kw_only=True)
