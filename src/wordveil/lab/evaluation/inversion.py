@@ -217,11 +217,12 @@ def _in_context(texts: list[IdArray], likelihoods: Float32Array, attack: Attack)
     again = (states[:, size:, None] == states[:, None, :size]).any(axis=2)
     chances[:, size:][again | ~content[states[:, size:]]] = 0.0
     # The last row stands for the stops around a text.
-    states = np.append(states, np.full((1, states.shape[1]), v + STOP), axis=0).astype(np.int32)
+    states = np.append(states, np.full((1, states.shape[1]), v + STOP), axis=0)
     chances = np.append(chances, np.eye(1, states.shape[1], dtype=np.float32), axis=0)
     ends = np.full(1, -1, np.int32)
     segments = [np.concatenate((ends, own, ends)) for own in texts]
-    read = posteriors(segments, lambda seen: (states[seen], chances[seen]), attack.prior)
+    listed: tuple[IdArray, Float32Array] = (np.asarray(states, dtype=np.int32), chances)
+    read = posteriors(segments, lambda seen: (listed[0][seen], listed[1][seen]), attack.prior)
     inside = np.concatenate(segments) >= 0
     return np.stack((_best_of(read, inside, np.arange(v + 1) < v), _best_of(read, inside, content)))
 
