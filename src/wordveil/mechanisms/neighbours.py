@@ -104,27 +104,32 @@ class NeighbourResponse(WordMechanism):
             cls(epsilon=2.0, k=2, outputs=None, lists="crowds"),
         )
 
-    def fitter(self, embeddings: Embeddings) -> Callable[[float], FittedNeighbourResponse]:
-        fitted = self.fit(embeddings)
-        return lambda epsilon: replace(fitted, mechanism=self.with_epsilon(epsilon))
-
     def fit(self, embeddings: Embeddings) -> FittedNeighbourResponse:
+        return self.fitter(embeddings)(self.epsilon)
+
+    def fitter(self, embeddings: Embeddings) -> Callable[[float], FittedNeighbourResponse]:
         few = self.outputs is not None and self.outputs < len(embeddings.candidates)
         chosen = most_frequent(embeddings, self.outputs) if few and self.outputs else embeddings.candidates
         if self.k >= len(chosen):
             raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
         if self.lists == "nearest":
             lists = neighbour_lists(embeddings, self.k, outputs=chosen).ids
-            fitted = FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
+            listed = FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
+        else:
+            found = crowds(embeddings, self.k, outputs=chosen)
+            sizes = found.sizes.astype(np.int32)
+            members = found.members[found.starts[:-1, None] + np.minimum(np.arange(sizes.max()), sizes[:, None] - 1)]
+            listed = FittedNeighbourResponse(
+                embeddings=embeddings, mechanism=self, chosen=chosen, lists=members, sizes=sizes, row=found.block
+            )
+
+        def at(epsilon: float) -> FittedNeighbourResponse:
+            fitted = replace(listed, mechanism=self.with_epsilon(epsilon))
             # The last of a list weighs the remainder more: of equal lists in another order it has to be the same word.
-            even = (TOTAL - fitted.integers.anywhere) % self.k == 0
-            return fitted if even else replace(fitted, lists=np.sort(lists, axis=1))
-        found = crowds(embeddings, self.k, outputs=chosen)
-        sizes = found.sizes.astype(np.int32)
-        members = found.members[found.starts[:-1, None] + np.minimum(np.arange(sizes.max()), sizes[:, None] - 1)]
-        return FittedNeighbourResponse(
-            embeddings=embeddings, mechanism=self, chosen=chosen, lists=members, sizes=sizes, row=found.block
-        )
+            even = fitted.row is not None or (TOTAL - fitted.integers.anywhere) % self.k == 0
+            return fitted if even else replace(fitted, lists=np.sort(fitted.lists, axis=1))
+
+        return at
 
 
 @dataclass(frozen=True, kw_only=True)
