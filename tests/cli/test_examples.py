@@ -17,6 +17,7 @@ NEEDS = {"train": "torch", "rewrite": "torch", "spark-sanitize": "pyspark"}
 PUBLIC = ("evaluate", "reproduce")
 BEFORE = {
     "report": "sanitize",
+    "denoise": "sanitize",
     "vocabulary info": "vocabulary import",
     "vocabulary neighbours build": "vocabulary import",
     "certify": "vocabulary import",

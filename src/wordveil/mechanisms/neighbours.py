@@ -311,6 +311,30 @@ class FittedNeighbourResponse(WordRandomizer):
     def keep_probabilities(self, ids: IdArray) -> Float64Array:
         return np.asarray((self.integers.floor + self._shares[self._rows(ids)].astype(np.float64)) / float(TOTAL))
 
+    @cached_property
+    def _listing(self) -> tuple[IdArray, IdArray]:
+        """Return every pair of an output and an input whose list holds it, by outputs."""
+        v = len(self.embeddings)
+        every = np.arange(v, dtype=np.int32)
+        held = self.lists[self._rows(every)].astype(np.int64) * v + every[:, None]
+        outputs, inputs = np.divmod(np.unique(held), v)  # of a short list the last member is repeated
+        return outputs.astype(np.int32), inputs.astype(np.int32)
+
+    def likely_inputs(self, outputs: IdArray, weights: Float64Array, count: int) -> tuple[IdArray, Float64Array]:
+        count = min(count, len(self.embeddings))
+        common = np.argsort(-weights, kind="stable")[:count].astype(np.int32)
+        listed, listing = self._listing
+        ids, chances = np.empty((len(outputs), count), np.int32), np.empty((len(outputs), count))
+        bounds = zip(*(np.searchsorted(listed, outputs, side).tolist() for side in ("left", "right")), strict=True)
+        for i, (first, last) in enumerate(bounds):  # whoever lists it, and the most frequent of all others
+            own = listing[first:last]
+            some = np.concatenate((own, common[~np.isin(common, own)]))
+            chance = np.full(len(some), self.integers.floor / TOTAL)
+            chance[: len(own)] = self.keep_probabilities(own)
+            best = np.argsort(-weights[some] * chance, kind="stable")[:count]
+            ids[i], chances[i] = some[best], chance[best]
+        return ids, chances
+
     def _rows(self, ids: IdArray) -> IdArray:
         return ids if self.row is None else self.row[ids]
 
