@@ -9,6 +9,7 @@ EXPORTS: dict[str, str] = {
     "BatchRelease": "wordveil.promises.release",
     "Certificate": "wordveil.promises.certificates",
     "ClippedGaussian": "wordveil.mechanisms.clipped_gaussian",
+    "ClippedL2": "wordveil.mechanisms.clipped_l2",
     "ClippedLaplace": "wordveil.mechanisms.clipped_laplace",
     "Decoded": "wordveil.decoding.decoded",
     "Embeddings": "wordveil.vocabulary.table",
@@ -76,6 +77,7 @@ EXPORTS: dict[str, str] = {
 
 MECHANISMS: dict[str, str] = {
     "clipped-gaussian": "ClippedGaussian",
+    "clipped-l2": "ClippedL2",
     "clipped-laplace": "ClippedLaplace",
     "jaccard": "Jaccard",
     "laplace": "MultivariateLaplace",
