@@ -24,7 +24,7 @@ import wordveil as wv
 from wordveil.documents import DocumentSettings, open_documents
 from wordveil.documents.streams import InputStream, MemberCompressor
 from wordveil.pipeline.runs import sanitize_documents
-from wordveil.text.encoded import tokens_per_text
+from wordveil.text.encoding import tokens_per_text
 
 BLOCK_DOCUMENTS = 18_000  # about a block of a run
 GZIP_LEVEL = 4  # as the outputs

@@ -8,17 +8,20 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array
+from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 
 __all__ = [
     "check_delta",
+    "check_draws",
     "check_kind",
     "check_number",
     "check_positive",
     "check_whole",
     "check_within",
+    "checked_ids",
     "strings",
     "unique_ids",
 ]
@@ -93,6 +96,32 @@ def strings(name: str, values: Sequence[str]) -> list[Any]:
                 name, f"<{len(listed)} entries>", f"must be str; position {place} holds {type(value).__name__}."
             )
     return listed
+
+
+def check_draws(draws: Sequence[NDArray[Any]], *shapes: tuple[int, ...]) -> None:
+    """Check that draws are those of so many rows: stretched over more, one row's noise would serve several.
+
+    Raises:
+        ParameterError: If their number or a shape is another.
+    """
+    found = tuple(np.shape(draw) for draw in draws)
+    if found != shapes:
+        raise ParameterError("draws", f"shapes {found}", f"must have the shapes {shapes}: one draw a row.")
+
+
+def checked_ids(ids: IdArray, words: int, *, unknown: bool = False) -> IdArray:
+    """Return word ids after checking that each is one of a vocabulary, or -1 where `unknown`; they are never shown.
+
+    Raises:
+        ParameterError: If they are no whole numbers in one row, or one is out of range.
+    """
+    given = np.asarray(ids)
+    if given.ndim != 1 or not (given.size == 0 or given.dtype.kind in "iu"):
+        raise ParameterError("ids", f"{given.dtype} of shape {given.shape}", "must be whole numbers of shape (n,).")
+    least = -1 if unknown else 0
+    if given.size and not least <= given.min() <= given.max() < words:
+        raise ParameterError("ids", "<hidden>", f"must be in [{least}, {words}), the words of the vocabulary.")
+    return np.asarray(given, dtype=np.int32)
 
 
 def unique_ids(ids: Sequence[str], n: int) -> list[str]:

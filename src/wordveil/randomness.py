@@ -6,9 +6,8 @@ changed document never reuses noise, and equal documents with different ids draw
 independent *lanes* let a sampler consume normals and radii side by side, so that cutting a document into chunks
 never changes what is drawn.
 
-The generator is AES-128 in counter mode (`randomgen.AESCounter`); where randomgen is missing, SHAKE-256 keyed by
-the same key takes its place, slower and with other draws. Neither hides the *time* a draw takes. Whoever holds a
-run key can remove all of that run's noise: keys never appear in a repr, an error or a log.
+The generator is AES-128 in counter mode (`randomgen.AESCounter`), which does not hide the *time* a draw takes. Whoever
+holds a run key can remove all of that run's noise: keys never appear in a repr, an error or a log.
 """
 
 from __future__ import annotations
@@ -22,16 +21,24 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from randomgen import AESCounter
 
-from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError, WordveilError
 
-try:
-    from randomgen import AESCounter
-except ImportError:  # pragma: no cover - exercised through RandomSource(..., engine="shake")
-    AESCounter = None
+__all__ = [
+    "BitArray",
+    "DocumentStreams",
+    "Draws",
+    "NoiseGenerator",
+    "RandomSource",
+    "Stream",
+    "document_nonce",
+    "multiply_high",
+    "random_bits",
+]
 
-__all__ = ["DocumentStreams", "Draws", "NoiseGenerator", "RandomSource", "Stream", "document_nonce", "random_bits"]
+BitArray = NDArray[np.uint64]
+"""Random 64-bit integers."""
 
 KEY_BYTES = 16
 NONCE_BITS = 80
@@ -40,13 +47,14 @@ BLOCK_BITS = 40  # AES blocks a lane may use: 2**40 blocks are 16 TiB of draws
 
 
 class NoiseGenerator(Protocol):
-    """The part of `numpy.random.Generator` that samplers may use; both engines provide it."""
+    """The part of `numpy.random.Generator` that samplers may use."""
 
     def random(self, size: Any = None) -> Any:
         """Uniforms in [0, 1), multiples of 2**-53."""
 
-    def integers(self, low: int, high: int, size: Any = None, dtype: Any = None, *, endpoint: bool = False) -> Any:
-        """Uniform integers; `random_bits` uses the full 64-bit range only."""
+    @property
+    def bit_generator(self) -> Any:
+        """What `random_bits` takes 64-bit words from, without the checks of a generator's own methods."""
 
     def standard_normal(self, size: Any = None) -> Any:
         """Standard normal variates."""
@@ -55,12 +63,20 @@ class NoiseGenerator(Protocol):
         """Gamma variates of the given shape and scale 1."""
 
 
-def random_bits(generator: NoiseGenerator, size: tuple[int, ...]) -> NDArray[np.uint64]:
+def random_bits(generator: NoiseGenerator, size: tuple[int, ...]) -> BitArray:
     """Return uniform 64-bit integers of the given shape."""
-    bits = getattr(generator, "bit_generator", None)
-    if bits is not None:  # the same without the checks of `integers`, which cost 10 microseconds a call
-        return np.asarray(bits.random_raw(math.prod(size)), dtype=np.uint64).reshape(size)
-    return np.asarray(generator.integers(0, 2**64 - 1, size, dtype=np.uint64, endpoint=True))
+    return np.asarray(generator.bit_generator.random_raw(math.prod(size)), dtype=np.uint64).reshape(size)
+
+
+def multiply_high(a: BitArray, b: BitArray | np.uint64) -> BitArray:
+    """Return floor(a * b / 2**64) elementwise for 64-bit words: a uniform word times a count, without bias."""
+    low = np.uint64(0xFFFFFFFF)
+    half = np.uint64(32)
+    a0, a1, b0, b1 = a & low, a >> half, b & low, b >> half
+    middle = a1 * b0 + ((a0 * b0) >> half)
+    other = a0 * b1 + (middle & low)
+    high: BitArray = a1 * b1 + (middle >> half) + (other >> half)
+    return high
 
 
 def document_nonce(key: bytes, document_id: str, content: str) -> int:
@@ -81,6 +97,10 @@ def document_nonce(key: bytes, document_id: str, content: str) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
+def _refuse_pickling(_: object) -> NoReturn:
+    raise WordveilError("What carries its run's key and cannot be pickled: make a RandomSource in each process.")
+
+
 class _LaneGenerator(np.random.Generator):
     """A generator that may be kept by whoever asked for a lane: a fork gives it a key of its own, too."""
 
@@ -91,8 +111,7 @@ class _LaneGenerator(np.random.Generator):
     def _rekey(self) -> None:
         self.bit_generator.state = AESCounter(key=int.from_bytes(os.urandom(KEY_BYTES), "little"), counter=0).state
 
-    def __reduce__(self) -> NoReturn:
-        raise WordveilError("A lane carries its run's key and cannot be pickled. Pass ids and make a source there.")
+    __reduce__ = _refuse_pickling
 
 
 class _AesLane:
@@ -114,73 +133,14 @@ class _AesLane:
         self._bits.state = self._state
 
 
-class _ShakeGenerator:
-    """Fallback engine: SHAKE-256 of (key, counter, block) gives uniforms; other laws by inversion."""
-
-    def __init__(self, key: bytes, counter: int) -> None:
-        self._prefix = key + counter.to_bytes(16, "little")
-        self._rewind()
-        _KEY_HOLDERS.add(self)
-
-    def _rewind(self) -> None:
-        self._block = 0
-        self._buffer = np.empty(0, dtype=np.uint64)
-
-    def _rekey(self) -> None:
-        self._prefix = os.urandom(len(self._prefix))
-        self._rewind()
-
-    def __reduce__(self) -> NoReturn:
-        raise WordveilError("A lane carries its run's key and cannot be pickled. Pass ids and make a source there.")
-
-    def _words(self, n: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
-        parts, have = [self._buffer], self._buffer.size
-        while have < n:
-            digest = hashlib.shake_256(self._prefix + self._block.to_bytes(8, "little")).digest(8 * 4096)
-            self._block += 1
-            parts.append(np.frombuffer(digest, dtype="<u8").astype(np.uint64))
-            have += 4096
-        words = np.concatenate(parts)
-        self._buffer = words[n:]
-        return words[:n]
-
-    def random(self, size: Any = None) -> Any:
-        shape = () if size is None else size
-        words = self._words(int(np.prod(shape)))
-        return ((words >> np.uint64(11)) * 2.0**-53).reshape(shape)
-
-    def integers(self, low: int, high: int, size: Any = None, dtype: Any = None, *, endpoint: bool = False) -> Any:
-        if (low, high, endpoint) != (0, 2**64 - 1, True):
-            raise ParameterError("high", high, "must be 2**64 - 1 with endpoint=True: this engine gives whole words.")
-        shape = () if size is None else size
-        return self._words(int(np.prod(shape))).reshape(shape)
-
-    def _open_uniform(self, size: Any) -> Float64Array:
-        shape = () if size is None else size
-        words = self._words(int(np.prod(shape)))
-        # 52 bits and a half: the middle of a 53-bit cell above 1/2 would round, the topmost to 1.
-        return np.asarray(((words >> np.uint64(12)) * 2.0**-52 + 2.0**-53).reshape(shape))
-
-    def standard_normal(self, size: Any = None) -> Any:
-        from scipy.special import ndtri
-
-        return ndtri(self._open_uniform(size))
-
-    def standard_gamma(self, shape: Any, size: Any = None) -> Any:
-        from scipy.special import gammaincinv
-
-        return gammaincinv(shape, self._open_uniform(size))
-
-
 class Stream:
     """The noise of one document at a time: `seat` moves it, `lane(i)` hands out an independent generator.
 
     One stream object serves many documents in turn; it is not shared between threads.
     """
 
-    def __init__(self, key: bytes, engine: str) -> None:
+    def __init__(self, key: bytes) -> None:
         self._key = key
-        self.engine = engine
         self._nonce = 0
         self._lanes: dict[int, _AesLane] = {}
         self._seated: dict[int, NoiseGenerator] = {}
@@ -202,20 +162,13 @@ class Stream:
         if index not in self._seated:
             if not 0 <= index < 2**LANE_BITS:
                 raise ParameterError("index", index, "must be in [0, 256).")
-            counter = ((self._nonce << LANE_BITS) | index) << BLOCK_BITS
-            self._seated[index] = self._place(index, counter)
+            if index not in self._lanes:
+                self._lanes[index] = _AesLane(self._key)
+            self._lanes[index].seat(((self._nonce << LANE_BITS) | index) << BLOCK_BITS)
+            self._seated[index] = self._lanes[index].generator
         return self._seated[index]
 
-    def _place(self, index: int, counter: int) -> NoiseGenerator:
-        if self.engine == "shake":
-            return _ShakeGenerator(self._key, counter)
-        if index not in self._lanes:
-            self._lanes[index] = _AesLane(self._key)
-        self._lanes[index].seat(counter)
-        return self._lanes[index].generator
-
-    def __reduce__(self) -> NoReturn:
-        raise WordveilError("A Stream carries its run's key and cannot be pickled. Pass ids and make a source there.")
+    __reduce__ = _refuse_pickling
 
     def __repr__(self) -> str:
         return "Stream(key hidden)"
@@ -229,44 +182,37 @@ class RandomSource:
 
     Args:
         key: 16 secret bytes of an interrupted run that is being resumed; None draws a fresh key.
-        engine: "aes" or "shake"; None picks AES where randomgen is installed.
 
     Raises:
-        ParameterError: If the key is not 16 bytes, or the engine is unknown or not installed.
+        ParameterError: If the key is not 16 bytes.
     """
 
-    def __init__(self, key: bytes | None = None, *, engine: str | None = None) -> None:
-        chosen = engine or ("shake" if AESCounter is None else "aes")
-        if chosen not in ("aes", "shake") or (chosen == "aes" and AESCounter is None):
-            raise ParameterError("engine", engine, "must be 'aes' (needs the package randomgen) or 'shake'.")
+    def __init__(self, key: bytes | None = None) -> None:
         if key is not None and len(key) != KEY_BYTES:
             raise ParameterError("key", "<hidden>", f"must be {KEY_BYTES} bytes.")
         self._key = os.urandom(KEY_BYTES) if key is None else bytes(key)
-        self.engine = chosen
         self.is_test_source = False
         _KEY_HOLDERS.add(self)
 
     @classmethod
-    def seeded_for_tests(cls, seed: int, *, engine: str | None = None) -> RandomSource:
+    def seeded_for_tests(cls, seed: int) -> RandomSource:
         """Return a source anyone can repeat: for tests, examples and benchmarks, never for a release.
 
         Args:
             seed: Any integer.
-            engine: As for the constructor.
         """
-        source = cls(hashlib.blake2b(str(seed).encode(), digest_size=KEY_BYTES).digest(), engine=engine)
+        source = cls(hashlib.blake2b(str(seed).encode(), digest_size=KEY_BYTES).digest())
         source.is_test_source = True
         return source
 
     @classmethod
-    def public(cls, label: str, *, engine: str | None = None) -> Stream:
+    def public(cls, label: str) -> Stream:
         """Return a stream anyone can repeat, for what is public by its nature, such as a sample of a vocabulary.
 
         Args:
             label: What it serves: equal labels draw the same, others independently.
-            engine: As for the constructor.
         """
-        return cls.seeded_for_tests(0, engine=engine).stream(label)
+        return cls.seeded_for_tests(0).stream(label)
 
     def export_key(self) -> bytes:
         """Return the secret run key, to be kept in a 0600 file until the run has succeeded."""
@@ -274,7 +220,7 @@ class RandomSource:
 
     def stream(self, document_id: str = "", content: str = "") -> Stream:
         """Return a new stream seated at the given document; an empty id is a document like any other."""
-        return Stream(self._key, self.engine).seat(document_nonce(self._key, document_id, content))
+        return Stream(self._key).seat(document_nonce(self._key, document_id, content))
 
     def fresh_stream(self) -> Stream:
         """Return a stream that no other call shares: its document id is drawn from the operating system."""
@@ -286,21 +232,24 @@ class RandomSource:
 
     def documents(self, nonces: Sequence[int], counts: Sequence[int]) -> DocumentStreams:
         """Return the streams of a batch of documents; `counts` are their numbers of tokens."""
-        return DocumentStreams(Stream(self._key, self.engine), nonces, counts)
+        return DocumentStreams(Stream(self._key), nonces, counts)
 
     def _rekey(self) -> None:
         self._key = os.urandom(KEY_BYTES)
         self.is_test_source = False
 
-    def __reduce__(self) -> NoReturn:
-        raise WordveilError("A RandomSource carries its run's key and cannot be pickled. Make one in each process.")
+    __reduce__ = _refuse_pickling
 
     def __repr__(self) -> str:
-        return f"RandomSource(engine={self.engine!r}, {'TEST SOURCE, ' if self.is_test_source else ''}key hidden)"
+        return f"RandomSource({'TEST SOURCE, ' if self.is_test_source else ''}key hidden)"
 
 
 Draws = tuple[NDArray[Any], ...]
 """What a mechanism draws for n tokens: arrays whose first axis has length n."""
+
+
+LaneBits = Callable[[bytes, Sequence[int], NDArray[np.int64], int, int], BitArray]
+"""Draws from a lane of many documents, as their streams would: of a key, nonces, counts, a lane and what is skipped."""
 
 
 class DocumentStreams:
@@ -339,23 +288,24 @@ class DocumentStreams:
         if parts:
             yield _join(parts)
 
-    def lane_bits(self, lane: int, size: int, draw: LaneBits | None = None) -> Iterator[NDArray[np.uint64]]:
-        """Yield one word for each token from one lane of its document, `size` at a time (the last may be fewer).
+    def lane_bits(self, lane: int, size: int, width: int = 1, draw: LaneBits | None = None) -> Iterator[BitArray]:
+        """Yield words from one lane of each token's document, those of `size` tokens at a time (the last may be fewer).
 
         Args:
             lane: In [0, 256).
             size: At least 1.
+            width: Words for each token.
             draw: What can draw for many documents at once; None draws from one after the other.
         """
-        if draw is None or self._stream.engine != "aes":
-            for (drawn,) in self.chunks(lambda stream, n: (random_bits(stream.lane(lane), (n,)),), size):
+        if draw is None:
+            for (drawn,) in self.chunks(lambda stream, n: (random_bits(stream.lane(lane), (n * width,)),), size):
                 yield drawn
             return
         nonces = [nonce for nonce, _ in self._documents]
-        counts = np.array([count for _, count in self._documents], np.int64)
+        counts = np.array([count * width for _, count in self._documents], np.int64)
         ends = np.cumsum(counts)
-        for start in range(0, self.total, size):
-            stop = min(start + size, self.total)
+        for start in range(0, self.total * width, size * width):
+            stop = min(start + size * width, self.total * width)
             first, last = (int(np.searchsorted(ends, place, side="right")) for place in (start, stop - 1))
             own = counts[first : last + 1].copy()
             skip = start - int(ends[first] - own[0])
@@ -364,19 +314,11 @@ class DocumentStreams:
             yield draw(self._stream._key, nonces[first : last + 1], own, lane, skip)
 
 
-class LaneBits(Protocol):
-    """Draws the words of a lane of many documents under a key, as their streams would; see `compiled.random_bits`."""
-
-    def __call__(
-        self, key: bytes, nonces: Sequence[int], counts: NDArray[np.int64], lane: int, skip: int, /
-    ) -> NDArray[np.uint64]: ...
-
-
 def _join(parts: list[Draws]) -> Draws:
     return parts[0] if len(parts) == 1 else tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
-_KEY_HOLDERS: weakref.WeakSet[RandomSource | Stream | _LaneGenerator | _ShakeGenerator] = weakref.WeakSet()
+_KEY_HOLDERS: weakref.WeakSet[RandomSource | Stream | _LaneGenerator] = weakref.WeakSet()
 
 
 def _rekey_after_fork() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
 from wordveil.cli.app import build_app
-from wordveil.cli.options import plain_use
+from wordveil.cli.options import declared, plain_use
 from wordveil.cli.sanitize import sanitize
 
 PLAIN = [
@@ -43,7 +42,7 @@ def by_typer(arguments):
 
 @pytest.mark.parametrize("arguments", PLAIN, ids=" ".join)
 def test_a_plain_use_means_what_it_means_to_typer(arguments):
-    defaults = {name: own.default for name, own in inspect.signature(sanitize).parameters.items()}
+    defaults = {name: own.default for name, own in declared(sanitize).items()}
     taken = defaults | plain_use(sanitize, arguments)
     called = {name: list(own) or None if isinstance(own, tuple) else own for name, own in by_typer(arguments).items()}
     assert taken == called

@@ -71,7 +71,7 @@ def test_a_screen_that_forgets_residues_is_caught(monkeypatch, engine):
 def weight_error(kernel):
     """The bound on the relative error of one weight that `arithmetic_slack` is made of."""
     k = kernel._right.shape[1]
-    squared = 2 * (k + 2) * weight_rows.UNIT * (2 * kernel._norm_bound()) ** 2
+    squared = 2 * (k + 2) * weight_rows.UNIT * (2 * kernel._norm_bound) ** 2
     return kernel.rate * math.sqrt(squared) + (8 + 4 * kernel.rate * kernel.cap) * weight_rows.UNIT32
 
 

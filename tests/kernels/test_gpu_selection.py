@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.kernels.gpu_modules import ENGINES, modules
 
 from wordveil.errors import ParameterError
-from wordveil.kernels.integer_draws import multiply_high
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
+from wordveil.randomness import multiply_high
 
 WORD = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1])
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from wordveil.kernels import weight_rows
-from wordveil.kernels.integer_draws import _search, multiply_high
-from wordveil.kernels.selection import SelectionRows
+from wordveil.kernels.selection import SelectionRows, _search
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
+from wordveil.randomness import multiply_high
 
 ALPHA = 1e-9
 

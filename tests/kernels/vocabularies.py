@@ -83,7 +83,7 @@ def slow_draw(kernel, word, words):
     ]
     masses = [int(np.rint(np.float64(mass) * kernel._mass_unit)) for mass in kernel.masses(ids)[0]]
     attempts = [(masses, [sum(counts) for counts in inner])]
-    if kernel._attempts and kernel._raised() <= MOST_RAISED:
+    if kernel._attempts and kernel._raised <= MOST_RAISED:
         found, spare = kernel._ceiling_masses(ids)[0], kernel._spare.tolist()
         counts = [int(np.float64(c) * kernel._ceiling_unit) + s for c, s in zip(found, spare, strict=True)]
         ranges = [c * s for c, s in zip(counts, kernel._scales.tolist(), strict=True)]

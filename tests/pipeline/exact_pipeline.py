@@ -149,7 +149,7 @@ class _Drawing:
         if drawn:
             yield tuple(map(np.concatenate, zip(*drawn, strict=True)))
 
-    def lane_bits(self, lane, size, _=None):
+    def lane_bits(self, lane, size, width=1, _=None):
         return (drawn for (drawn,) in self.chunks(lambda stream, n: (random_bits(stream.lane(lane), (n,)),), size))
 
 
@@ -176,8 +176,13 @@ class _Stream:
 class _Lane:
     words: np.ndarray
 
-    def integers(self, low, high, size, dtype=None, endpoint=False):
-        return self.words.reshape(size)
+    @property
+    def bit_generator(self):
+        return self
+
+    def random_raw(self, size):
+        assert size == len(self.words)
+        return self.words
 
 
 def surrogate_words(code, options):

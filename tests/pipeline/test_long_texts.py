@@ -18,7 +18,7 @@ from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
 
 KEY = bytes(range(16))
-CHUNKS = "wordveil.text.chunks"
+CHUNKS = "wordveil.text.encoding"
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import text_library
 from wordveil.text import Encoder, Tokenizer, Writer, apply_shapes, detokenize
 from wordveil.text.characters import plain_characters
-from wordveil.text.encoded import EncodedBatch, tokens_per_text
+from wordveil.text.encoding import EncodedBatch, tokens_per_text
 from wordveil.text.reference import encode_text, read_token, write_text
 from wordveil.text.surrogates import Surrogates
 from wordveil.vocabulary.word_index import build_index
@@ -151,7 +151,7 @@ def test_reviews_and_identifiers_are_read_as_the_reference_reads_them(engine):
 
 @pytest.fixture
 def tiny_pieces(monkeypatch):
-    monkeypatch.setattr("wordveil.text.chunks.LONG", 3)
+    monkeypatch.setattr("wordveil.text.encoding.LONG", 3)
 
 
 words_and_gaps = st.sampled_from([
@@ -217,8 +217,8 @@ def test_a_long_text_falls_into_many_pieces(tiny_pieces):
 
 
 def test_a_text_without_a_place_to_cut_is_refused_without_showing_it(monkeypatch):
-    monkeypatch.setattr("wordveil.text.chunks.LONG", 10)
-    monkeypatch.setattr("wordveil.text.chunks.LONGEST", 50)
+    monkeypatch.setattr("wordveil.text.encoding.LONG", 10)
+    monkeypatch.setattr("wordveil.text.encoding.LONGEST", 50)
     encoder = Encoder(lookup=lookup)
     assert sum(int(part.last.sum()) for part in encoder.encode_parts([PrivateText("zzyzx," * 8 + " it")])) == 1
     with pytest.raises(ParameterError, match=r"^text='<60 characters>' must have a space .* in every 50 characters"):

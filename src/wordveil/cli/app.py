@@ -6,24 +6,27 @@ Loads only the module of the command that is used.
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from types import FunctionType
-from typing import Annotated, Any, cast, get_args, get_type_hints
+from typing import Annotated, Any, cast, get_args
 
 import typer
 from typer.core import TyperCommand
 
 from wordveil import __version__
 from wordveil.cli.examples import EXAMPLES
-from wordveil.cli.options import Argument, Option
+from wordveil.cli.options import Argument, Option, call, declared
 
 __all__ = ["COMMANDS", "Command", "build_app", "option_names", "run"]
 
 COMMANDS: dict[str, str] = {
     "sanitize": "Sanitize text files, tables, a directory or standard input.",
+    "spark-sanitize": "Sanitize a directory on a Spark cluster (extra: spark).",
+    "rephrase": "Release for each sentence a public one near it.",
+    "sentences": "Build and inspect stocks of public sentences, for rephrase.",
     "report": "Check that a file is what a report of sanitize speaks of.",
     "release": "Release an array of vectors, rounded to a public grid.",
     "vocabulary": "Import, inspect and query vocabularies.",
@@ -36,9 +39,10 @@ COMMANDS: dict[str, str] = {
     "reproduce": "Repeat a paper's results beside its own numbers.",
     "train": "Train a rewriter or a classifier behind the noise (extra: torch).",
     "rewrite": "Rewrite private text with a trained rewriter (extra: torch).",
+    "proxy": "Release chat requests to a vendor and restore its replies (extra: proxy).",
     "bench": "Measure tokens per second against this machine's own product rate.",
 }
-"""Command -> its line in the overview; `wordveil.cli.NAME` holds a function NAME, or `app` for a group."""
+"""Command -> its line in the overview; `wordveil.cli.NAME` (_ for -) holds a function NAME, or `app` for a group."""
 
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]  # typer names only this one of the errors it raises
 INTERRUPTED = 130
@@ -74,11 +78,11 @@ def build_app(wanted: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
         if name not in wanted:
             app.command(name, help=line)(_not_loaded)
             continue
-        module = importlib.import_module(f"wordveil.cli.{name}")
+        module = importlib.import_module(f"wordveil.cli.{name.replace('-', '_')}")
         if hasattr(module, "app"):
             app.add_typer(_group(module.app), name=name, help=line)
         else:
-            app.command(name, cls=Command)(_declared(getattr(module, name)))
+            app.command(name, cls=Command)(_declared(getattr(module, name.replace("-", "_"))))
     return app
 
 
@@ -100,14 +104,16 @@ def _root(
 
 
 def _declared(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with its options declared to typer."""
-    function = cast(FunctionType, command)
-    made = FunctionType(
-        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
-    )
-    made.__doc__, made.__kwdefaults__ = function.__doc__, function.__kwdefaults__
-    made.__annotations__ = {name: _for_typer(h) for name, h in get_type_hints(function, include_extras=True).items()}
-    return made
+    """Return a command as typer reads it: all its options side by side, declared to typer."""
+
+    def run(**values: Any) -> None:
+        call(command, values)
+
+    options = [own.replace(annotation=_for_typer(own.annotation)) for own in declared(command).values()]
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {own.name: own.annotation for own in options}
+    vars(run)["__signature__"] = inspect.Signature(options)
+    return run
 
 
 def _group(app: typer.Typer) -> typer.Typer:

@@ -18,6 +18,7 @@ from wordveil.plugins import decoder_class, mechanism_class
 if TYPE_CHECKING:
     from wordveil.mechanisms.base import VectorMechanism, WordMechanism
     from wordveil.promises.certificates import Certificate
+    from wordveil.promises.guarantees import Guarantee
     from wordveil.vocabulary.table import Embeddings
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "read_lines",
     "read_word_list",
     "say",
+    "say_promise",
 ]
 
 OPTIONS = ("epsilon", "calibration", "allow_refuted")
@@ -78,6 +80,17 @@ def say(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
+def say_promise(guarantee: Guarantee, disclosed: Sequence[str], *between: str) -> None:
+    """Say what is promised, what that assumes, lines between, and what is disclosed whatever the noise."""
+    say(f"guarantee: {guarantee.sentence()}")
+    for assumption in getattr(guarantee, "assumptions", ()):
+        say(f"assumes: {assumption}")
+    for line in between:
+        say(line)
+    for line in disclosed:
+        say(f"disclosed: {line}")
+
+
 def counted(n: int, what: str) -> str:
     """Return a number with its noun in singular or plural."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
@@ -92,7 +105,7 @@ def open_vocabulary(path: Path | None) -> Embeddings:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """A mechanism as the command line names it; None where nothing was said.
+    """The options that name a mechanism; None where nothing was said.
 
     Attributes:
         mechanism: Its name.
@@ -105,21 +118,21 @@ class Wanted:
         vocabulary: Where the vocabulary came from, to name it in a command.
     """
 
-    mechanism: str
-    epsilon: float | None = None
-    calibration: str | None = None
-    certificate: Path | None = None
-    decoder: str | None = None
-    allow_refuted: bool = False
-    settings: Sequence[str] = ()
-    vocabulary: Path | None = None
+    mechanism: MechanismOption = DEFAULT_MECHANISM
+    epsilon: EpsilonOption = None
+    calibration: CalibrationOption = None
+    certificate: CertificateOption = None
+    decoder: DecoderOption = None
+    allow_refuted: AllowRefutedOption = False
+    settings: ParameterOption = None
+    vocabulary: VocabularyOption = None
 
     def certify_command(self, output: str = "certificate.json") -> str:
         """The whole command that makes the certificate this needs."""
         words = ["wordveil", "certify", "--mechanism", self.mechanism]
         words += [] if self.epsilon is None else ["--epsilon", f"{self.epsilon!r}"]
         words += ["--calibration", self.calibration or "certified"]
-        words += [word for setting in self.settings for word in ("--set", setting)]
+        words += [word for setting in self.settings or () for word in ("--set", setting)]
         words += [] if self.vocabulary is None else ["--vocabulary", str(self.vocabulary)]
         return shlex.join([*words, "--output", output])
 
@@ -156,7 +169,7 @@ def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> P
     mechanism = build_mechanism(
         wanted.mechanism,
         epsilon,
-        wanted.settings,
+        wanted.settings or (),
         calibration=wanted.calibration,
         decoder=wanted.decoder,
         allow_refuted=wanted.allow_refuted,

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wordveil.cli.common import say
-from wordveil.cli.options import plain_use
+from wordveil.cli.options import call, plain_use
 from wordveil.errors import WordveilError
 
 __all__ = ["main"]
@@ -32,8 +32,11 @@ OBJECTS_BETWEEN_COLLECTIONS = 10_000  # Python's own 700 or 2 000 are for progra
 RUN = "where input and output are files, the same command with --resume continues"
 AFTER_INTERRUPTION = {
     "sanitize": RUN,
+    "spark-sanitize": RUN,
     "release": RUN,
     "rewrite": RUN,
+    "rephrase": RUN,
+    "sentences": "the same command with --resume continues",
     "certify": "with --checkpoint FILE, the same command continues from what FILE holds",
     "evaluate": "the same command continues; finished cells are kept",
     "vocabulary": "no vocabulary was written",
@@ -112,7 +115,7 @@ def _run(given: list[str]) -> None:
 
         chosen = plain_use(sanitize, given[1:])
         if chosen is not None:
-            sanitize(**chosen)
+            call(sanitize, chosen)
             sys.exit(0)
     from wordveil.cli.app import run
 

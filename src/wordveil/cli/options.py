@@ -2,16 +2,18 @@
 
 `plain_use` reads a command line that holds nothing but known options, each with its value, and file names. Everything
 else, mistakes and --help included, is for typer, which is given the same declarations (`app`).
+
+A command may take options in groups: a parameter whose type is a dataclass stands for the options that are its fields.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any, get_args, get_type_hints
 
-__all__ = ["Argument", "Option", "argument", "option", "plain_use"]
+__all__ = ["Argument", "Option", "argument", "call", "declared", "option", "plain_use"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +43,39 @@ def argument(*, help: str, metavar: str) -> Argument:
     return Argument(help, metavar)
 
 
+def declared(command: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return what a command takes, or a group of options, by name and each with its type: groups are taken apart."""
+    hints = get_type_hints(command, include_extras=True)
+    found: dict[str, inspect.Parameter] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        own = parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
+        found |= declared(hints[name]) if is_dataclass(hints[name]) else {name: own}
+    return found
+
+
+def call(command: Callable[..., None], values: dict[str, Any]) -> None:
+    """Call a command with values by the names that are `declared`, put together into its groups."""
+    hints = get_type_hints(command)
+    taken = {}
+    for name in inspect.signature(command).parameters:
+        if is_dataclass(hints[name]):
+            group: Any = hints[name]
+            taken[name] = group(**{own: values[own] for own in declared(group) if own in values})
+        elif name in values:
+            taken[name] = values[name]
+    command(**taken)
+
+
 def plain_use(command: Callable[..., None], given: Sequence[str]) -> dict[str, Any] | None:
-    """Return what a command is called with, or None where typer has to look at it.
+    """Return what to `call` a command with, or None where typer has to look at it.
 
     Args:
         command: A function whose parameters are all declared with `option` or `argument`.
         given: The words after the command's name.
     """
-    hints = get_type_hints(command, include_extras=True)
-    declared = {name: get_args(hints[name]) for name in inspect.signature(command).parameters}
-    named = {flag: name for name, (_, own) in declared.items() if isinstance(own, Option) for flag in own.names}
-    files = [name for name, (_, own) in declared.items() if isinstance(own, Argument)]
+    known = {name: get_args(parameter.annotation) for name, parameter in declared(command).items()}
+    named = {flag: name for name, (_, own) in known.items() if isinstance(own, Option) for flag in own.names}
+    files = [name for name, (_, own) in known.items() if isinstance(own, Argument)]
     values: dict[str, Any] = {}
     words = iter(given)
     for word in words:
@@ -62,10 +86,10 @@ def plain_use(command: Callable[..., None], given: Sequence[str]) -> dict[str, A
             return None
         else:
             name = named[flag]
-            text = value if equals or declared[name][0] is bool else next(words, "-?")
-        if not name or (equals and declared[name][0] is bool) or (text.startswith("-") and text != "-"):
+            text = value if equals or known[name][0] is bool else next(words, "-?")
+        if not name or (equals and known[name][0] is bool) or (text.startswith("-") and text != "-"):
             return None
-        if not _taken(values, name, declared[name][0], text):
+        if not _taken(values, name, known[name][0], text):
             return None
     return values
 

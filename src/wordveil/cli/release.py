@@ -4,51 +4,102 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordveil.cli.common import AllowRefutedOption, ParameterOption, build_mechanism, open_vocabulary, say
+from wordveil.cli.common import AllowRefutedOption, ParameterOption, build_mechanism, open_vocabulary, say, say_promise
 from wordveil.cli.file_options import QuietOption, ResumeOption, ThreadsOption
 from wordveil.cli.progress import row_bar
+from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
+    from wordveil.mechanisms.base import VectorMechanism
+    from wordveil.pipeline.vectors import VectorSettings
     from wordveil.pipeline.vectors.values import VectorReport
+    from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["release"]
 
 EMBEDDED = "embedded"
 
 
-def release(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="An .npy, .npz, .parquet or .safetensors file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write; its ending chooses the format.")],
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="Privacy loss; its unit is the mechanism's.")],
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """What the vectors go through."""
+
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="Privacy loss; its unit is the mechanism's.")]
     mechanism: Annotated[
         str, typer.Option("--mechanism", "-m", help="A vector mechanism; see: wordveil mechanisms.")
-    ] = "laplace",
-    settings: ParameterOption = None,
-    allow_refuted: AllowRefutedOption = False,
+    ] = "laplace"
+    settings: ParameterOption = None
+    allow_refuted: AllowRefutedOption = False
     vocabulary: Annotated[
         str | None,
         typer.Option("--vocabulary", help=f"Public vocabulary for mechanisms that need one; {EMBEDDED!r} is ours."),
-    ] = None,
+    ] = None
+
+    def build(self, source: Path, column: str | None) -> tuple[VectorMechanism, Embeddings | None]:
+        """Return the mechanism, and the vocabulary it is fitted to.
+
+        Raises:
+            ParameterError: If it works on words.
+        """
+        table = None
+        if self.vocabulary is not None:
+            table = open_vocabulary(None if self.vocabulary == EMBEDDED else Path(self.vocabulary))
+        given = list(self.settings or ())
+        if self.mechanism == "projection" and table is None:
+            given = _projection_settings(given, source, column)
+        chosen: Any = build_mechanism(self.mechanism, self.epsilon, given, allow_refuted=self.allow_refuted)
+        if chosen.releases != "vectors":
+            problem = "must be a vector mechanism, such as laplace: it works on words."
+            raise ParameterError("mechanism", self.mechanism, problem)
+        return chosen, table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """What is released, and how it is rounded and written."""
+
     column: Annotated[
         str | None, typer.Option("--column", "-c", help="Array, column or tensor to release; default: the only one.")
-    ] = None,
-    keep: Annotated[
-        list[str] | None, typer.Option("--keep", help="Copy this other column unchanged, such as ids.")
-    ] = None,
+    ] = None
+    keep: Annotated[list[str] | None, typer.Option("--keep", help="Copy this other column unchanged, such as ids.")] = (
+        None
+    )
     grid: Annotated[
         str | None, typer.Option("--grid", help="Public grid to round to, such as 2^-12; default: by the noise.")
-    ] = None,
-    dtype: Annotated[str, typer.Option("--dtype", help="float32 or float64.")] = "float32",
+    ] = None
+    dtype: Annotated[str, typer.Option("--dtype", help="float32 or float64.")] = "float32"
     measure_retrieval: Annotated[
         bool, typer.Option("--measure-retrieval", help="Print recall@10 against the original, for you alone.")
-    ] = False,
-    threads: ThreadsOption = None,
-    block_rows: Annotated[int | None, typer.Option("--block-rows", help="Rows held at once.")] = None,
+    ] = False
+    threads: ThreadsOption = None
+    block_rows: Annotated[int | None, typer.Option("--block-rows", help="Rows held at once.")] = None
+
+    def vector_settings(self) -> VectorSettings:
+        """Return what an array is released with."""
+        from wordveil.pipeline.vectors import VectorSettings
+
+        return VectorSettings(
+            column=self.column,
+            keep=tuple(self.keep or ()),
+            grid=None if self.grid is None else _parse_grid(self.grid),
+            dtype=self.dtype,
+            block_rows=self.block_rows,
+            threads=self.threads,
+        )
+
+
+def release(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="An .npy, .npz, .parquet or .safetensors file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write; its ending chooses the format.")],
+    *,
+    noise: Noise,
+    rows: Rows,
     resume: ResumeOption = False,
     report: Annotated[Path | None, typer.Option("--report", help="Write a report, .json.")] = None,
     quiet: QuietOption = False,
@@ -57,43 +108,29 @@ def release(
 
     The guarantee, what it assumes, what is only measured (the grid) and what is disclosed go to standard error.
     """
-    from wordveil.errors import ParameterError
     from wordveil.pipeline.run import check_report_path
-    from wordveil.pipeline.vectors import VectorSettings, release_vector_file
+    from wordveil.pipeline.vectors import release_vector_file
     from wordveil.pipeline.vectors.values import write_vector_report
 
     if report is not None:
         check_report_path(report, (".json",))
-    chosen_settings = VectorSettings(
-        column=column,
-        keep=tuple(keep or ()),
-        grid=None if grid is None else _parse_grid(grid),
-        dtype=dtype,
-        block_rows=block_rows,
-        threads=threads,
-    )
-    table = None if vocabulary is None else open_vocabulary(None if vocabulary == EMBEDDED else Path(vocabulary))
-    given = list(settings or ())
-    if mechanism == "projection" and table is None:
-        given = _projection_settings(given, source, column)
-    chosen = build_mechanism(mechanism, epsilon, given, allow_refuted=allow_refuted)
-    if chosen.releases != "vectors":
-        raise ParameterError("mechanism", mechanism, "must be a vector mechanism, such as laplace: it works on words.")
+    settings = rows.vector_settings()
+    mechanism, table = noise.build(source, rows.column)
     with row_bar("rows released", quiet=quiet) as progress:
         result = release_vector_file(
             source,
             output,
-            chosen,
+            mechanism,
             vocabulary=table,
-            settings=chosen_settings,
+            settings=settings,
             resume=resume,
             progress=progress,
             deliver=None if report is None else lambda result: write_vector_report(result, report),
         )
     if not quiet:
         _print_summary(result)
-    if measure_retrieval:
-        _print_recall(source, output, column, threads, quiet)
+    if rows.measure_retrieval:
+        _print_recall(source, output, rows.column, rows.threads, quiet)
 
 
 def _projection_settings(settings: Sequence[str], source: Path, column: str | None) -> list[str]:
@@ -120,8 +157,6 @@ def _parse_grid(text: str) -> float:
     Raises:
         ParameterError: If it is neither.
     """
-    from wordveil.errors import ParameterError
-
     base, power, exponent = text.partition("^")
     try:
         value = math.ldexp(1.0, int(exponent)) if power and base.strip() == "2" else float(text)
@@ -137,13 +172,7 @@ def _print_summary(report: VectorReport) -> None:
         f"{report.rows:,} rows of {report.input_dimensions} numbers to {report.dimensions} ({report.dtype}), "
         f"{report.rows_per_second:,.0f} rows/s"
     )
-    say(f"guarantee: {report.guarantee.sentence()}")
-    for assumption in getattr(report.guarantee, "assumptions", ()):
-        say(f"assumes: {assumption}")
-    for line in report.mitigations:
-        say(line)
-    for line in report.disclosed:
-        say(f"disclosed: {line}")
+    say_promise(report.guarantee, report.disclosed, *report.mitigations)
     if report.left_out:
         say(f"left out: {report.left_out:,} other arrays, columns or tensors (copy one with --keep)")
 

@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from wordveil.cli.common import (
-    DEFAULT_MECHANISM,
-    AllowRefutedOption,
-    CalibrationOption,
-    CertificateOption,
-    DecoderOption,
-    EpsilonOption,
-    MechanismOption,
-    ParameterOption,
-    VocabularyOption,
-    Wanted,
-    counted,
-    open_vocabulary,
-    prepare,
-    read_word_list,
-    say,
-)
+from wordveil.cli.common import Prepared, Wanted, counted, open_vocabulary, prepare, read_word_list, say
 from wordveil.cli.file_options import (
     ColumnOption,
     DestinationOption,
@@ -37,15 +21,17 @@ from wordveil.cli.options import option
 from wordveil.cli.progress import document_bar
 
 if TYPE_CHECKING:
+    from wordveil.documents import DocumentSettings
     from wordveil.documents.base import Missing
     from wordveil.pipeline.explanations import InWords
     from wordveil.pipeline.runs import RunReport
+    from wordveil.pipeline.sanitizer import Sanitizer
     from wordveil.promises.certificates import Certificate
     from wordveil.promises.guarantees import Guarantee
     from wordveil.promises.release import TextOptions
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["sanitize"]
+__all__ = ["Around", "Job", "Reading", "Running", "Speed", "sanitize"]
 
 WARNING = (
     "warning: a weak promise: an observer may become 99 % sure of a word, or more; a smaller --epsilon is stronger"
@@ -53,199 +39,225 @@ WARNING = (
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
 CHARACTERS_PER_TOKEN = 6  # of English text with its spaces: turns --block-tokens into characters read at once
 
-# How documents are read.
-KeepOption = Annotated[list[str] | None, option("--keep", help="Copy only these other columns; repeat.")]
-DelimiterOption = Annotated[
-    str | None,
-    option("--delimiter", help="CSV, TSV: one character. Default: found in the header, or a comma."),
-]
-QuotingOption = Annotated[str, option("--quoting", help="CSV, TSV: auto, none, minimal or all.")]
-NoHeaderOption = Annotated[
-    bool, option("--no-header", help="CSV, TSV: the first line is data; columns are called 1, 2, ...")
-]
-MissingOption = Annotated[
-    str,
-    option(
-        "--missing",
-        help="JSON records without the column, or with no text in it: refuse, keep (as null) or skip (leave out).",
-    ),
-]
-EncodingOption = Annotated[
-    str | None, option("--encoding", help="Encoding of the input, such as windows-1252. Default: UTF-8.")
-]
-WholeFileOption = Annotated[bool, option("--whole-file", help="A text file is one document, not one a line.")]
 
-# What happens around the mechanism.
-UnknownOption = Annotated[str, option("--unknown", help="Unknown words: random, typed, drop or mask.")]
-PerOption = Annotated[str, option("--per", help="token: draw for each; document: once for each distinct word.")]
-CasingOption = Annotated[str, option("--casing", help="sentence, vocabulary or shape.")]
-NumbersOption = Annotated[str, option("--numbers", help="Tokens with digits: unknown, vocabulary or metric.")]
-GridOption = Annotated[
-    list[str] | None,
-    option(
-        "--grid",
-        metavar="KIND=LOW:HIGH:STEP@EPSILON",
-        help="With --numbers metric: keep the magnitude of number, year, money or date on this public grid; FACTOR:log "
-        "for STEP makes it logarithmic; repeat.",
-    ),
-]
-MarkupOption = Annotated[str, option("--markup", help="none, or html to keep plain tags.")]
-PublicWordsOption = Annotated[
-    list[str] | None,
-    option(
-        "--public-words",
-        metavar="FILE",
-        help="File of words that stay, written as listed; function: the English function words; repeat.",
-    ),
-]
-ExcludeOutputsOption = Annotated[
-    str | None,
-    option(
-        "--exclude-outputs",
-        metavar="FILE",
-        help="File of words never output, besides the slurs the embedded vocabulary leaves out; offensive: bar these "
-        "from any vocabulary; none: bar nothing.",
-    ),
-]
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How documents are read."""
 
-# How the run goes.
-BlockTokensOption = Annotated[int, option("--block-tokens", help="About how many tokens are held at once.")]
-DeviceOption = Annotated[str, option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")]
-LineBufferedOption = Annotated[bool, option("--line-buffered", help="Write every line at once.")]
-ReportOption = Annotated[Path | None, option("--report", help="Write a report, .json or .html.")]
-InputDigestOption = Annotated[
-    bool,
-    option(
-        "--input-digest",
-        help="Put the input's size and SHA-256 into the report. Who reads them can test a guess of the whole file.",
-    ),
-]
-VerifyOption = Annotated[bool, option("--verify", help="Check the vocabulary's checksum first.")]
+    column: ColumnOption = None
+    keep: Annotated[list[str] | None, option("--keep", help="Copy only these other columns; repeat.")] = None
+    drop_others: DropOthersOption = False
+    format: FormatOption = None
+    delimiter: Annotated[
+        str | None,
+        option("--delimiter", help="CSV, TSV: one character. Default: found in the header, or a comma."),
+    ] = None
+    quoting: Annotated[str, option("--quoting", help="CSV, TSV: auto, none, minimal or all.")] = "auto"
+    no_header: Annotated[
+        bool, option("--no-header", help="CSV, TSV: the first line is data; columns are called 1, 2, ...")
+    ] = False
+    whole_file: Annotated[bool, option("--whole-file", help="A text file is one document, not one a line.")] = False
+    missing: Annotated[
+        str,
+        option(
+            "--missing",
+            help="JSON records without the column, or with no text in it: refuse, keep (as null) or skip (leave out).",
+        ),
+    ] = "refuse"
+    encoding: Annotated[
+        str | None, option("--encoding", help="Encoding of the input, such as windows-1252. Default: UTF-8.")
+    ] = None
+
+    def settings(self, block_tokens: int, *, line_buffered: bool) -> DocumentSettings:
+        """Return what documents are opened with."""
+        from wordveil.documents import DocumentSettings, FormatDetails
+        from wordveil.errors import ParameterError
+
+        if block_tokens < 1:
+            raise ParameterError("--block-tokens", block_tokens, "must be at least 1.")
+        return DocumentSettings(
+            format=self.format,
+            columns=tuple(self.column or ()),
+            keep=tuple(self.keep) if self.keep else None,
+            drop_others=self.drop_others,
+            missing=cast("Missing", self.missing),
+            encoding=self.encoding,
+            details=FormatDetails(
+                whole_file=self.whole_file, delimiter=self.delimiter, quoting=self.quoting, header=not self.no_header
+            ),
+            block_characters=CHARACTERS_PER_TOKEN * block_tokens,
+            line_buffered=line_buffered,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Around:
+    """What happens around the mechanism."""
+
+    unknown: Annotated[str, option("--unknown", help="Unknown words: random, typed, drop or mask.")] = "typed"
+    per: Annotated[str, option("--per", help="token: draw for each; document: once for each distinct word.")] = "token"
+    casing: Annotated[str, option("--casing", help="sentence, vocabulary or shape.")] = "sentence"
+    numbers: Annotated[str, option("--numbers", help="Tokens with digits: unknown, vocabulary or metric.")] = "unknown"
+    grid: Annotated[
+        list[str] | None,
+        option(
+            "--grid",
+            metavar="KIND=LOW:HIGH:STEP@EPSILON",
+            help="With --numbers metric: keep the magnitude of number, year, money or date on this public grid; "
+            "FACTOR:log for STEP makes it logarithmic; repeat.",
+        ),
+    ] = None
+    markup: Annotated[str, option("--markup", help="none, or html to keep plain tags.")] = "none"
+    public_words: Annotated[
+        list[str] | None,
+        option(
+            "--public-words",
+            metavar="FILE",
+            help="File of words that stay, written as listed; function: the English function words; repeat.",
+        ),
+    ] = None
+    exclude_outputs: Annotated[
+        str | None,
+        option(
+            "--exclude-outputs",
+            metavar="FILE",
+            help="File of words never output, besides the slurs the embedded vocabulary leaves out; offensive: bar "
+            "these from any vocabulary; none: bar nothing.",
+        ),
+    ] = None
+
+    def text_options(self) -> TextOptions:
+        """Return the choices; `TextOptions` refuses a word that is none of them."""
+        from wordveil.promises.number_grids import NumberGrid
+        from wordveil.promises.release import TextOptions
+        from wordveil.text.function_words import FUNCTION_WORDS
+
+        named = self.public_words or ()
+        lists = (FUNCTION_WORDS if name == "function" else read_word_list(Path(name)) for name in named)
+        choices: dict[str, Any] = {
+            name: getattr(self, name) for name in ("unknown", "per", "casing", "numbers", "markup")
+        }
+        grids = tuple(map(NumberGrid.parse, self.grid or ()))
+        return TextOptions(public_words=frozenset().union(*lists), grids=grids, **choices)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speed:
+    """How this machine works."""
+
+    threads: ThreadsOption = None
+    block_tokens: Annotated[int, option("--block-tokens", help="About how many tokens are held at once.")] = 4_000_000
+    device: Annotated[str, option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")] = "cpu"
+    line_buffered: Annotated[bool, option("--line-buffered", help="Write every line at once.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """How the run goes."""
+
+    resume: ResumeOption = False
+    report: Annotated[Path | None, option("--report", help="Write a report, .json or .html.")] = None
+    input_digest: Annotated[
+        bool,
+        option(
+            "--input-digest",
+            help="Put the input's size and SHA-256 into the report. Who reads them can test a guess of the whole file.",
+        ),
+    ] = False
+    verify: Annotated[bool, option("--verify", help="Check the vocabulary, and lists beside it, first.")] = False
+    quiet: QuietOption = False
 
 
 def sanitize(
     source: SourceArgument = "-",
     output: DestinationOption = "-",
-    mechanism: MechanismOption = DEFAULT_MECHANISM,
-    epsilon: EpsilonOption = None,
-    calibration: CalibrationOption = None,
-    certificate: CertificateOption = None,
-    decoder: DecoderOption = None,
-    allow_refuted: AllowRefutedOption = False,
-    settings: ParameterOption = None,
-    vocabulary: VocabularyOption = None,
-    column: ColumnOption = None,
-    keep: KeepOption = None,
-    drop_others: DropOthersOption = False,
-    format: FormatOption = None,
-    delimiter: DelimiterOption = None,
-    quoting: QuotingOption = "auto",
-    no_header: NoHeaderOption = False,
-    whole_file: WholeFileOption = False,
-    missing: MissingOption = "refuse",
-    encoding: EncodingOption = None,
-    unknown: UnknownOption = "typed",
-    per: PerOption = "token",
-    casing: CasingOption = "sentence",
-    numbers: NumbersOption = "unknown",
-    grid: GridOption = None,
-    markup: MarkupOption = "none",
-    public_words: PublicWordsOption = None,
-    exclude_outputs: ExcludeOutputsOption = None,
-    threads: ThreadsOption = None,
-    block_tokens: BlockTokensOption = 4_000_000,
-    device: DeviceOption = "cpu",
-    line_buffered: LineBufferedOption = False,
-    resume: ResumeOption = False,
-    report: ReportOption = None,
-    input_digest: InputDigestOption = False,
-    verify: VerifyOption = False,
-    quiet: QuietOption = False,
+    *,
+    wanted: Wanted,
+    reading: Reading,
+    around: Around,
+    speed: Speed,
+    running: Running,
 ) -> None:
     """Sanitize IN and write it in its own format.
 
     Plain text is one document a line; .jsonl, .json, .csv, .tsv and .parquet need --column. Files may end in .gz or
     .zst. The guarantee and what is disclosed whatever the noise are printed on standard error.
     """
-    from wordveil.documents import DocumentSettings, FormatDetails
-    from wordveil.errors import ParameterError
-    from wordveil.files.run_key import run_source
     from wordveil.pipeline.runs import sanitize_documents
-    from wordveil.pipeline.sanitizer import Sanitizer
 
-    if block_tokens < 1:
-        raise ParameterError("--block-tokens", block_tokens, "must be at least 1.")
-    options = _text_options(
-        public_words or (), grid or (), unknown=unknown, per=per, casing=casing, numbers=numbers, markup=markup
-    )
-    documents = DocumentSettings(
-        format=format,
-        columns=tuple(column or ()),
-        keep=tuple(keep) if keep else None,
-        drop_others=drop_others,
-        missing=cast("Missing", missing),
-        encoding=encoding,
-        details=FormatDetails(whole_file=whole_file, delimiter=delimiter, quoting=quoting, header=not no_header),
-        block_characters=CHARACTERS_PER_TOKEN * block_tokens,
-        line_buffered=line_buffered,
-    )
-    if report is not None:
-        from wordveil.pipeline.run import check_report_path
-
-        check_report_path(report, others=(source, output, *(public_words or ()), certificate, exclude_outputs))
-    embeddings, notes = _vocabulary(vocabulary, exclude_outputs, verify=verify or report is not None)
-    wanted = Wanted(
-        mechanism=mechanism,
-        epsilon=epsilon,
-        calibration=calibration,
-        certificate=certificate,
-        decoder=decoder,
-        allow_refuted=allow_refuted,
-        settings=settings or (),
-        vocabulary=vocabulary,
-    )
-    prepared = prepare(wanted, embeddings, quiet=quiet)
-    sanitizer = Sanitizer(
-        embeddings,
-        prepared.mechanism,
-        options=options,
-        source=run_source(output, resume=resume),
-        threads=threads,
-        device=device,
-        certificate=prepared.certificate,
-    )
-
-    def deliver(result: RunReport) -> None:
-        if report is not None:
-            from wordveil.pipeline.evidence import Evidence
-            from wordveil.pipeline.run_report import write_report
-
-            whole = result.with_inputs(source, documents) if input_digest else result
-            write_report(whole, report, Evidence.of_run(sanitizer, whole, (*prepared.notes, *notes)))
-
-    with document_bar(quiet=quiet) as progress:
+    settings = reading.settings(speed.block_tokens, line_buffered=speed.line_buffered)
+    job = Job.prepared_for(source, output, wanted, around, running, speed)
+    with document_bar(quiet=running.quiet) as progress:
         result = sanitize_documents(
             source,
             output,
-            sanitizer,
-            settings=documents,
-            resume=resume,
+            job.sanitizer,
+            settings=settings,
+            resume=running.resume,
             progress=progress,
-            notice=None if quiet else say,
-            deliver=deliver,
+            notice=job.notice,
+            deliver=lambda result: job.deliver(result, settings),
         )
-    if not quiet:
-        _print_summary(result, (*prepared.notes, *notes), sanitizer.in_words, prepared.certificate)
+    job.print_summary(result)
 
 
-def _text_options(public_words: Sequence[str], grids: Sequence[str], **choices: Any) -> TextOptions:
-    """Return the choices around the mechanism; `TextOptions` refuses a word that is none of them."""
-    from wordveil.promises.number_grids import NumberGrid
-    from wordveil.promises.release import TextOptions
-    from wordveil.text.function_words import FUNCTION_WORDS
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A run of `sanitize` that is about to start, or of another command that takes its options."""
 
-    lists = (FUNCTION_WORDS if name == "function" else read_word_list(Path(name)) for name in public_words)
-    return TextOptions(public_words=frozenset().union(*lists), grids=tuple(map(NumberGrid.parse, grids)), **choices)
+    source: str
+    running: Running
+    sanitizer: Sanitizer
+    prepared: Prepared
+
+    @classmethod
+    def prepared_for(
+        cls, source: str, output: str, wanted: Wanted, around: Around, running: Running, speed: Speed
+    ) -> Job:
+        """Return the run that is asked for; choices that do not fit are refused before anything is read."""
+        from wordveil.files.run_key import run_source
+        from wordveil.pipeline.sanitizer import Sanitizer
+
+        options = around.text_options()
+        if running.report is not None:
+            from wordveil.pipeline.run import check_report_path
+
+            others = (source, output, *(around.public_words or ()), wanted.certificate, around.exclude_outputs)
+            check_report_path(running.report, others=others)
+        verify = running.verify or running.report is not None
+        embeddings, barred = _vocabulary(wanted.vocabulary, around.exclude_outputs, verify=verify)
+        prepared = prepare(wanted, embeddings, quiet=running.quiet)
+        sanitizer = Sanitizer(
+            embeddings,
+            prepared.mechanism,
+            options=options,
+            source=run_source(output, resume=running.resume),
+            threads=speed.threads,
+            device=speed.device,
+            certificate=prepared.certificate,
+        )
+        told = replace(prepared, notes=(*prepared.notes, *barred))
+        return cls(source=source, running=running, sanitizer=sanitizer, prepared=told)
+
+    def notice(self, line: str) -> None:
+        """Tell the owner of the input."""
+        if not self.running.quiet:
+            say(line)
+
+    def deliver(self, result: RunReport, settings: DocumentSettings) -> None:
+        """Write the report that was asked for."""
+        if self.running.report is None:
+            return
+        from wordveil.pipeline.evidence import Evidence
+        from wordveil.pipeline.run_report import write_report
+
+        whole = result.with_inputs(self.source, settings) if self.running.input_digest else result
+        write_report(whole, self.running.report, Evidence.of_run(self.sanitizer, whole, self.prepared.notes))
+
+    def print_summary(self, result: RunReport) -> None:
+        """Say what was done and what was promised."""
+        if not self.running.quiet:
+            _print_summary(result, self.prepared, self.sanitizer.in_words)
 
 
 def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tuple[Embeddings, tuple[str, ...]]:
@@ -273,7 +285,10 @@ def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tupl
         own = read_word_list(Path(str(exclude)))
         narrowed = embeddings.without_outputs(own)
         barred = len(embeddings.candidates) - len(narrowed.candidates)
-        notes.append(f"never output: {barred:,} words of {exclude}; the other {len(own) - barred:,} never were")
+        notes.append(
+            f"never output: {barred:,} words of {exclude}; the other {len(own) - barred:,} never were"
+            " (surrogates of typed tokens and public words may hold them)"
+        )
         embeddings = narrowed
     return embeddings, tuple(notes)
 
@@ -295,7 +310,7 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
     return ""
 
 
-def _print_summary(report: RunReport, notes: Sequence[str], words: InWords, certificate: Certificate | None) -> None:
+def _print_summary(report: RunReport, prepared: Prepared, words: InWords) -> None:
     from wordveil.pipeline.run_report import left_out
 
     said = [f"{counted(report.documents, 'document')}, {counted(report.tokens, 'token')}"]
@@ -306,11 +321,11 @@ def _print_summary(report: RunReport, notes: Sequence[str], words: InWords, cert
         say(f"{counted(report.resumed_documents, 'document')} taken over from the interrupted run")
     if missed := left_out(vars(report)):
         say(f"left out or replaced: {missed}")
-    for note in notes:
+    for note in prepared.notes:
         say(note)
     say(f"guarantee: {report.guarantee.sentence()}")
     say(f"in words: {words.sentence}; `wordveil explain` says more")
-    if largest := _largest_loss(report.guarantee, certificate):
+    if largest := _largest_loss(report.guarantee, prepared.certificate):
         say(f"largest loss between any two words: {largest}")
     if words.weak:
         say(WARNING)

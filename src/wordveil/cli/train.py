@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,8 @@ import typer
 
 from wordveil.cli.common import AllowRefutedOption, ParameterOption, build_mechanism, say
 from wordveil.cli.file_options import QuietOption
+from wordveil.cli.options import option
+from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from wordveil.mechanisms.base import VectorMechanism
@@ -26,25 +29,6 @@ OutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", hel
 TextOption = Annotated[str, typer.Option("--text", help="Column of the text; a+b joins two.")]
 LabelOption = Annotated[str | None, typer.Option("--label", help=f"Column of the class; default: {DEFAULT_LABEL}.")]
 LimitOption = Annotated[int | None, typer.Option("--limit", help="Texts at most.")]
-
-# What stands between a text and the model.
-VectorMechanismOption = Annotated[
-    str, typer.Option("--mechanism", "-m", help="A vector mechanism, or none for a baseline without noise.")
-]
-NeededEpsilonOption = Annotated[
-    float | None, typer.Option("--epsilon", "-e", help="Privacy loss per token; needed unless the mechanism is none.")
-]
-NoiseOption = Annotated[
-    str, typer.Option("--noise", help="secure, or device (drawn on the GPU: fast, not cryptographic).")
-]
-TableOption = Annotated[
-    str, typer.Option("--embeddings", help="Where vectors come from: random, glove, word2vec or embedded.")
-]
-VectorsOption = Annotated[Path | None, typer.Option("--vectors", help="The file of glove or word2vec vectors.")]
-WordsOption = Annotated[int, typer.Option("--words", help="Size of the vocabulary.")]
-DimensionsOption = Annotated[int, typer.Option("--dimensions", help="Dimensions of random vectors.")]
-
-# What is public.
 TargetsOption = Annotated[
     bool, typer.Option("--targets-are-public", help="State that what the model learns to output is public; see docs.")
 ]
@@ -52,18 +36,73 @@ PrivateTextOption = Annotated[
     bool,
     typer.Option("--private-text", help="classify: the texts are private; every epoch is a release, and is counted."),
 ]
-
-# How the model learns.
-EpochsOption = Annotated[int | None, typer.Option("--epochs", help="Epochs at most; default: the paper's.")]
-BatchOption = Annotated[int | None, typer.Option("--batch", help="Texts of a batch; default: the paper's.")]
-RateOption = Annotated[float | None, typer.Option("--learning-rate", help="Default: the paper's.")]
-HiddenOption = Annotated[int | None, typer.Option("--hidden", help="Units of each direction of the BiLSTM.")]
-DropoutOption = Annotated[float | None, typer.Option("--dropout", help="Default: the paper's.")]
-PatienceOption = Annotated[int | None, typer.Option("--patience", help="Epochs without progress before stopping.")]
-TokensOption = Annotated[int | None, typer.Option("--max-tokens", help="Longer texts are cut here.")]
-SeedOption = Annotated[int, typer.Option("--seed", help="Public seed of weights and order; never of the noise.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:N.")]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue an interrupted training.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """What stands between a text and the model."""
+
+    mechanism: Annotated[
+        str, option("--mechanism", "-m", help="A vector mechanism, or none for a baseline without noise.")
+    ] = "clipped-gaussian"
+    epsilon: Annotated[
+        float | None,
+        option("--epsilon", "-e", help="Privacy loss per token; needed unless the mechanism is none."),
+    ] = None
+    settings: ParameterOption = None
+    allow_refuted: AllowRefutedOption = False
+    noise: Annotated[str, option("--noise", help="secure, or device (drawn on the GPU: fast, not cryptographic).")] = (
+        "secure"
+    )
+    embeddings: Annotated[
+        str, option("--embeddings", help="Where vectors come from: random, glove, word2vec or embedded.")
+    ] = "embedded"
+    vectors: Annotated[Path | None, option("--vectors", help="The file of glove or word2vec vectors.")] = None
+    words: Annotated[int, option("--words", help="Size of the vocabulary.")] = 10_000
+    dimensions: Annotated[int, option("--dimensions", help="Dimensions of random vectors.")] = 300
+
+    def vector_mechanism(self) -> VectorMechanism | None:
+        """Return the mechanism, None for the baseline.
+
+        Raises:
+            ParameterError: If it has no epsilon, or releases words.
+        """
+        if self.mechanism == "none":
+            return None
+        if self.epsilon is None:
+            raise ParameterError("--epsilon", None, "must be given with a mechanism.")
+        given = self.settings or ()
+        built: Any = build_mechanism(self.mechanism, self.epsilon, given, allow_refuted=self.allow_refuted)
+        if built.releases != "vectors":
+            problem = "releases words, not vectors; take a vector mechanism or none."
+            raise ParameterError("mechanism", self.mechanism, problem)
+        chosen: VectorMechanism = built
+        return chosen
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learning:
+    """How the model learns; None for what the paper did."""
+
+    epochs: Annotated[int | None, option("--epochs", help="Epochs at most; default: the paper's.")] = None
+    batch: Annotated[int | None, option("--batch", help="Texts of a batch; default: the paper's.")] = None
+    learning_rate: Annotated[float | None, option("--learning-rate", help="Default: the paper's.")] = None
+    hidden: Annotated[int | None, option("--hidden", help="Units of each direction of the BiLSTM.")] = None
+    dropout: Annotated[float | None, option("--dropout", help="Default: the paper's.")] = None
+    patience: Annotated[int | None, option("--patience", help="Epochs without progress before stopping.")] = None
+    max_tokens: Annotated[int | None, option("--max-tokens", help="Longer texts are cut here.")] = None
+    seed: Annotated[int, option("--seed", help="Public seed of weights and order; never of the noise.")] = 0
+
+    def training(self, task: str) -> Training:
+        """Return the paper's settings of a task with those given in their place."""
+        from wordveil.neural.training import CLASSIFY, REWRITE
+
+        if task not in TASKS:
+            raise ParameterError("TASK", task, f"must be one of {', '.join(TASKS)}.")
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        return replace(REWRITE if task == "rewrite" else CLASSIFY, **given)
 
 
 def train(
@@ -73,25 +112,11 @@ def train(
     text: TextOption = "text",
     label: LabelOption = None,
     limit: LimitOption = None,
-    mechanism: VectorMechanismOption = "clipped-gaussian",
-    epsilon: NeededEpsilonOption = None,
-    settings: ParameterOption = None,
-    allow_refuted: AllowRefutedOption = False,
-    noise: NoiseOption = "secure",
-    embeddings: TableOption = "embedded",
-    vectors: VectorsOption = None,
-    words: WordsOption = 10_000,
-    dimensions: DimensionsOption = 300,
+    *,
+    noise: Noise,
     targets_are_public: TargetsOption = False,
     private_text: PrivateTextOption = False,
-    epochs: EpochsOption = None,
-    batch: BatchOption = None,
-    learning_rate: RateOption = None,
-    hidden: HiddenOption = None,
-    dropout: DropoutOption = None,
-    patience: PatienceOption = None,
-    max_tokens: TokensOption = None,
-    seed: SeedOption = 0,
+    learning: Learning,
     device: DeviceOption = "cpu",
     resume: ResumeOption = False,
     quiet: QuietOption = False,
@@ -104,29 +129,19 @@ def train(
     from wordveil.neural.corpora import TextFile
     from wordveil.neural.jobs import Job, run_job
 
-    learning = _training(
-        task,
-        epochs=epochs,
-        batch=batch,
-        learning_rate=learning_rate,
-        hidden=hidden,
-        dropout=dropout,
-        patience=patience,
-        max_tokens=max_tokens,
-        seed=seed,
-    )
+    training = learning.training(task)
     job = Job(
         task=task,
         data=TextFile(path=train, text=text, label=_label(task, label), limit=limit),
-        mechanism=_vector_mechanism(mechanism, epsilon, settings, allow_refuted=allow_refuted),
-        training=learning,
-        table=embeddings,
-        vectors=vectors,
-        words=words,
-        dimensions=dimensions,
+        mechanism=noise.vector_mechanism(),
+        training=training,
+        table=noise.embeddings,
+        vectors=noise.vectors,
+        words=noise.words,
+        dimensions=noise.dimensions,
         targets_are_public=targets_are_public,
         text_is_public=not private_text,
-        noise=noise,
+        noise=noise.noise,
         device=device,
     )
     card = run_job(job, output, resume=resume, progress=None if quiet else _show)
@@ -134,43 +149,12 @@ def train(
         _print_card(card)
 
 
-def _training(task: str, **given: Any) -> Training:
-    """Return the paper's settings of a task with those given in their place."""
-    from dataclasses import replace
-
-    from wordveil.errors import ParameterError
-    from wordveil.neural.training import CLASSIFY, REWRITE
-
-    if task not in TASKS:
-        raise ParameterError("TASK", task, f"must be one of {', '.join(TASKS)}.")
-    papers = REWRITE if task == "rewrite" else CLASSIFY
-    return replace(papers, **{name: value for name, value in given.items() if value is not None})
-
-
 def _label(task: str, label: str | None) -> str | None:
-    from wordveil.errors import ParameterError
-
     if task == "classify":
         return label or DEFAULT_LABEL
     if label is not None:
         raise ParameterError("--label", label, "is for classify: a rewriter learns the sentences themselves.")
     return None
-
-
-def _vector_mechanism(
-    name: str, epsilon: float | None, settings: list[str] | None, *, allow_refuted: bool
-) -> VectorMechanism | None:
-    from wordveil.errors import ParameterError
-
-    if name == "none":
-        return None
-    if epsilon is None:
-        raise ParameterError("--epsilon", None, "must be given with a mechanism.")
-    built: Any = build_mechanism(name, epsilon, settings or (), allow_refuted=allow_refuted)
-    if built.releases != "vectors":
-        raise ParameterError("mechanism", name, "releases words, not vectors; take a vector mechanism or none.")
-    chosen: VectorMechanism = built
-    return chosen
 
 
 def _show(epoch: Epoch) -> None:

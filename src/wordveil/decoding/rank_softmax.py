@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array, IdArray, Progress, ReleasedIds, ReleasedVectors
 from wordveil.decoding.base import Decoder, SearchingDecoder
 from wordveil.kernels.nearest import NearestWords
-from wordveil.mechanisms.rows import check_draws
-from wordveil.parameters import check_positive, check_within
+from wordveil.parameters import check_draws, check_positive, check_within
 from wordveil.randomness import Draws
 from wordveil.vocabulary.table import Embeddings
 

@@ -10,8 +10,7 @@ import numpy as np
 from wordveil.arrays import Float64Array, Progress, ReleasedIds, ReleasedVectors
 from wordveil.decoding.base import Decoder, SearchingDecoder
 from wordveil.kernels.nearest import NearestWords
-from wordveil.mechanisms.rows import check_draws
-from wordveil.parameters import check_within
+from wordveil.parameters import check_draws, check_within
 from wordveil.randomness import Draws
 from wordveil.vocabulary.table import Embeddings
 

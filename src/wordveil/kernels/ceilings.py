@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
-from wordveil.kernels.compiled.ceiling_sums import SIDE, CompiledCeilings, Shrinking
 from wordveil.kernels.compiled.library import NUMPY
+from wordveil.kernels.compiled.selection import SIDE, CompiledCeilings, Shrinking
 from wordveil.metrics.distances import Metric
 
 __all__ = ["LARGEST", "STEEPEST", "Ceilings"]

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.kernels.distance_sources import DistanceSource
-from wordveil.kernels.integer_draws import BitArray, multiply_high
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import AnyMetric
+from wordveil.randomness import BitArray, multiply_high
 
 __all__ = ["PairwiseRows"]
 

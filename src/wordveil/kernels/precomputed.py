@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
-from wordveil.kernels.integer_draws import BitArray, multiply_high
 from wordveil.kernels.near_words import NearWords
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import AnyMetric
+from wordveil.randomness import BitArray, multiply_high
 
 __all__ = ["NearRows"]
 

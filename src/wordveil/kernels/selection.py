@@ -11,7 +11,8 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from typing import NamedTuple, Self
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,12 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.ceilings import LARGEST, STEEPEST, Ceilings
-from wordveil.kernels.integer_draws import BitArray, multiply_high, pick_columns
+from wordveil.kernels.compiled.selection import BROKEN_LIMIT
 from wordveil.kernels.row_cache import RowCache
 from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.weight_rows import WeightRows
 from wordveil.metrics.distances import Metric, is_norm
+from wordveil.randomness import BitArray, multiply_high
 
 __all__ = ["SelectionRows"]
 
@@ -97,7 +99,7 @@ class SelectionRows(WeightRows):
             return answer
         canonical = self.canonical[ids]
         spans = self._spans(canonical, threads)
-        attempts = self._attempts if self._raised() <= MOST_RAISED else 0
+        attempts = self._attempts if self._raised <= MOST_RAISED else 0
         if attempts:
             self._ceilings.pack()
         for chunk in map_chunks(lambda span: self._draw_chunk(span, canonical, bits, attempts), spans, threads):
@@ -108,10 +110,11 @@ class SelectionRows(WeightRows):
                 progress(len(chunk.tokens))
         return answer
 
+    @cached_property
     def _raised(self) -> float:
         """Return what ceilings are raised by to hold the weights as they are rounded; inf beyond float32's range."""
-        within = 4 * self._norm_bound() ** 2 <= LARGEST and self.rate <= STEEPEST
-        return math.exp(min(2 * self._weight_error(), 1.0)) if within else math.inf
+        within = 4 * self._norm_bound**2 <= LARGEST and self.rate <= STEEPEST
+        return math.exp(min(2 * self._weight_error, 1.0)) if within else math.inf
 
     def _spans(self, canonical: IdArray, threads: int | None) -> list[NDArray[np.int64]]:
         """Cut the tokens, sorted by input, into spans of at most 512 inputs: all of them kept, or none."""
@@ -153,7 +156,7 @@ class SelectionRows(WeightRows):
 
     def _ceiling_masses(self, inputs: IdArray) -> Float32Array:
         """Return ceilings of the mass of every block for each canonical input, shape (n, blocks)."""
-        return self._ceilings.above(inputs, rate=self.rate, cap=self.cap, raised=self._raised())
+        return self._ceilings.above(inputs, rate=self.rate, cap=self.cap, raised=self._raised)
 
     def _ceiling_sums(self, ceilings: Float32Array) -> NDArray[np.uint64]:
         """Return running sums of ceilings in units, rounded up, with room for the rounding of the weights."""
@@ -217,7 +220,7 @@ class SelectionRows(WeightRows):
                 tokens = order[first[start] : first[stop - 1] + counts[stop - 1]]
                 row = np.repeat(np.arange(len(some)), counts[start:stop])
                 limits = None if ranges is None else ranges[start:stop]
-                columns = pick_columns(tile[: len(some)], self._inner_units[block], row, bits[tokens], limits)
+                columns = _pick_columns(tile[: len(some)], self._inner_units[block], row, bits[tokens], limits)
                 positions[tokens] = np.where(columns < 0, -1, self._edges[block] + columns)
         return positions
 
@@ -237,3 +240,48 @@ def _pick_blocks(bounds: NDArray[np.uint64], row_of: NDArray[np.int64], bits: Bi
         part = slice(edges[row], edges[row + 1])
         block_of[part] = np.searchsorted(bounds[row], targets[part], side="right")
     return block_of
+
+
+def _pick_columns(
+    tile: NDArray[Any],
+    unit: float,
+    row: NDArray[np.int64],
+    bits: BitArray,
+    limits: NDArray[np.uint64] | None = None,
+) -> NDArray[np.int64]:
+    """Return the column that each random word falls into, by the integer weights of its row of the tile.
+
+    One search over all rows in floating point comes within a column or so; exact integer comparisons settle it.
+
+    Args:
+        tile: Weights, shape (rows, columns).
+        unit: Units of weight.
+        row: Row of each word, shape (n,).
+        bits: Random 64-bit integers, shape (n,).
+        limits: Where given, they are scaled to these units, shape (rows,), and those beyond a row's weights give -1.
+
+    Raises:
+        RuntimeError: If a row's weights exceed its limit, which would bias the draw: a fault of this package.
+    """
+    bounds = np.cumsum(np.rint(tile * np.float64(unit)).astype(np.uint64), axis=1)
+    totals = bounds[:, -1]
+    if limits is not None and np.any(totals > limits):
+        raise RuntimeError(BROKEN_LIMIT)
+    targets = multiply_high(bits, (totals if limits is None else limits)[row])
+    column = np.full(len(bits), -1, dtype=np.int64)
+    inside = targets < totals[row]
+    column[inside] = _search(bounds, row[inside], targets[inside])
+    return column
+
+
+def _search(bounds: NDArray[np.uint64], row: NDArray[np.int64], targets: BitArray) -> NDArray[np.int64]:
+    """Return the first column whose running sum exceeds the target, for targets below the row's last sum."""
+    height, width = bounds.shape
+    totals = np.maximum(bounds[:, -1], np.uint64(1)).astype(np.float64)
+    shares = bounds / totals[:, None] + np.arange(height)[:, None]
+    guess = np.searchsorted(shares.ravel(), targets / totals[row] + row, side="right")
+    column: NDArray[np.int64] = np.clip(guess - row * width, 0, width - 1)
+    # A share rounds no lower than that of a smaller sum, so the guess is never too far left.
+    while (left := (column > 0) & (bounds[row, np.maximum(column - 1, 0)] > targets)).any():
+        column -= left
+    return column

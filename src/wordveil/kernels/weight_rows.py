@@ -10,6 +10,7 @@ is `kernels.selection`.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
 from wordveil.kernels.compiled.library import NUMPY, engine_name
-from wordveil.kernels.compiled.selection_rows import MOST_COLUMNS, MOST_K, CompiledRows
+from wordveil.kernels.compiled.selection import MOST_COLUMNS, MOST_K, CompiledRows
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import Metric, is_norm, to_distances
 
@@ -71,6 +72,11 @@ class WeightRows:
         self._weight_type = np.float32 if is_norm(metric) else np.float64
         fits = is_norm(metric) and self._right.shape[1] <= MOST_K and self.width <= MOST_COLUMNS
         self.engine = engine_name() if fits else NUMPY
+        self._compiled: CompiledRows | None = None
+        if self.engine != NUMPY:
+            self._compiled = CompiledRows(
+                engine=self.engine, right=self._right, edges=self._edges, base=self._base, rate=rate, cap=cap
+            )
         output_canonical = canonical[outputs]
         self._by_canonical = np.argsort(output_canonical, kind="stable")
         self._sorted_canonical = output_canonical[self._by_canonical]
@@ -154,13 +160,6 @@ class WeightRows:
         tile[:, self._edges[block + 1] - self._edges[block] :] = 0.0
         return tile
 
-    @property
-    def _compiled(self) -> CompiledRows | None:
-        if self.engine == NUMPY:
-            return None
-        right, edges, base = self._right, self._edges, self._base
-        return CompiledRows(engine=self.engine, right=right, edges=edges, base=base, rate=self.rate, cap=self.cap)
-
     def masses(self, ids: IdArray) -> Float32Array:
         """Return the mass of every output block for each canonical input, shape (n, blocks)."""
         self.lay_out()
@@ -216,7 +215,7 @@ class WeightRows:
         rounding of its mass; by rounding to integers; and the two picks by the 2**-64 grid of the random words.
         Both inputs count. Finite only where the cap and the base measure keep every weight away from 0.
         """
-        weight, unit, reach = self._weight_error(), self._weight_unit, self.rate * self.cap
+        weight, unit, reach = self._weight_error, self._weight_unit, self.rate * self.cap
         farthest = math.exp(-reach)
         if farthest == 0.0:
             return math.inf
@@ -239,17 +238,17 @@ class WeightRows:
     def _weight_unit(self) -> float:
         return UNIT32 if self._weight_type is np.float32 else UNIT
 
+    @cached_property
     def _weight_error(self) -> float:
         """Return how far the logarithm of one weight can be from the formula's."""
-        squared_error = 2 * (self._right.shape[1] + 2) * UNIT * (2 * self._norm_bound()) ** 2
+        squared_error = 2 * (self._right.shape[1] + 2) * UNIT * (2 * self._norm_bound) ** 2
         relative = (8 + 4 * self.rate * self.cap) * self._weight_unit
         return self.rate * self.metric.distance_error(squared_error) + relative
 
+    @cached_property
     def _norm_bound(self) -> float:
-        if not hasattr(self, "_all_norms"):
-            largest = 0.0
-            for start in range(0, len(self._vectors), 1 << 10):
-                rows = self.metric.coordinates(self._vectors[start : start + (1 << 10)])
-                largest = max(largest, float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max())))
-            self._all_norms = largest
-        return self._all_norms
+        largest = 0.0
+        for start in range(0, len(self._vectors), 1 << 10):
+            rows = self.metric.coordinates(self._vectors[start : start + (1 << 10)])
+            largest = max(largest, float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max())))
+        return largest

@@ -230,6 +230,11 @@ class WordRandomizer(Randomizer):
     draws_by_engine: ClassVar[bool] = False
 
     @property
+    def public_data(self) -> str:
+        """SHA-256 of what its law is made of beyond vocabulary and parameters, read from files; "" where nothing is."""
+        return ""
+
+    @property
     def vectors(self) -> VectorRandomizer | None:
         """The vector randomizer whose noisy vectors it decodes; None where there are no vectors."""
         return None
@@ -254,7 +259,7 @@ class WordRandomizer(Randomizer):
     def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
         """Yield what `sample` draws for a batch of documents, `size` tokens at a time.
 
-        A mechanism that draws one word a token does better with `kernels.document_bits`: the same words.
+        A mechanism that draws 64-bit words from lane 0 alone does better with `document_bits`: the same words.
         """
         return documents.chunks(self.sample, size)
 
@@ -271,6 +276,18 @@ class WordRandomizer(Randomizer):
         form, as for decoded noise.
         """
         return None
+
+    def likelihoods(self, outputs: IdArray) -> Float64Array | None:
+        """Return P(output | word) of some outputs for every word, shape (outputs, v): columns of `law`; or None."""
+        if self.law(outputs[:0]) is None:
+            return None
+        wanted, found = np.searchsorted(self.outputs, outputs), np.empty((len(outputs), len(self.embeddings)))
+        for start in range(0, found.shape[1], LAW_ROWS):
+            part = np.arange(start, min(start + LAW_ROWS, found.shape[1]), dtype=np.int32)
+            rows = self.law(part)
+            assert rows is not None
+            found[:, part] = rows[:, wanted].T
+        return found
 
     def keep_probabilities(self, ids: IdArray) -> Float64Array | None:
         """Return the exact probability that each word, one that may be output, stays unchanged; None as for `law`."""

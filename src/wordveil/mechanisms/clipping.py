@@ -9,7 +9,8 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
-from wordveil.mechanisms.rows import CoordinateNoise, check_draws, checked_rows, clip_to_ball
+from wordveil.mechanisms.rows import CoordinateNoise, checked_rows, clip_to_ball
+from wordveil.parameters import check_draws
 from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.randomness import Draws
 

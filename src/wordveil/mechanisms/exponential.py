@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, TypeVar
@@ -16,18 +17,19 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray, ReleasedIds
 from wordveil.errors import ParameterError
+from wordveil.kernels.compiled.library import document_bits
 from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.base import Progress, WordRandomizer
 from wordveil.mechanisms.certificate_check import check_certificate
 from wordveil.mechanisms.metric_rows import ChannelRows, bound_metric, metric_assumptions, rows_for, stated_name
-from wordveil.mechanisms.rows import check_draws, checked_ids
 from wordveil.mechanisms.selection import LARGEST_LOSS, SelectionMechanism, rate_and_cap
 from wordveil.mechanisms.worst_pairs import word_distances
 from wordveil.metrics.distances import AnyMetric
+from wordveil.parameters import check_draws, checked_ids
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import LocalDP, MetricDP, Standing, weakest
 from wordveil.promises.pair_loss import PairLoss, channel_pair
-from wordveil.randomness import Draws, Stream, random_bits
+from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["FittedExponential", "Grounds", "fit_selection"]
@@ -63,6 +65,7 @@ class FittedExponential(WordRandomizer):
         rows: The exact rows that draw.
         grounds: What was found out for the guarantee when it was fitted.
         base: Base measure over the outputs, None for 1.
+        size: Number of words v.
     """
 
     mechanism: SelectionMechanism
@@ -70,11 +73,13 @@ class FittedExponential(WordRandomizer):
     rows: ChannelRows
     grounds: Grounds
     base: Float64Array | None = None
+    size: int = field(init=False, repr=False)
     draw_width: int = field(init=False)
     draws_by_engine: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "draw_width", self.rows.draw_width)
+        object.__setattr__(self, "size", len(self.embeddings))
 
     @property
     def metric(self) -> AnyMetric:
@@ -101,11 +106,10 @@ class FittedExponential(WordRandomizer):
         return stated_name(self.metric)
 
     def metric_dp(self, epsilon: float, largest_distance: float) -> MetricDP:
-        """Return metric DP in the mechanism's metric, between words of this vocabulary."""
+        """Return metric DP in the mechanism's metric."""
         return MetricDP(
             epsilon=epsilon,
             metric=self._metric_name,
-            vocabulary=self.embeddings.header.checksum,
             largest_distance=largest_distance,
             slack=self.grounds.slack,
             standing=self.grounds.standing,
@@ -119,7 +123,7 @@ class FittedExponential(WordRandomizer):
 
     def distances(self, ids: IdArray) -> Float64Array:
         """Return the distance from each input to each output, shape (n, outputs)."""
-        return word_distances(self.embeddings, self.metric)(checked_ids(ids, len(self.embeddings)), self.outputs)
+        return word_distances(self.embeddings, self.metric)(checked_ids(ids, self.size), self.outputs)
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
         claim = self.guarantee()
@@ -137,10 +141,14 @@ class FittedExponential(WordRandomizer):
     def sample(self, stream: Stream, n: int) -> Draws:
         return (random_bits(stream.lane(0), (n, self.draw_width)),)
 
+    def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
+        words = document_bits(documents, 0, size, self.draw_width)  # what `sample` draws, for many documents at once
+        return ((some.reshape(-1, self.draw_width),) for some in words)
+
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> ReleasedIds:
-        ids = checked_ids(ids, len(self.embeddings))
+        ids = checked_ids(ids, self.size)
         check_draws(draws, (len(ids), self.draw_width))
         return ReleasedIds(self.rows.draw(ids, draws[0], threads=threads, progress=progress))
 
@@ -150,6 +158,19 @@ class FittedExponential(WordRandomizer):
     def keep_probabilities(self, ids: IdArray) -> Float64Array:
         kept = np.exp(-self.rows.log_normalizers(ids))  # a word's own weight is its base measure, 1 unless there is one
         return kept if self.base is None else kept * self.base[np.searchsorted(self.rows.outputs, ids)]
+
+    def likelihoods(self, outputs: IdArray) -> Float64Array:
+        words = np.arange(len(self.embeddings), dtype=np.int32)
+        found = word_distances(self.embeddings, self.metric)(checked_ids(outputs, len(words)), words)
+        np.minimum(found, self.rows.cap, out=found)
+        found *= -self.rows.rate
+        found -= self._log_normalizers
+        np.exp(found, out=found)
+        return found if self.base is None else found * self.base[np.searchsorted(self.outputs, outputs)][:, None]
+
+    @cached_property
+    def _log_normalizers(self) -> Float64Array:
+        return self.rows.log_normalizers(np.arange(len(self.embeddings), dtype=np.int32), threads=1)
 
     def channel(self) -> Float64Array:
         """Return the channel that `rows` draw from, shape (v, number of candidates); for small vocabularies.

@@ -12,9 +12,9 @@ from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.multivariate_laplace import laplace_noise
-from wordveil.mechanisms.rows import check_draws, checked_rows, multiply_rows, row_distances
+from wordveil.mechanisms.rows import checked_rows, multiply_rows, row_distances
 from wordveil.metrics.distances import Mahalanobis as MahalanobisMetric
-from wordveil.parameters import check_positive, check_within
+from wordveil.parameters import check_draws, check_positive, check_within
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing, round_up
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings

@@ -13,7 +13,6 @@ import numpy as np
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, FunctionSource, TableSource
-from wordveil.kernels.integer_draws import BitArray
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import (
@@ -29,6 +28,7 @@ from wordveil.metrics.distances import (
 )
 from wordveil.parameters import check_within
 from wordveil.promises.certificates import identity
+from wordveil.randomness import BitArray
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["ChannelRows", "bound_metric", "distance_source", "metric_assumptions", "named_metric", "rows_for"]

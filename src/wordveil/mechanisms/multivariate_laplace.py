@@ -9,8 +9,8 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
-from wordveil.mechanisms.rows import check_draws, checked_rows, row_distances
-from wordveil.parameters import check_positive, check_whole
+from wordveil.mechanisms.rows import checked_rows, row_distances
+from wordveil.parameters import check_draws, check_positive, check_whole
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws, Stream
 

@@ -5,9 +5,10 @@ Claim, law and sampler on one screen. The lists are public and part of the vocab
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from functools import cached_property
 from typing import ClassVar, Literal, get_args
@@ -16,15 +17,13 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray, ReleasedIds
 from wordveil.errors import ParameterError
-from wordveil.kernels.document_bits import document_bits
-from wordveil.kernels.integer_draws import BitArray
+from wordveil.kernels.compiled.library import document_bits
 from wordveil.kernels.threads import resolve_threads
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
-from wordveil.mechanisms.rows import check_draws, checked_ids
-from wordveil.parameters import check_positive, check_whole
+from wordveil.parameters import check_draws, check_positive, check_whole, checked_ids
 from wordveil.promises.guarantees import Guarantee, LocalDP, Standing
 from wordveil.promises.pair_loss import PairLoss, discretized
-from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
+from wordveil.randomness import BitArray, DocumentStreams, Draws, Stream, random_bits
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.stored_lists import crowds, neighbour_lists
 from wordveil.vocabulary.table import Embeddings
@@ -105,6 +104,10 @@ class NeighbourResponse(WordMechanism):
             cls(epsilon=2.0, k=2, outputs=None, lists="crowds"),
         )
 
+    def fitter(self, embeddings: Embeddings) -> Callable[[float], FittedNeighbourResponse]:
+        fitted = self.fit(embeddings)
+        return lambda epsilon: replace(fitted, mechanism=self.with_epsilon(epsilon))
+
     def fit(self, embeddings: Embeddings) -> FittedNeighbourResponse:
         few = self.outputs is not None and self.outputs < len(embeddings.candidates)
         chosen = most_frequent(embeddings, self.outputs) if few and self.outputs else embeddings.candidates
@@ -112,7 +115,10 @@ class NeighbourResponse(WordMechanism):
             raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
         if self.lists == "nearest":
             lists = neighbour_lists(embeddings, self.k, outputs=chosen).ids
-            return FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
+            fitted = FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
+            # The last of a list weighs the remainder more: of equal lists in another order it has to be the same word.
+            even = (TOTAL - fitted.integers.anywhere) % self.k == 0
+            return fitted if even else replace(fitted, lists=np.sort(lists, axis=1))
         found = crowds(embeddings, self.k, outputs=chosen)
         sizes = found.sizes.astype(np.int32)
         members = found.members[found.starts[:-1, None] + np.minimum(np.arange(sizes.max()), sizes[:, None] - 1)]
@@ -219,6 +225,16 @@ class FittedNeighbourResponse(WordRandomizer):
         return self.chosen
 
     @cached_property
+    def public_data(self) -> str:
+        # Lists beside a vocabulary are whoever's put them there; others follow from it.
+        if self.embeddings.directory is None:
+            return ""
+        digest = hashlib.sha256()
+        for array in (self.lists, self.sizes, self.row):
+            digest.update(b"" if array is None else np.ascontiguousarray(array, dtype="<i4").data)
+        return digest.hexdigest()
+
+    @cached_property
     def integers(self) -> IntegerLaw:
         """The weights that draw."""
         sizes = (self.lists.shape[1],) if self.sizes is None else tuple(np.unique(self.sizes).tolist())
@@ -241,7 +257,9 @@ class FittedNeighbourResponse(WordRandomizer):
 
     def pair_loss(self, first: int, second: int) -> float:
         """Return 0 for two words of equal lists, and otherwise what the guarantee says."""
-        return 0.0 if set(self.list_of(first)) == set(self.list_of(second)) else self.integers.claim
+        one, other = self.list_of(first), self.list_of(second)
+        # The last of a list takes the remainder of its weight.
+        return 0.0 if set(one) == set(other) and one[-1] == other[-1] else self.integers.claim
 
     def procedure(self) -> str:
         law, v = self.integers, len(self.outputs)
@@ -271,6 +289,19 @@ class FittedNeighbourResponse(WordRandomizer):
 
     def law(self, ids: IdArray) -> Float64Array:
         return np.asarray(self.weights(ids) / float(TOTAL))
+
+    def likelihoods(self, outputs: IdArray) -> Float64Array:
+        law, longest = self.integers, self.lists.shape[1]
+        place = np.full(len(self.embeddings), -1)
+        place[outputs] = np.arange(len(outputs))
+        sizes = np.full(len(self.lists), longest) if self.sizes is None else self.sizes
+        rows, members = np.nonzero((place[self.lists] >= 0) & (np.arange(longest) < sizes[:, None]))
+        shares = self._shares[rows]
+        rests = np.uint64(TOTAL - law.anywhere) - shares * sizes[rows].astype(np.uint64)
+        table = np.full((len(outputs), len(self.lists)), law.floor, dtype=np.uint64)
+        table[place[self.lists[rows, members]], rows] += shares + np.where(members == sizes[rows] - 1, rests, 0)
+        found: Float64Array = table / float(TOTAL)
+        return found if self.row is None else found[:, self.row]
 
     def keep_probabilities(self, ids: IdArray) -> Float64Array:
         return np.asarray((self.integers.floor + self._shares[self._rows(ids)].astype(np.float64)) / float(TOTAL))

@@ -15,9 +15,9 @@ from wordveil.mechanisms.base import InputDomain, VectorMechanism, VectorRandomi
 from wordveil.mechanisms.multivariate_laplace import laplace_noise
 from wordveil.mechanisms.projection_matrices import draw_matrix, given_matrix, principal_directions, random_rows
 from wordveil.mechanisms.projection_planning import log_union_bound, plan_dimensions, published_dimensions
-from wordveil.mechanisms.rows import check_draws, checked_rows, multiply_rows, row_distances
+from wordveil.mechanisms.rows import checked_rows, multiply_rows, row_distances
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
-from wordveil.parameters import check_delta, check_positive, check_whole
+from wordveil.parameters import check_delta, check_draws, check_positive, check_whole
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings

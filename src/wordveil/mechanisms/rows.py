@@ -11,16 +11,13 @@ from typing import Literal
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
 from wordveil.parameters import as_floats
-from wordveil.randomness import Draws
 
 __all__ = [
     "CoordinateNoise",
-    "check_draws",
-    "checked_ids",
     "checked_rows",
     "clip_to_ball",
     "coordinate_distances",
@@ -58,32 +55,6 @@ def checked_rows(vectors: FloatArray, dimensions: int, *, scale: float | None = 
     if max(rows.max(initial=0.0), -rows.min(initial=0.0)) > largest:
         raise ParameterError("vectors", "<hidden>", f"must be within {largest:.3g}; beyond, noise is lost.")
     return rows
-
-
-def check_draws(draws: Draws, *shapes: tuple[int, ...]) -> None:
-    """Check that draws are those of so many rows: stretched over more, one row's noise would serve several.
-
-    Raises:
-        ParameterError: If their number or a shape is another.
-    """
-    found = tuple(np.shape(draw) for draw in draws)
-    if found != shapes:
-        raise ParameterError("draws", f"shapes {found}", f"must have the shapes {shapes}: one draw a row.")
-
-
-def checked_ids(ids: IdArray, words: int, *, unknown: bool = False) -> IdArray:
-    """Return word ids after checking that each is one of a vocabulary, or -1 where `unknown`; they are never shown.
-
-    Raises:
-        ParameterError: If they are no whole numbers in one row, or one is out of range.
-    """
-    given = np.asarray(ids)
-    if given.ndim != 1 or not (given.size == 0 or given.dtype.kind in "iu"):
-        raise ParameterError("ids", f"{given.dtype} of shape {given.shape}", "must be whole numbers of shape (n,).")
-    least = -1 if unknown else 0
-    if given.size and not least <= given.min() <= given.max() < words:
-        raise ParameterError("ids", "<hidden>", f"must be in [{least}, {words}), the words of the vocabulary.")
-    return np.asarray(given, dtype=np.int32)
 
 
 def clip_to_ball(vectors: FloatArray, radius: float) -> Float64Array:

@@ -8,9 +8,10 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.mechanisms.base import InputDomain, VectorRandomizer
-from wordveil.mechanisms.rows import check_draws, row_distances
+from wordveil.mechanisms.rows import row_distances
 from wordveil.mechanisms.word_rows import WordRows
 from wordveil.mechanisms.worst_pairs import noise_classes_first, worst_words
+from wordveil.parameters import check_draws
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import Pair
 from wordveil.randomness import Draws, Stream

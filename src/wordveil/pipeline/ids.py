@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import IdArray, PrivateIds, ReleasedIds
-from wordveil.kernels.document_bits import document_bits
-from wordveil.kernels.integer_draws import multiply_high
+from wordveil.kernels.compiled.library import document_bits
 from wordveil.mechanisms.base import Progress
 from wordveil.pipeline.assembly import Assembled
-from wordveil.randomness import RandomSource
+from wordveil.randomness import RandomSource, multiply_high
 from wordveil.text import EncodedBatch
 from wordveil.text.readings import UNKNOWN
 from wordveil.text.surrogates import Surrogates

@@ -26,7 +26,7 @@ from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import KEYED, BatchRelease, Provenance, Release, TextOptions
 from wordveil.randomness import RandomSource
-from wordveil.text.encoded import tokens_per_document, tokens_per_text
+from wordveil.text.encoding import tokens_per_document, tokens_per_text
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Sanitizer"]
@@ -183,7 +183,7 @@ class Sanitizer:
         return other
 
     def __copy__(self) -> Sanitizer:
-        other = object.__new__(Sanitizer)
+        other = object.__new__(type(self))
         vars(other).update(vars(self), source=RandomSource())
         return other
 

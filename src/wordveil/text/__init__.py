@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from wordveil.text.characters import GAP_CHARACTERS
 from wordveil.text.detokenization import apply_casing, apply_shapes, detokenize
-from wordveil.text.encoded import EncodedBatch, EncodedText
-from wordveil.text.encoding import Encoder
+from wordveil.text.encoding import EncodedBatch, EncodedText, Encoder
 from wordveil.text.function_words import FUNCTION_WORDS
 from wordveil.text.schemes import DEFAULT_SCHEME, SCHEMES, tokenizer_for
 from wordveil.text.tokenizer import Tokenizer

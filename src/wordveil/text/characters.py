@@ -15,8 +15,7 @@ from itertools import chain
 
 import numpy as np
 
-from wordveil.kernels.compiled.text_reader import CODES, Characters
-from wordveil.kernels.compiled.text_writer import Uppercase
+from wordveil.kernels.compiled.text import CODES, Characters, Uppercase
 
 __all__ = [
     "APOSTROPHES",

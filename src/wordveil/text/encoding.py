@@ -5,26 +5,37 @@ compiled, they read all that is plain, and the reference the rest. The tables di
 private words must not outlive the batch. The result holds no private character but those of the public gap list and
 of the words the user listed as public. This module does not draw words for unknown tokens; it marks them with -1, or
 with a number below for their kind.
+
+Long texts are worked on in pieces. A stretch between spaces gives, read alone, the tokens it gives inside its text
+unless a token could hold the space beside it. By `patterns`, only these can:
+
+- a number, and then there is a digit (Unicode N) on both sides of the space;
+- an IBAN, and then two capitals and two digits open it and each later group opens with a capital or a digit;
+- a tag, where markup is read, and then it opens on the left with "<".
+
+No other alternative holds a space or looks past one: to every look-around, a space is what the end of a text is, and
+so is a line end, which only a tag can span. The compiled reader (`reading.c`) leaves stretches alone
+by these conditions; here, a piece begins before a letter that is no capital, and outside a tag.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, count
 from typing import Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordveil.arrays import IdArray, PrivateIds, PrivateText
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import text_library
-from wordveil.kernels.compiled.text_reader import Left, PackedWords, ReaderSettings, TextReader
+from wordveil.kernels.compiled.text import Left, PackedWords, ReaderSettings, TextReader
 from wordveil.text.characters import plain_characters
-from wordveil.text.chunks import portions
-from wordveil.text.encoded import EncodedBatch, EncodedText
 from wordveil.text.joining import joined
 from wordveil.text.readings import FULL_WORDS, UNKNOWN, Reading, spellings
 from wordveil.text.reference import Rules, TextReading, caseless, encode_text, read_token
@@ -32,7 +43,102 @@ from wordveil.text.schemes import DEFAULT_SCHEME, SCHEMES
 from wordveil.text.surrogates import Surrogates
 from wordveil.text.tokenizer import Tokenizer
 
-__all__ = ["Encoder"]
+__all__ = ["EncodedBatch", "EncodedText", "Encoder", "tokens_per_document", "tokens_per_text"]
+
+LONG = 1 << 20
+"""Characters of a text that are worked on at a time."""
+
+LONGEST = 1 << 23
+"""A text with a longer stretch without white space before a letter cannot be worked on in pieces, and is refused."""
+
+# Before a letter these are in no number, no IBAN and no address.
+_NO_TOKEN = re.compile(r"[ \n](?![A-Z])|[。、，](?=[\u3040-\u9fff])")
+_TAG_CHARACTERS = 2001  # "<", a letter, and at most so many up to ">"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class EncodedText:
+    """One text as gaps around token ids; still private, so its `repr` shows counts only.
+
+    Attributes:
+        gaps: m + 1 strings of public gap characters (and public words); `gaps[i]` precedes token i.
+        ids: Token ids, shape (m,), int32; -1 stands for an unknown token, a number below for one of a kind.
+        shapes: Casing shapes, shape (m,), uint8: 0 lower or mixed, 1 Capitalized, 2 UPPER; None unless asked for.
+        exempt: How many public words passed verbatim into the gaps.
+    """
+
+    gaps: list[str]
+    ids: PrivateIds
+    shapes: NDArray[np.uint8] | None
+    exempt: int
+
+    @property
+    def unknown(self) -> int:
+        """How many tokens are outside the vocabulary."""
+        return int(np.count_nonzero(self.ids == UNKNOWN))
+
+    def __repr__(self) -> str:
+        return f"EncodedText(tokens={len(self.ids)}, unknown={self.unknown}, exempt={self.exempt})"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class EncodedBatch:
+    """n texts, or pieces of long ones, end to end, with t tokens in all; still private.
+
+    Attributes:
+        gaps: The distinct gaps; the first is empty, the second one space.
+        ids: Token ids, shape (t,), int32; -1 stands for an unknown token, a number below for one of a kind.
+        before: Position in `gaps` of the gap before each token, shape (t,), int32.
+        closing: Position in `gaps` of the gap that ends each text, shape (n,), int32.
+        counts: Tokens of each text, shape (n,), int64.
+        exempt: How many public words of each text passed verbatim into the gaps, shape (n,), int64.
+        shapes: Casing shapes, shape (t,), uint8, as in `EncodedText`; None unless asked for.
+        last: Whether each piece is the last one of its text, shape (n,).
+    """
+
+    gaps: list[str]
+    ids: PrivateIds
+    before: IdArray
+    closing: IdArray
+    counts: NDArray[np.int64]
+    exempt: NDArray[np.int64]
+    shapes: NDArray[np.uint8] | None
+    last: NDArray[np.bool_]
+
+    def texts(self) -> list[EncodedText]:
+        """Return the texts one by one."""
+        table = np.array(self.gaps, dtype=object)
+        ends = np.cumsum(self.counts)
+        encoded = []
+        for end, size, closing, exempt in zip(
+            ends.tolist(), self.counts.tolist(), self.closing.tolist(), self.exempt.tolist(), strict=True
+        ):
+            some = slice(end - size, end)
+            gaps = [*table[self.before[some]].tolist(), self.gaps[closing]]
+            shapes = None if self.shapes is None else self.shapes[some]
+            encoded.append(EncodedText(gaps, PrivateIds(self.ids[some]), shapes, exempt))
+        return encoded
+
+    def without_ids(self) -> EncodedBatch:
+        """Return the batch as a writer needs it: without what only the mechanism may see."""
+        return replace(self, ids=PrivateIds(np.empty(0, np.int32)))  # a slice would keep them
+
+    def __repr__(self) -> str:
+        return f"EncodedBatch(texts={len(self.counts)}, tokens={len(self.ids)})"
+
+
+def tokens_per_text(parts: Sequence[EncodedBatch]) -> NDArray[np.int64]:
+    """Return the number of tokens of each text of a batch that was encoded in parts, shape (texts,)."""
+    if not parts:
+        return np.empty(0, np.int64)
+    running = np.cumsum(np.concatenate([part.counts for part in parts]))
+    return np.asarray(np.diff(running[np.concatenate([part.last for part in parts])], prepend=0))
+
+
+def tokens_per_document(counts: NDArray[np.int64], documents: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+    """Turn the number of tokens of each text into that of each document, which may have any number of texts."""
+    running = np.concatenate(([0], np.cumsum(counts)))
+    return np.asarray(np.diff(running[np.cumsum([0, *map(len, documents)])]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +211,7 @@ class Encoder:
             ParameterError: If a text has `LONGEST` characters without white space before a letter.
         """
         read = self._reading()
-        for pieces, last in portions(self._joined(texts), markup=self.tokenizer.markup):
+        for pieces, last in _portions(self._joined(texts), markup=self.tokenizer.markup):
             yield read(pieces, last)
 
     def _joined(self, texts: Iterable[PrivateText]) -> Iterable[PrivateText]:
@@ -185,3 +291,53 @@ class _Compiled:
             chain.from_iterable(own.shapes for own in read),
             chain.from_iterable(own.gaps for own in read),
         )
+
+
+def _portions(
+    texts: Iterable[PrivateText], *, markup: Literal["none", "html"] = "none"
+) -> Iterator[tuple[list[str], list[bool]]]:
+    """Yield texts, long ones in several pieces, about `LONG` characters at a time.
+
+    Args:
+        texts: The batch.
+        markup: The tokenizer's markup.
+
+    Yields:
+        Pieces, and whether each is the last one of its text.
+    """
+    pieces, last, size = list[str](), list[bool](), 0
+    for text in texts:
+        for piece, is_last in _pieces(text, markup):
+            pieces.append(piece)
+            last.append(is_last)
+            size += len(piece)
+            if size >= LONG:
+                yield pieces, last
+                pieces, last, size = [], [], 0
+    if pieces:
+        yield pieces, last
+
+
+def _pieces(text: str, markup: Literal["none", "html"]) -> Iterator[tuple[str, bool]]:
+    """Cut a long text where no token can be, and say which piece is the last one."""
+    start = 0
+    while len(text) - start > LONG:
+        places = (found.end() for found in _NO_TOKEN.finditer(text, start + LONG, start + LONGEST))
+        letters = (place for place in places if text[place : place + 1].isalpha())
+        stop = next((place for place in letters if markup == "none" or not _in_tag(text, place)), 0)
+        if not stop and len(text) - start > LONGEST:
+            raise ParameterError(
+                "text",
+                f"<{len(text)} characters>",
+                f"must have a space or line end before a letter in every {LONGEST} characters; break it into lines.",
+            )
+        if not stop:
+            break
+        yield text[start:stop], False
+        start = stop
+    yield text[start:], True
+
+
+def _in_tag(text: str, place: int) -> bool:
+    first = max(0, place - 2 * _TAG_CHARACTERS)
+    return text.rfind("<", first, place) > text.rfind(">", first, place)

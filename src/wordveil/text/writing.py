@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import IdArray, ReleasedIds, ReleasedText
 from wordveil.kernels.compiled.library import text_library
-from wordveil.kernels.compiled.text_reader import PackedWords
-from wordveil.kernels.compiled.text_writer import TextWriter, WriterSettings
+from wordveil.kernels.compiled.text import PackedWords, TextWriter, WriterSettings
 from wordveil.text.characters import letter_cases
-from wordveil.text.encoded import EncodedBatch, EncodedText
+from wordveil.text.encoding import EncodedBatch, EncodedText
 from wordveil.text.readings import UNKNOWN
 from wordveil.text.reference import cased_mask, write_text
 from wordveil.text.surrogates import Surrogates
@@ -79,9 +78,9 @@ class Writer:
 
     def _surrogates(self, ids: IdArray) -> tuple[IdArray, list[str]]:
         """Return the distinct surrogates among released ids, and the ids with these numbered from v on."""
-        some = np.flatnonzero(ids >= len(self.words))
-        if self.typed is None or not some.size:
+        if self.typed is None:
             return ids, []
+        some = np.flatnonzero(ids >= len(self.words))
         numbers, places = np.unique(ids[some], return_inverse=True)
         ids = ids.copy()
         ids[some] = len(self.words) + places

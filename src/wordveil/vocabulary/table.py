@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ParameterError
-from wordveil.kernels.compiled.text_reader import PackedWords
+from wordveil.kernels.compiled.text import PackedWords
 from wordveil.vocabulary import readers
 from wordveil.vocabulary.building import build_table, checked_rows, detect_casing, packed_words
 from wordveil.vocabulary.checksums import candidates_checksum, table_checksum
@@ -272,6 +272,8 @@ class Embeddings:
 
     def verify(self) -> None:
         """Recompute the checksum of words and matrix, and all parts derived from them.
+
+        Of lists beside it that are used from then on, a fixed sample is built again; of crowds the form is checked.
 
         Raises:
             ChecksumError: If anything differs from what was recorded.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import IdArray
-from wordveil.kernels.compiled.text_reader import PackedWords
+from wordveil.kernels.compiled.text import PackedWords
 from wordveil.vocabulary.wordlist import ByteArray, OffsetArray, WordList
 
 __all__ = ["HashArray", "WordIndex", "build_index", "first_duplicate", "hash_words"]

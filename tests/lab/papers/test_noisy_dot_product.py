@@ -6,69 +6,18 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.stats import chi2
 
 from wordveil.errors import ParameterError
-from wordveil.lab.papers.noisy_dot_product import (
-    closer_probability,
-    dot_product_cdf,
-    dot_product_log_density,
-    dot_product_variance,
-    output_bound,
-)
+from wordveil.lab.papers.noisy_dot_product import closer_probability, dot_product_cdf
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.randomness import RandomSource
 
 
-@pytest.mark.parametrize("dimensions", [1, 2, 3, 7, 50, 190, 201, 300, 768, 4096])
-def test_the_density_equals_the_bessel_form_in_forty_digits(dimensions):
-    mpmath = pytest.importorskip("mpmath")
-    epsilon = 2.0
-    spread = math.sqrt(dot_product_variance(dimensions=dimensions, epsilon=epsilon))
-    points = spread * np.array([1e-9, 1e-4, 1e-2, 0.1, 0.5, 1.0, 3.0, 10.0])
-    order = mpmath.mpf(dimensions) / 2
-    with mpmath.workdps(40):
-        constant = mpmath.sqrt(mpmath.pi) * mpmath.gamma(order + mpmath.mpf(1) / 2)
-        exact = [
-            float(mpmath.log(epsilon * mpmath.mpf(t) ** order * mpmath.besselk(order, 2 * mpmath.mpf(t)) / constant))
-            for t in map(float, points)
-        ]
-    found = dot_product_log_density(np.concatenate([points, -points]), dimensions=dimensions, epsilon=epsilon)
-    np.testing.assert_allclose(found, exact + exact, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("dimensions", [2, 5, 300, 3000])
-def test_the_density_is_finite_and_level_at_zero(dimensions):
-    at_zero = dot_product_log_density(0.0, dimensions=dimensions, epsilon=3.0)
-    assert float(at_zero) == pytest.approx(
-        float(dot_product_log_density(1e-12, dimensions=dimensions, epsilon=3.0)), abs=1e-9
-    )
-    middle = math.lgamma(dimensions / 2) - math.lgamma((dimensions + 1) / 2)
-    assert float(at_zero) == pytest.approx(math.log(3 / (2 * math.sqrt(math.pi))) + middle, abs=1e-9)
-
-
 def test_one_dimension_is_the_laplace_law():
     points = np.linspace(-3, 3, 13)
-    np.testing.assert_allclose(
-        dot_product_log_density(points, dimensions=1, epsilon=2.0), math.log(1.0) - 2 * np.abs(points), atol=1e-12
-    )
     expected = np.where(points < 0, 0.5 * np.exp(2 * points), 1 - 0.5 * np.exp(-2 * points))
     np.testing.assert_allclose(dot_product_cdf(points, dimensions=1, epsilon=2.0), expected, rtol=0, atol=1e-15)
-
-
-@pytest.mark.parametrize("dimensions", [2, 3, 50, 300])
-def test_the_cdf_is_the_integral_of_the_density_and_the_variance_its_second_moment(dimensions):
-    def density(t):
-        return math.exp(float(dot_product_log_density(t, dimensions=dimensions, epsilon=2.0)))
-
-    variance = dot_product_variance(dimensions=dimensions, epsilon=2.0)
-    for t in (0.1, 0.7 * math.sqrt(variance), 2.5 * math.sqrt(variance)):
-        area = 0.5 + quad(density, 0, t, epsabs=1e-12)[0]
-        assert float(dot_product_cdf(t, dimensions=dimensions, epsilon=2.0)) == pytest.approx(area, abs=1e-9)
-        assert float(dot_product_cdf(-t, dimensions=dimensions, epsilon=2.0)) == pytest.approx(1 - area, abs=1e-9)
-    second = 2 * quad(lambda t: t * t * density(t), 0, 40 * math.sqrt(variance), limit=400)[0]
-    assert second == pytest.approx(variance, rel=1e-6)
 
 
 @pytest.mark.parametrize("dimensions", [2, 50])
@@ -81,7 +30,7 @@ def test_the_noise_of_the_mechanism_has_this_law_and_the_check_has_power(dimensi
     )
     axis = np.ones(dimensions) / math.sqrt(dimensions)
     products = noise @ axis
-    spread = math.sqrt(dot_product_variance(dimensions=dimensions, epsilon=3.0))
+    spread = math.sqrt(dimensions + 1) / 3.0
     edges = spread * np.linspace(-2.5, 2.5, 51)
     counts = np.histogram(products, np.concatenate([[-np.inf], edges, [np.inf]]))[0]
     for epsilon, holds in [(3.0, True), (2.7, False), (3.3, False)]:
@@ -91,7 +40,7 @@ def test_the_noise_of_the_mechanism_has_this_law_and_the_check_has_power(dimensi
         assert bool(p > 1e-9) is holds
 
 
-def test_bounds_hold_for_real_decoding_and_one_comparison_is_exact():
+def test_one_comparison_of_real_decoding_is_exact():
     rng = np.random.Generator(np.random.PCG64(2))
     d, n, epsilon = 8, 40_000, 6.0
     rows = rng.normal(size=(12, d))
@@ -102,11 +51,7 @@ def test_bounds_hold_for_real_decoding_and_one_comparison_is_exact():
         .release(np.repeat(rows[:1], n, axis=0), RandomSource.seeded_for_tests(2))
     )
     squared = np.square(noisy[:, None, :] - rows).sum(axis=2)
-    share = np.bincount(squared.argmin(axis=1), minlength=12) / n
     error = 6 * 0.5 / math.sqrt(n)  # six standard errors at most
-    bounds = output_bound(rows, epsilon=epsilon)
-    assert np.all(share <= bounds + error)
-    assert not np.all(share <= bounds / 4)
     for i, j in [(0, 1), (1, 2), (5, 0)]:
         exact = float(closer_probability(rows[0], rows[i], rows[j], epsilon=epsilon))
         assert abs(np.mean(squared[:, i] < squared[:, j]) - exact) < error
@@ -133,41 +78,15 @@ def test_the_error_of_the_cdf_is_as_stated_near_zero_too(dimensions):
             assert abs(float(dot_product_cdf(x / 2, dimensions=dimensions, epsilon=2.0) - exact)) < 1e-12
 
 
-def test_a_bound_is_rounded_up():
-    """Thresholds of words a hair apart, far from the origin, are off by more than the quadrature."""
-    mpmath = pytest.importorskip("mpmath")
-    low = []
-    for seed in range(40):
-        rows = 1e6 + np.random.default_rng(seed).normal(size=(2, 3))
-        rows[1] = rows[0] + np.array([1e-9, 2e-9, 3e-9]) * 64
-        bound = output_bound(rows, epsilon=5.0)
-        with mpmath.workdps(40):
-            a, b = ([mpmath.mpf(float(x)) for x in row] for row in rows)
-            half = mpmath.sqrt(mpmath.fsum((p - q) ** 2 for p, q in zip(a, b, strict=True))) / 2
-        for found, sign in zip(bound, (1, -1), strict=True):
-            exact = float(dot_product_cdf(float(sign * half), dimensions=3, epsilon=5.0))
-            assert exact <= found <= exact + 1e-11
-            low.append(found - exact)
-    assert min(low) > 0
-
-
 def test_bad_input_is_refused():
     for bad in (math.nan, "x", 1j, None):
         with pytest.raises(ParameterError, match="t="):
             dot_product_cdf(bad, dimensions=3, epsilon=1.0)
-        with pytest.raises(ParameterError, match="t="):
-            dot_product_log_density(bad, dimensions=3, epsilon=1.0)
     assert float(dot_product_cdf(math.inf, dimensions=3, epsilon=1.0)) == 1.0
     for rows in ([[0.0], [math.nan]], [[0.0], [math.inf]], [["a"], ["b"]]):
-        with pytest.raises(ParameterError, match="neighbours="):
-            output_bound(rows, epsilon=1.0)
         with pytest.raises(ParameterError, match="second="):
             closer_probability([0.0], [1.0], rows[1], epsilon=1.0)
-    with pytest.raises(ParameterError, match="dimensions=0"):
-        dot_product_variance(dimensions=0, epsilon=1.0)
     with pytest.raises(ParameterError, match=r"epsilon=inf must be in \(0, inf\)"):
         dot_product_cdf(0.0, dimensions=3, epsilon=math.inf)
     with pytest.raises(ParameterError, match="always tie"):
         closer_probability(np.zeros(2), np.ones(2), np.ones(2), epsilon=1.0)
-    with pytest.raises(ParameterError, match="at least one neighbour"):
-        output_bound(np.zeros((1, 3)), epsilon=1.0)

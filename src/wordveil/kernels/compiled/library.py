@@ -1,5 +1,6 @@
-"""Finds and loads a compiled kernel library. Functions return None where none is available; callers then use NumPy.
+"""Finds and loads a compiled kernel library, and draws random words with it.
 
+Functions return None where none is available; callers then use NumPy.
 The environment variable WORDVEIL_ENGINE forces a choice: "numpy" or the name of a level. Calls release the
 interpreter lock, so that threads run side by side.
 """
@@ -8,14 +9,29 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.building import LEVELS, built_directories, library_name
+from wordveil.randomness import BitArray, DocumentStreams
 
-__all__ = ["ENGINES", "NUMPY", "available_engines", "engine_name", "load", "pointer", "require", "text_library"]
+__all__ = [
+    "ENGINES",
+    "NUMPY",
+    "available_engines",
+    "document_bits",
+    "engine_name",
+    "load",
+    "pointer",
+    "require",
+    "text_library",
+]
 
 NUMPY = "numpy"
 ENGINES = (NUMPY, *LEVELS)
@@ -103,3 +119,35 @@ def _open(level: str) -> ctypes.CDLL | None:
 def _path(level: str) -> Path | None:
     name = library_name(level)
     return next((directory / name for directory in built_directories() if (directory / name).is_file()), None)
+
+
+def document_bits(documents: DocumentStreams, lane: int, size: int, width: int = 1) -> Iterator[BitArray]:
+    """Yield 64-bit words, `width` for each token, from one lane of its document, those of `size` tokens at a time.
+
+    The words are the same whether drawing.c is there to draw them or not.
+    """
+    library = text_library()
+    can_draw = library is not None and bool(library.wordveil_can_draw())
+    return documents.lane_bits(lane, size, width, _aes_bits if can_draw else None)
+
+
+def _aes_bits(key: bytes, nonces: Sequence[int], counts: NDArray[np.int64], lane: int, skip: int) -> NDArray[np.uint64]:
+    """Return the words of one lane of each document, all end to end.
+
+    Args:
+        key: The run key, 16 bytes.
+        nonces: The place of each document, 80 bits.
+        counts: How many words of each.
+        lane: In [0, 256).
+        skip: Words of the first document that are left out.
+    """
+    library = text_library()
+    assert library is not None
+    assert 0 <= lane < 256
+    places = b"".join([nonce.to_bytes(10, "little") for nonce in nonces])
+    words = np.empty(int(counts.sum()), np.uint64)
+    library.wordveil_draw(
+        ctypes.c_char_p(key), ctypes.c_char_p(places), pointer(counts),
+        *map(ctypes.c_int64, (len(nonces), lane, skip)), pointer(words),
+    )  # fmt: skip
+    return words

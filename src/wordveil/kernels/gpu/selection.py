@@ -23,9 +23,9 @@ from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.gpu.backend import free_bytes, launch, open_device, processors, torch, uses_triton
 from wordveil.kernels.gpu.selection_kernels import block_masses, block_weights
-from wordveil.kernels.integer_draws import BitArray
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import Metric, is_norm
+from wordveil.randomness import BitArray
 
 __all__ = ["GpuSelection"]
 

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.kernels.integer_draws import multiply_high
 from wordveil.lab.evaluation.subjects import Subject
-from wordveil.randomness import RandomSource, random_bits
+from wordveil.randomness import RandomSource, multiply_high, random_bits
 from wordveil.vocabulary.corpora import Corpus
 from wordveil.vocabulary.table import Embeddings
 
