@@ -9,9 +9,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
-OPTIONAL = {"pandas", "polars", "datasets", "torch"}
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "integrations").glob("*.md")])
+OPTIONAL = {
+    "pandas", "polars", "datasets", "torch", "gensim", "langchain", "langchain_core", "litellm", "presidio_anonymizer",
+    "pyspark", "spacy",
+}  # fmt: skip
 QUIET = ("-W", "ignore::DeprecationWarning:datasets", "-W", "ignore::DeprecationWarning:dill")  # theirs, not ours
+
+
+def page_name(page):
+    return page.relative_to(ROOT).as_posix()
 
 
 def blocks(page, language):
@@ -23,7 +30,7 @@ def commands(page):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=lambda p: p.name)
+@pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=page_name)
 def test_commands_of_the_page_run(page, tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     tool = f"{shlex.quote(sys.executable)} -c 'from wordveil.cli.main import main; main()'"
@@ -46,7 +53,7 @@ def missing_module(output):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=page_name)
 def test_python_of_the_page_runs(page, tmp_path):
     absent = set()
     for number, block in enumerate(blocks(page, "python")):
@@ -63,7 +70,7 @@ def test_python_of_the_page_runs(page, tmp_path):
         pytest.skip(f"all blocks ran but those that need {', '.join(sorted(absent))}, which is not installed here")
 
 
-def test_only_libraries_that_no_extra_brings_excuse_a_block():
+def test_only_libraries_that_the_dev_extra_does_not_bring_excuse_a_block():
     assert missing_module("ModuleNotFoundError: No module named 'polars'\n") == "polars"
     assert missing_module("ModuleNotFoundError: No module named 'numpy'\n") is None
     assert missing_module("ValueError: No module named 'polars'\n") is None

@@ -68,7 +68,8 @@ def wheel(tmp_path_factory):
 @pytest.mark.slow
 def test_the_wheel_holds_what_is_no_python_file(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
-    wanted = ["py.typed", "__init__.pyi", "vocabulary/default/never_output.txt", "certification/packaged/tem-4.json"]
+    wanted = ["py.typed", "__init__.pyi", "vocabulary/default/never_output.txt", "certification/packaged/tem-4.json",
+              "sentences/names.txt", "sentences/general/words.txt", "sentences/general/vectors.npy"]  # fmt: skip
     assert {f"wordveil/{name}" for name in wanted} <= names
 
 

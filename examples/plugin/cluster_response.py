@@ -23,7 +23,7 @@ from wordveil.randomness import Draws, Stream, random_bits
 from wordveil.vocabulary.table import Embeddings
 
 MOST = 12.0  # nats; below it, rounding to 64 bits costs less than the slack
-SLACK = 2.0**-40
+SLACK = 2.0**-30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +83,11 @@ class FittedClusterResponse(WordRandomizer):
     draw_width: int = 1
 
     def guarantee(self) -> Guarantee:
-        graph = f"public clusters of {self.mechanism.k} words"
+        graph = f"public clusters of {self.mechanism.k} words"  # of this vocabulary: wordveil adds which it is
         return NeighbourDP(epsilon=self.mechanism.epsilon, slack=SLACK, graph=graph, standing=Standing.PROVED)
+
+    def disclosed(self) -> tuple[str, ...]:
+        return ("the public cluster of every word",)
 
     def related(self, claim: Guarantee | None = None) -> Relation:
         by_cluster = np.argsort(self.cluster, kind="stable")

@@ -62,6 +62,12 @@ from wordveil.promises.release import BatchRelease as BatchRelease
 from wordveil.promises.release import Release as Release
 from wordveil.promises.release import TextOptions as TextOptions
 from wordveil.randomness import RandomSource as RandomSource
+from wordveil.sentences.building import StockSettings as StockSettings
+from wordveil.sentences.building import build_stock as build_stock
+from wordveil.sentences.rephrasing import Rephraser as Rephraser
+from wordveil.sentences.rephrasing import rephrase_documents as rephrase_documents
+from wordveil.sentences.stock import Stock as Stock
+from wordveil.sentences.stock import load_stock as load_stock
 from wordveil.vocabulary.importing import import_embeddings as import_embeddings
 from wordveil.vocabulary.rank_metric import NeighbourRank as NeighbourRank
 from wordveil.vocabulary.table import Embeddings as Embeddings
@@ -98,9 +104,12 @@ __all__ = [
     "RandomSource",
     "RankSoftmax",
     "Release",
+    "Rephraser",
     "SanText",
     "Sanitizer",
     "Standing",
+    "Stock",
+    "StockSettings",
     "TEM",
     "TextOptions",
     "TightConstraints",
@@ -114,6 +123,7 @@ __all__ = [
     "__version__",
     "audit",
     "audit_mechanism",
+    "build_stock",
     "calibrate",
     "certify",
     "certify_rate",
@@ -125,11 +135,13 @@ __all__ = [
     "generic_pair",
     "import_embeddings",
     "load_embeddings",
+    "load_stock",
     "measure_retrieval",
     "precompute",
     "precomputed_size",
     "release_vector_file",
     "release_vectors",
+    "rephrase_documents",
     "run_source",
     "sanitize",
     "sanitize_documents",

@@ -6,9 +6,8 @@ changed document never reuses noise, and equal documents with different ids draw
 independent *lanes* let a sampler consume normals and radii side by side, so that cutting a document into chunks
 never changes what is drawn.
 
-The generator is AES-128 in counter mode (`randomgen.AESCounter`); where randomgen is missing, SHAKE-256 keyed by
-the same key takes its place, slower and with other draws. Neither hides the *time* a draw takes. Whoever holds a
-run key can remove all of that run's noise: keys never appear in a repr, an error or a log.
+The generator is AES-128 in counter mode (`randomgen.AESCounter`), which does not hide the *time* a draw takes. Whoever
+holds a run key can remove all of that run's noise: keys never appear in a repr, an error or a log.
 """
 
 from __future__ import annotations
@@ -22,14 +21,9 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from randomgen import AESCounter
 
-from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError, WordveilError
-
-try:
-    from randomgen import AESCounter
-except ImportError:  # pragma: no cover - exercised through RandomSource(..., engine="shake")
-    AESCounter = None
 
 __all__ = [
     "BitArray",
@@ -53,7 +47,7 @@ BLOCK_BITS = 40  # AES blocks a lane may use: 2**40 blocks are 16 TiB of draws
 
 
 class NoiseGenerator(Protocol):
-    """The part of `numpy.random.Generator` that samplers may use; both engines provide it."""
+    """The part of `numpy.random.Generator` that samplers may use."""
 
     def random(self, size: Any = None) -> Any:
         """Uniforms in [0, 1), multiples of 2**-53."""
@@ -139,69 +133,14 @@ class _AesLane:
         self._bits.state = self._state
 
 
-class _ShakeGenerator:
-    """Fallback engine: SHAKE-256 of (key, counter, block) gives uniforms; other laws by inversion."""
-
-    def __init__(self, key: bytes, counter: int) -> None:
-        self._prefix = key + counter.to_bytes(16, "little")
-        self._rewind()
-        _KEY_HOLDERS.add(self)
-
-    def _rewind(self) -> None:
-        self._block = 0
-        self._buffer = np.empty(0, dtype=np.uint64)
-
-    def _rekey(self) -> None:
-        self._prefix = os.urandom(len(self._prefix))
-        self._rewind()
-
-    __reduce__ = _refuse_pickling
-
-    @property
-    def bit_generator(self) -> _ShakeGenerator:
-        return self
-
-    def random_raw(self, n: int) -> BitArray:
-        parts, have = [self._buffer], self._buffer.size
-        while have < n:
-            digest = hashlib.shake_256(self._prefix + self._block.to_bytes(8, "little")).digest(8 * 4096)
-            self._block += 1
-            parts.append(np.frombuffer(digest, dtype="<u8").astype(np.uint64))
-            have += 4096
-        words = np.concatenate(parts)
-        self._buffer = words[n:]
-        return words[:n]
-
-    def _words(self, size: Any) -> BitArray:
-        return random_bits(self, () if size is None else tuple(np.atleast_1d(size)))
-
-    def random(self, size: Any = None) -> Any:
-        return (self._words(size) >> np.uint64(11)) * 2.0**-53
-
-    def _open_uniform(self, size: Any) -> Float64Array:
-        # 52 bits and a half: the middle of a 53-bit cell above 1/2 would round, the topmost to 1.
-        return np.asarray((self._words(size) >> np.uint64(12)) * 2.0**-52 + 2.0**-53)
-
-    def standard_normal(self, size: Any = None) -> Any:
-        from scipy.special import ndtri
-
-        return ndtri(self._open_uniform(size))
-
-    def standard_gamma(self, shape: Any, size: Any = None) -> Any:
-        from scipy.special import gammaincinv
-
-        return gammaincinv(shape, self._open_uniform(size))
-
-
 class Stream:
     """The noise of one document at a time: `seat` moves it, `lane(i)` hands out an independent generator.
 
     One stream object serves many documents in turn; it is not shared between threads.
     """
 
-    def __init__(self, key: bytes, engine: str) -> None:
+    def __init__(self, key: bytes) -> None:
         self._key = key
-        self.engine = engine
         self._nonce = 0
         self._lanes: dict[int, _AesLane] = {}
         self._seated: dict[int, NoiseGenerator] = {}
@@ -223,17 +162,11 @@ class Stream:
         if index not in self._seated:
             if not 0 <= index < 2**LANE_BITS:
                 raise ParameterError("index", index, "must be in [0, 256).")
-            counter = ((self._nonce << LANE_BITS) | index) << BLOCK_BITS
-            self._seated[index] = self._place(index, counter)
+            if index not in self._lanes:
+                self._lanes[index] = _AesLane(self._key)
+            self._lanes[index].seat(((self._nonce << LANE_BITS) | index) << BLOCK_BITS)
+            self._seated[index] = self._lanes[index].generator
         return self._seated[index]
-
-    def _place(self, index: int, counter: int) -> NoiseGenerator:
-        if self.engine == "shake":
-            return _ShakeGenerator(self._key, counter)
-        if index not in self._lanes:
-            self._lanes[index] = _AesLane(self._key)
-        self._lanes[index].seat(counter)
-        return self._lanes[index].generator
 
     __reduce__ = _refuse_pickling
 
@@ -249,44 +182,37 @@ class RandomSource:
 
     Args:
         key: 16 secret bytes of an interrupted run that is being resumed; None draws a fresh key.
-        engine: "aes" or "shake"; None picks AES where randomgen is installed.
 
     Raises:
-        ParameterError: If the key is not 16 bytes, or the engine is unknown or not installed.
+        ParameterError: If the key is not 16 bytes.
     """
 
-    def __init__(self, key: bytes | None = None, *, engine: str | None = None) -> None:
-        chosen = engine or ("shake" if AESCounter is None else "aes")
-        if chosen not in ("aes", "shake") or (chosen == "aes" and AESCounter is None):
-            raise ParameterError("engine", engine, "must be 'aes' (needs the package randomgen) or 'shake'.")
+    def __init__(self, key: bytes | None = None) -> None:
         if key is not None and len(key) != KEY_BYTES:
             raise ParameterError("key", "<hidden>", f"must be {KEY_BYTES} bytes.")
         self._key = os.urandom(KEY_BYTES) if key is None else bytes(key)
-        self.engine = chosen
         self.is_test_source = False
         _KEY_HOLDERS.add(self)
 
     @classmethod
-    def seeded_for_tests(cls, seed: int, *, engine: str | None = None) -> RandomSource:
+    def seeded_for_tests(cls, seed: int) -> RandomSource:
         """Return a source anyone can repeat: for tests, examples and benchmarks, never for a release.
 
         Args:
             seed: Any integer.
-            engine: As for the constructor.
         """
-        source = cls(hashlib.blake2b(str(seed).encode(), digest_size=KEY_BYTES).digest(), engine=engine)
+        source = cls(hashlib.blake2b(str(seed).encode(), digest_size=KEY_BYTES).digest())
         source.is_test_source = True
         return source
 
     @classmethod
-    def public(cls, label: str, *, engine: str | None = None) -> Stream:
+    def public(cls, label: str) -> Stream:
         """Return a stream anyone can repeat, for what is public by its nature, such as a sample of a vocabulary.
 
         Args:
             label: What it serves: equal labels draw the same, others independently.
-            engine: As for the constructor.
         """
-        return cls.seeded_for_tests(0, engine=engine).stream(label)
+        return cls.seeded_for_tests(0).stream(label)
 
     def export_key(self) -> bytes:
         """Return the secret run key, to be kept in a 0600 file until the run has succeeded."""
@@ -294,7 +220,7 @@ class RandomSource:
 
     def stream(self, document_id: str = "", content: str = "") -> Stream:
         """Return a new stream seated at the given document; an empty id is a document like any other."""
-        return Stream(self._key, self.engine).seat(document_nonce(self._key, document_id, content))
+        return Stream(self._key).seat(document_nonce(self._key, document_id, content))
 
     def fresh_stream(self) -> Stream:
         """Return a stream that no other call shares: its document id is drawn from the operating system."""
@@ -306,7 +232,7 @@ class RandomSource:
 
     def documents(self, nonces: Sequence[int], counts: Sequence[int]) -> DocumentStreams:
         """Return the streams of a batch of documents; `counts` are their numbers of tokens."""
-        return DocumentStreams(Stream(self._key, self.engine), nonces, counts)
+        return DocumentStreams(Stream(self._key), nonces, counts)
 
     def _rekey(self) -> None:
         self._key = os.urandom(KEY_BYTES)
@@ -315,7 +241,7 @@ class RandomSource:
     __reduce__ = _refuse_pickling
 
     def __repr__(self) -> str:
-        return f"RandomSource(engine={self.engine!r}, {'TEST SOURCE, ' if self.is_test_source else ''}key hidden)"
+        return f"RandomSource({'TEST SOURCE, ' if self.is_test_source else ''}key hidden)"
 
 
 Draws = tuple[NDArray[Any], ...]
@@ -371,7 +297,7 @@ class DocumentStreams:
             width: Words for each token.
             draw: What can draw for many documents at once; None draws from one after the other.
         """
-        if draw is None or self._stream.engine != "aes":
+        if draw is None:
             for (drawn,) in self.chunks(lambda stream, n: (random_bits(stream.lane(lane), (n * width,)),), size):
                 yield drawn
             return
@@ -392,7 +318,7 @@ def _join(parts: list[Draws]) -> Draws:
     return parts[0] if len(parts) == 1 else tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
-_KEY_HOLDERS: weakref.WeakSet[RandomSource | Stream | _LaneGenerator | _ShakeGenerator] = weakref.WeakSet()
+_KEY_HOLDERS: weakref.WeakSet[RandomSource | Stream | _LaneGenerator] = weakref.WeakSet()
 
 
 def _rekey_after_fork() -> None:

@@ -17,6 +17,7 @@ import wordveil as wv
 from wordveil.certification.accounting import compose_many
 from wordveil.certification.dominating_pairs import dominating_pair
 from wordveil.errors import GuaranteeError, MissingExtraError, ParameterError
+from wordveil.mechanisms.common import UNCHECKED
 from wordveil.mechanisms.gaussian_scale import analytic_scale, gaussian_log_delta, gaussian_pair
 from wordveil.mechanisms.laplace_profile import laplace_epsilon, laplace_pair
 from wordveil.promises.guarantees import PrivacyUnit, Standing
@@ -158,9 +159,33 @@ def test_fitted_mechanisms_bring_their_own_pair():
     assert 2.0 <= one.epsilon <= 2.0 * (1 + 1e-3)
     noise = wv.MultivariateLaplace(epsilon=2.0).for_dimensions(1)
     many = compose(dominating_pair(noise, diameter=1.0), 3, DELTA)
-    assert "all inputs lie within a public diameter of 1" in many.assumptions
+    assert "all inputs lie within a public euclidean diameter of 1" in many.assumptions
     assert any("differ in at most 3 tokens" in sentence for sentence in many.assumptions)
     assert many.epsilon < 6
+
+
+@composing
+def test_texts_over_two_vocabularies_are_not_added():
+    rows = np.random.default_rng(0).normal(size=(6, 2))
+    tables = [Embeddings.from_arrays([f"{a}{b}" for b in "abcdef"], rows) for a in "xy"]
+    fitted = [wv.NeighbourResponse(epsilon=2.0, k=1, outputs=None).fit(table) for table in tables]
+    pairs = [dominating_pair(one) for one in fitted]
+    texts = [compose(pair, 1, 1e-6) for pair in pairs]
+    assert [text.scope for text in texts] == [one.guarantee().scope for one in fitted]
+    assert wv.compose_releases([texts[0], texts[0]]).epsilon == 2 * texts[0].epsilon
+    with pytest.raises(GuaranteeError, match="differ in their scope"):
+        wv.compose_releases(texts)
+    for mixed in ([(pairs[0], 1), (pairs[1], 1)], [(pairs[0], 1), (generic_pair(1.0), 1)]):
+        whole = wv.compose_many(mixed, delta=1e-6)
+        with pytest.raises(GuaranteeError, match="Nothing says what"):
+            wv.compose_releases([whole, whole])
+
+
+@composing
+def test_what_a_promise_takes_for_granted_goes_with_its_loss(tmp_path):
+    table = Embeddings.from_arrays([f"x{b}" for b in "abcdef"], np.random.default_rng(0).normal(size=(6, 2)))
+    fitted = wv.NeighbourResponse(epsilon=2.0, k=1, outputs=None).fit(table.save(tmp_path / "v"))
+    assert UNCHECKED in compose(dominating_pair(fitted), 1, 1e-6).assumptions
 
 
 @composing

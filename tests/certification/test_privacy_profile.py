@@ -23,6 +23,7 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
 from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing, compose_releases, to_local
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 EPSILONS = [
     (300, 30, 8.194003),
@@ -180,10 +181,23 @@ def test_decoded_words_and_whitened_noise_have_the_same_profile():
 
 def test_an_assumed_diameter_is_printed_no_larger_than_it_is():
     local = laplace_to_local(MultivariateLaplace(epsilon=2.0).for_dimensions(3), diameter=1.00099, delta=1e-5)
-    assert "all inputs lie within a public diameter of 1" in local.assumptions
+    assert "all inputs lie within a public euclidean diameter of 1" in local.assumptions
     pair = dominating_pair(MultivariateLaplace(epsilon=2.0).for_dimensions(3), diameter=1.00099)
-    assert pair.assumptions == ("all inputs lie within a public diameter of 1",)
+    assert pair.assumptions == ("all inputs lie within a public euclidean diameter of 1",)
     assert "within a loss of 2.00198" in pair.speaks_of
+
+
+def test_profiles_over_two_tables_or_metrics_are_not_taken_for_one():
+    words = small_embeddings("gaussian")
+    wide = Embeddings.from_arrays(list(words.words), 20 * words.vectors, candidate_rule="all")
+    mechanism = Decoded(mechanism=MultivariateLaplace(epsilon=1.0))
+    claims = [laplace_to_local(mechanism.fit(table), diameter=3.0, delta=1e-6) for table in (words, wide)]
+    assert compose_releases([claims[0], claims[0]]).scope == mechanism.fit(words).guarantee().scope
+    with pytest.raises(GuaranteeError, match="differ in their scope"):
+        compose_releases(claims)
+    rows = [laplace_to_local(kind.fit(words), diameter=3.0, delta=1e-6) for kind in (
+        MultivariateLaplace(epsilon=1.0), WhitenedNoise(epsilon=1.0))]  # fmt: skip
+    assert len({line for claim in rows for line in claim.assumptions if "diameter of 3" in line}) == 2
 
 
 def test_conversions_without_a_theorem_are_refused():

@@ -22,7 +22,10 @@ HELPS = [
     *([name] for name in COMMANDS),
     *(["vocabulary", name] for name in ("import", "info", "neighbors")),
     ["vocabulary", "neighbours", "build"],
+    *(["sentences", name] for name in ("build", "info")),
+    *(["budget", name] for name in ("show", "grant", "history", "export", "key", "revoke")),
 ]
+GROUPS = (["vocabulary"], ["sentences"], ["budget"])
 
 
 @pytest.fixture
@@ -47,7 +50,9 @@ def test_every_command_has_help(wordveil, words):
     assert not undescribed
 
 
-@pytest.mark.parametrize("command", [" ".join(words) for words in HELPS if words and words != ["vocabulary"]])
+@pytest.mark.parametrize(
+    "command", [" ".join(words) for words in HELPS if words and words not in (["vocabulary"], ["sentences"])]
+)
 def test_the_help_of_every_command_ends_with_two_examples(wordveil, command):
     shown = wordveil(*command.split(), "--help").out.partition("\nExamples:\n")[2].splitlines()
     assert shown == [f"  {example}" for example in EXAMPLES[command]]
@@ -56,7 +61,7 @@ def test_the_help_of_every_command_ends_with_two_examples(wordveil, command):
 
 
 def test_the_overview_names_every_command(wordveil):
-    assert set(re.findall(r"^  ([a-z]+)  ", wordveil("--help").out, flags=re.MULTILINE)) == set(COMMANDS)
+    assert set(re.findall(r"^  ([a-z][a-z-]*)  ", wordveil("--help").out, flags=re.MULTILINE)) == set(COMMANDS)
 
 
 def test_the_version(wordveil):
@@ -218,7 +223,12 @@ def test_calibrate_prints_the_points_that_the_library_finds(wordveil):
     found = json.loads(wordveil("calibrate", "--attacker", 0.2, "--set", "k=16", "--json").out)
     assert found == [asdict(point)]
     table = wordveil("calibrate", "--attacker", 0.2, "--set", "k=16").out.splitlines()
-    assert table[1].split()[:2] == ["16", f"{point.epsilon:.3f}"]
+    shown = table[1].split()[:2]
+    assert shown[0] == "16"
+    assert point.epsilon - 1e-3 < float(shown[1]) <= point.epsilon, "the share is at most that at what is printed, too"
+    (near,) = neighbour_points(wv.load_embeddings(), "similarity", 0.2, k=16)
+    least = float(wordveil("calibrate", "--similarity", 0.2, "--set", "k=16").out.splitlines()[1].split()[1])
+    assert near.epsilon <= least < near.epsilon + 1e-3
     assert "one target each" in wordveil("calibrate", "--attacker", 0.2, "--far", 0.1).err
     assert "is for neighbours" in wordveil("calibrate", "-m", "tem", "--far", 0.1).err
 
@@ -336,7 +346,7 @@ MISTAKES = {
     "delimiter": (["sanitize", "ROWS", "--delimiter", "long"], "--delimiter='long' must be one ASCII character"),
     "setting-strange": (["sanitize", "NOTES", "--set", "beta={[]: 1}"], "beta"),
     "count": (["vocabulary", "neighbors", "babaq", "-k", "0"], "--count=0 must be at least 1"),
-    "guess": (["sanitise"], "Did you mean 'sanitize'? See: wordveil --help"),
+    "guess": (["sanitise"], "Did you mean 'sanitize'"),
     "own-help": (["sanitize", "NOTES", "EXTRA"], "See: wordveil sanitize --help"),
     "absent-input": (["sanitize", "absent.txt"], "absent.txt: no such file"),
     "absent-list": (["sanitize", "NOTES", "--public-words", "absent.lst"], "absent.lst"),

@@ -13,7 +13,14 @@ import pytest
 from wordveil.cli.examples import EXAMPLES
 
 ROOT = Path(__file__).parents[2]
-NEEDS = {"train": "torch", "rewrite": "torch"}
+NEEDS = {
+    "train": "torch",
+    "rewrite": "torch",
+    **dict.fromkeys(
+        ("serve", "budget show", "budget grant", "budget history", "budget export", "budget key"), "alembic"
+    ),
+    "spark-sanitize": "pyspark",
+}
 PUBLIC = ("evaluate", "reproduce")
 BEFORE = {
     "report": "sanitize",
@@ -22,6 +29,7 @@ BEFORE = {
     "certify": "vocabulary import",
     "audit": "vocabulary import",
     "rewrite": "train",
+    "sentences info": "sentences build",
 }
 """Command -> the one whose examples make what its own speak of."""
 
@@ -32,6 +40,9 @@ def folder(tmp_path):
     place = tmp_path
     shutil.copy(ROOT / "examples" / "clinical_note.txt", place / "note.txt")
     shutil.copy(ROOT / "examples" / "reviews.jsonl", place / "reviews.jsonl")
+    for name, held in (("notes", "note.txt"), ("tables", "reviews.jsonl")):
+        (place / name).mkdir()
+        shutil.copy(place / held, place / name / held)
     people, deeds = ("she", "he", "they", "we"), ("saw the doctor", "went home", "ate an apple", "read a book")
     (place / "sentences.txt").write_text("".join(f"{who} {did}\n" for who in people for did in deeds))
     rows = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)

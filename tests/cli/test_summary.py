@@ -142,6 +142,24 @@ def test_a_certificate_for_something_else_is_answered_with_the_whole_command(wor
     assert "was made for another vocabulary than the embedded vocabulary; name it with --vocabulary." in elsewhere.err
 
 
+def test_a_certificate_that_names_no_vocabulary_is_repeated(wordveil, tmp_path):
+    certificate = tmp_path / "c.json"
+    made = wordveil("certify", "-m", "truncated-laplace", "--calibration", "exact", "-e", 2, "-o", certificate)
+    assert made.status == 0, made.err
+    answer = wordveil("certify", "--verify", certificate)
+    assert answer.status == 0, answer.err
+    assert "verified" in answer.out
+
+
+def test_the_textbook_is_not_certified(wordveil, vocabulary, tmp_path):
+    """A certificate for it was made, and the command it printed was refused."""
+    arguments = ["certify", "-e", 4, "--vocabulary", vocabulary, "--calibration", "textbook"]
+    refused = wordveil(*arguments, "-o", tmp_path / "c.json")
+    assert refused.status == 2
+    assert "--calibration='textbook' needs no certificate" in refused.err
+    assert not (tmp_path / "c.json").exists()
+
+
 # Words never output.
 
 

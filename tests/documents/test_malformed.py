@@ -62,7 +62,27 @@ CASES = [
         "in.tsv",
         b'i\tt\n1\t"by a doctor.\nzebrafish\tis ill"\n',
         {"columns": ["t"]},
-        "line 2: a field begins with a quote",
+        "line 2: a quote stands inside a field",
+    ),
+    *(
+        (
+            "in.tsv",
+            b"i\tt\tw\n2\t" + field + b"\tzebrafish" + rest + b"\n",
+            {"columns": ["t"]},
+            r"in\.tsv, line 2: a quote stands .* Choose quoting 'minimal' .*, or 'none'",
+        )
+        for field, rest in (
+            (b' "Maria', b'"'),
+            (b'x"Maria', b'"'),
+            (b'\xc2\xa0"Maria', b'"'),
+            (b'"Maria"" said', b'"'),
+            (b'""', b'""'),
+            (b'"a" "Maria', b'"'),
+            (b'5" disk', b""),
+            (b'"a"b"', b""),
+            (b"plain", b'"'),
+            (b'"', b""),
+        )
     ),
     ("in.csv", b'a, t, w\n1, "x, zebrafish"\n', {"columns": [" t"]}, "line 2: a quote stands inside a field"),
     ("in.csv", 'a,t,w\n1,\xa0"x, zebrafish"\n'.encode(), {"columns": ["t"]}, "line 2: a quote stands inside a field"),

@@ -95,6 +95,11 @@ def test_tsv_without_quoting_takes_quotes_as_characters(tmp_path, identity):
     assert texts == ['"open quote', '5" disk, "x"', ""]
 
 
+def test_tsv_fields_that_are_quoted_as_a_whole_are_text(tmp_path, identity):
+    content = b'label\ttext\n"1"\t"a ""b"" c"\n2\t""\n'
+    assert run_bytes(tmp_path, "in.tsv", content, identity, columns=("text",)) == content
+
+
 JSON_FILES = [
     b"[]",
     BOM + b" [ ] \n",

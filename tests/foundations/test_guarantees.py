@@ -27,11 +27,13 @@ from wordveil.promises.guarantees import (
     round_up,
     to_local,
     weakest,
+    within_scope,
 )
 
-METRIC = MetricDP(epsilon=2.0, metric="euclidean", standing=Standing.PROVED)
-LOCAL = LocalDP(epsilon=2.0, standing=Standing.PROVED)
-NEIGHBOUR = NeighbourDP(epsilon=2.0, graph="the graph", standing=Standing.PROVED)
+SCOPE = ("vocabulary 5f2c", "reading 07aa")
+METRIC = MetricDP(epsilon=2.0, metric="euclidean", standing=Standing.PROVED, scope=SCOPE)
+LOCAL = LocalDP(epsilon=2.0, standing=Standing.PROVED, scope=SCOPE)
+NEIGHBOUR = NeighbourDP(epsilon=2.0, graph="the graph", standing=Standing.PROVED, scope=SCOPE)
 NOTHING = NoGuarantee(reason="it leaks")
 KINDS = [METRIC, LOCAL, NEIGHBOUR]
 
@@ -46,6 +48,7 @@ metric_dp = st.builds(
     largest_distance=st.none() | positive,
     standing=st.sampled_from(Standing),
     assumptions=st.lists(st.sampled_from(["a", "b", "c"]), max_size=2).map(tuple),
+    scope=st.just(SCOPE),
 )
 
 
@@ -97,7 +100,7 @@ def test_rounding_down_known_values(value, digits, shown):
 
 def test_what_is_assumed_is_rounded_down_and_what_is_promised_up():
     local = to_local(METRIC, diameter=1.00009)
-    assert "public diameter of 1" in local.assumptions[-1]
+    assert "public euclidean diameter of 1" in local.assumptions[-1]
     assert "1.0" not in local.assumptions[-1], "a reader whose diameter is 1.0005 is promised nothing"
     assert "exp(2.001)" in local.sentence()
 
@@ -175,8 +178,7 @@ def test_composing_nothing_is_refused():
 DIFFERENT = [
     *itertools.permutations(KINDS, 2),
     (METRIC, replace(METRIC, metric="angular")),
-    (METRIC, replace(METRIC, vocabulary="5f2c")),
-    (replace(METRIC, vocabulary="5f2d"), replace(METRIC, vocabulary="5f2c")),
+    *((kind, replace(kind, scope=scope)) for kind in KINDS for scope in ((), SCOPE[:1], (*SCOPE[:1], "reading 07ab"))),
     (NEIGHBOUR, replace(NEIGHBOUR, graph="another graph")),
     *((kind, replace(kind, unit=PrivacyUnit.DOCUMENT_WORD)) for kind in KINDS),
 ]
@@ -185,8 +187,32 @@ DIFFERENT = [
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_promises_that_mean_different_things_are_not_compared(one, other):
     for call in (lambda: require_same_promise(one, other), lambda: compose_releases([one, other])):
-        with pytest.raises(GuaranteeError, match=r"differ in their (promise|metric|vocabulary|graph|unit)"):
+        with pytest.raises(GuaranteeError, match=r"differ in their (promise|metric|graph|scope|unit)"):
             call()
+
+
+@pytest.mark.parametrize("kind", [*KINDS, replace(NEIGHBOUR, unit=PrivacyUnit.VECTOR)])
+def test_promises_whose_unit_nothing_defines_are_not_added(kind):
+    """Two plugins may both promise something for "one token", and cut texts by two vocabularies."""
+    nameless = replace(kind, scope=())
+    with pytest.raises(GuaranteeError, match="Nothing says what"):
+        compose_releases([nameless, nameless])
+    assert compose_releases([nameless]) == nameless
+    rows = replace(METRIC, unit=PrivacyUnit.VECTOR, scope=())
+    assert compose_releases([rows, rows]).epsilon == 4.0, "rows as they come need no vocabulary"
+
+
+def test_what_follows_from_a_promise_is_of_its_scope():
+    assert compose_releases([METRIC, METRIC]).scope == SCOPE
+    assert to_local(METRIC, diameter=1.0).scope == SCOPE
+    assert compose_tokens(METRIC, [1.0]).scope == compose_tokens(LOCAL, [1.0]).scope == SCOPE
+
+
+def test_a_scope_is_added_once():
+    once = within_scope(METRIC, "vocabulary 5f2c", "more", assuming=["a"])
+    assert once.scope == (*SCOPE, "more")
+    assert within_scope(once, "more", assuming=["a"]) == once
+    assert within_scope(NOTHING, "more", assuming=["a"]) is NOTHING
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordveil.errors import ParameterError
-from wordveil.promises.guarantees import Standing
+from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.promises.guarantees import Standing, compose_releases
 from wordveil.promises.number_grids import NumberGrid, noise_counts
 
 TOTAL = 2**64
@@ -146,3 +146,16 @@ def test_the_nearest_point_is_found(value, text):
 def test_impossible_grids_are_refused(text, named):
     with pytest.raises(ParameterError, match=f"^{named}="):
         NumberGrid.parse(text)
+
+
+GRIDS = ["number=0:120:5@0.5", "number=0:120:1@0.5", "number=5:120:5@0.5", "number=0:125:5@0.5", "year=0:120:5@0.5"]
+
+
+@pytest.mark.parametrize("other", [*GRIDS[1:], "number=1:120:5:log@0.5"])
+def test_steps_of_two_grids_are_not_added(other):
+    """One step of five is five steps of one: 0.5 + 2.5 nats, where the sum said 1."""
+    claims = [NumberGrid.parse(text).guarantee() for text in (GRIDS[0], other)]
+    with pytest.raises(GuaranteeError, match="differ in their"):
+        compose_releases(claims)
+    again = NumberGrid.parse("number=0:120:5@0.25").guarantee()
+    assert compose_releases([claims[0], again]).loss(1.0) == 0.75

@@ -19,12 +19,11 @@ from wordveil.kernels.compiled.library import document_bits
 from wordveil.randomness import RandomSource, document_nonce, random_bits
 
 KEY = bytes(range(100, 116))
-ENGINES = ["aes", "shake"]
 
 
-@pytest.fixture(params=ENGINES)
-def source(request):
-    return RandomSource(KEY, engine=request.param)
+@pytest.fixture
+def source():
+    return RandomSource(KEY)
 
 
 def aes_words(key: bytes, counter: int, n: int) -> np.ndarray:
@@ -36,7 +35,7 @@ def aes_words(key: bytes, counter: int, n: int) -> np.ndarray:
 
 @given(st.binary(min_size=16, max_size=16), st.text(), st.text(), st.sampled_from([0, 1, 7, 128, 255]))
 def test_lanes_are_aes_in_counter_mode(key, document_id, content, lane):
-    drawn = random_bits(RandomSource(key, engine="aes").stream(document_id, content).lane(lane), (41,))
+    drawn = random_bits(RandomSource(key).stream(document_id, content).lane(lane), (41,))
     nonce = document_nonce(key, document_id, content)
     assert 0 <= nonce < 2**80
     assert np.array_equal(drawn, aes_words(key, ((nonce << 8) | lane) << 40, 41))
@@ -44,7 +43,7 @@ def test_lanes_are_aes_in_counter_mode(key, document_id, content, lane):
 
 @pytest.mark.parametrize("nonce", [0, 1, 2**24 - 1, 2**63, 2**80 - 1])
 def test_lanes_at_the_edges_of_the_counter_space(nonce):
-    source = RandomSource(KEY, engine="aes")
+    source = RandomSource(KEY)
     for (drawn,) in source.documents([nonce], [9]).chunks(lambda s, n: (random_bits(s.lane(255), (n,)),), 4):
         expected = aes_words(KEY, ((nonce << 8) | 255) << 40, 9)
         assert np.array_equal(drawn, expected[: len(drawn)])
@@ -85,10 +84,9 @@ def test_draws_do_not_depend_on_how_they_are_cut(source, law):
 @given(
     counts=st.lists(st.integers(0, 9), max_size=8),
     size=st.integers(1, 40),
-    engine=st.sampled_from(ENGINES),
 )
-def test_chunks_of_documents_do_not_depend_on_their_size(counts, size, engine):
-    source = RandomSource(KEY, engine=engine)
+def test_chunks_of_documents_do_not_depend_on_their_size(counts, size):
+    source = RandomSource(KEY)
     nonces = source.nonces([str(i) for i in range(len(counts))], [""] * len(counts))
 
     def sample(stream, n):
@@ -110,20 +108,23 @@ def test_chunks_of_documents_do_not_depend_on_their_size(counts, size, engine):
     counts=st.lists(st.integers(0, 40), max_size=8),
     size=st.integers(1, 60),
     lane=st.sampled_from([0, 1, 254, 255]),
-    engine=st.sampled_from(ENGINES),
+    width=st.integers(1, 8),
 )
-def test_words_of_many_documents_are_those_of_each(counts, size, lane, engine):
-    source = RandomSource(KEY, engine=engine)
+def test_words_of_many_documents_are_those_of_each(counts, size, lane, width):
+    source = RandomSource(KEY)
     nonces = source.nonces(map(str, range(len(counts))), [""] * len(counts))
     nonces[-1:] = [2**80 - 1] * bool(nonces)
     expected = [
-        n for (n,) in source.documents(nonces, counts).chunks(lambda s, n: (random_bits(s.lane(lane), (n,)),), size)
+        n.ravel()
+        for (n,) in source.documents(nonces, counts).chunks(lambda s, n: (random_bits(s.lane(lane), (n, width)),), size)
     ]
-    drawn = list(document_bits(source.documents(nonces, counts), lane, size))
+    drawn = list(document_bits(source.documents(nonces, counts), lane, size, width))
     assert [len(part) for part in drawn] == [len(part) for part in expected]
     assert all(map(np.array_equal, drawn, expected))
-    if engine == "aes" and sum(counts):
-        oracle = [aes_words(KEY, ((nonce << 8) | lane) << 40, n) for nonce, n in zip(nonces, counts, strict=True) if n]
+    if sum(counts):
+        oracle = [
+            aes_words(KEY, ((nonce << 8) | lane) << 40, n * width) for nonce, n in zip(nonces, counts, strict=True) if n
+        ]
         assert np.array_equal(np.concatenate(drawn), np.concatenate(oracle))
 
 
@@ -137,7 +138,7 @@ def first_words(source, document_id, content):
 
 
 def test_the_same_id_and_content_repeat_under_one_key(source):
-    other = RandomSource(KEY, engine=source.engine)
+    other = RandomSource(KEY)
     assert first_words(source, "id", "text") == first_words(other, "id", "text")
 
 
@@ -145,7 +146,7 @@ def test_another_id_content_lane_or_key_gives_other_noise(source):
     places = [("id", "text"), ("id2", "text"), ("id", "text2"), ("idt", "ext"), ("", "idtext"), ("idtext", "")]
     drawn = [tuple(first_words(source, *place)) for place in places]
     drawn.append(tuple(random_bits(source.stream("id", "text").lane(1), (4,)).tolist()))
-    drawn.append(tuple(first_words(RandomSource(KEY[::-1], engine=source.engine), "id", "text")))
+    drawn.append(tuple(first_words(RandomSource(KEY[::-1]), "id", "text")))
     assert len(set(drawn)) == len(drawn)
 
 
@@ -173,11 +174,6 @@ def test_a_key_of_another_length_is_refused_and_not_shown(key):
     with pytest.raises(ParameterError, match="must be 16 bytes") as caught:
         RandomSource(key)
     assert repr(key) not in str(caught.value)
-
-
-def test_unknown_engines_are_refused():
-    with pytest.raises(ParameterError, match="engine='chacha' must be 'aes'"):
-        RandomSource(engine="chacha")
 
 
 def in_fork(function) -> bytes:
@@ -209,9 +205,8 @@ def test_a_forked_child_has_a_key_of_its_own():
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_stream_carried_over_a_fork_draws_other_noise(engine):
-    stream = RandomSource(KEY, engine=engine).stream("document")
+def test_a_stream_carried_over_a_fork_draws_other_noise():
+    stream = RandomSource(KEY).stream("document")
     stream.lane(0)
     carried = in_fork(lambda: random_bits(stream.lane(0), (4,)).tobytes() + random_bits(stream.lane(1), (4,)).tobytes())
     assert carried[:32] != random_bits(stream.lane(0), (4,)).tobytes()
@@ -220,9 +215,8 @@ def test_a_stream_carried_over_a_fork_draws_other_noise(engine):
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_stream_moved_on_after_a_fork_draws_other_noise(engine):
-    stream = RandomSource(KEY, engine=engine).stream("document")
+def test_a_stream_moved_on_after_a_fork_draws_other_noise():
+    stream = RandomSource(KEY).stream("document")
     stream.lane(0)
     carried = in_fork(lambda: random_bits(stream.seat(7).lane(0), (4,)).tobytes())
     assert carried != random_bits(stream.seat(7).lane(0), (4,)).tobytes()
@@ -230,14 +224,13 @@ def test_a_stream_moved_on_after_a_fork_draws_other_noise(engine):
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_lane_carried_over_a_fork_draws_other_noise(engine):
-    lane = RandomSource(KEY, engine=engine).stream("document").lane(3)  # neither stream nor source is kept
+def test_a_lane_carried_over_a_fork_draws_other_noise():
+    lane = RandomSource(KEY).stream("document").lane(3)  # neither stream nor source is kept
     lane.standard_normal(3)
     children = [in_fork(lambda: lane.random(4).tobytes() + random_bits(lane, (4,)).tobytes()) for _ in range(2)]
     ours = lane.random(4).tobytes() + random_bits(lane, (4,)).tobytes()
     assert len({*children, ours}) == 3
-    again = RandomSource(KEY, engine=engine).stream("document").lane(3)
+    again = RandomSource(KEY).stream("document").lane(3)
     again.standard_normal(3)
     assert again.random(4).tobytes() == ours[:32], "the parent goes on where it stood"
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wordveil.errors import ParameterError
-from wordveil.kernels import survivors
+from wordveil.kernels import tile_screen
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.screening import NumberType
 from wordveil.kernels.tile_screen import TileScreen
@@ -206,7 +206,7 @@ def test_a_screen_without_its_rounding_bound_is_caught(monkeypatch, k, engine):
 
 @pytest.mark.parametrize("k", [1, 3, 40])
 def test_survivors_are_thinned_out_where_very_many_tie(monkeypatch, k):
-    monkeypatch.setattr(survivors, "MOST_PAIRS", 500)
+    monkeypatch.setattr(tile_screen, "MOST_PAIRS", 500)
     vectors = rng(4).integers(-1, 2, (5000, 3)).astype(np.float32)  # 27 distinct rows
     queries = np.concatenate([vectors[:60] + 0.0, np.zeros((10, 3)), np.full((10, 3), 0.5)])
     outputs = np.arange(0, 5000, 2, dtype=np.int32)

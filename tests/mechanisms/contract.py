@@ -94,9 +94,9 @@ def twin(fitted: Any, **answers: Any) -> Any:
     return made
 
 
-def drawn(randomizer: Any, total: int, size: int, engine: str = "aes") -> tuple[Any, ...]:
+def drawn(randomizer: Any, total: int, size: int) -> tuple[Any, ...]:
     """Draws for three documents one after the other, `size` rows at a time."""
-    source = RandomSource.seeded_for_tests(1, engine=engine)
+    source = RandomSource.seeded_for_tests(1)
     streams = source.documents(source.nonces("abc", "abc"), [23, 0, total - 23])
     parts = list(streams.chunks(randomizer.sample, size))
     return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
@@ -128,12 +128,11 @@ def the_guarantee_is_typed_and_a_sentence(example: Example) -> None:
 
 
 def draws_do_not_depend_on_how_a_document_is_cut(example: Example) -> None:
-    for engine in ("aes", "shake"):
-        whole = drawn(example.randomizer, 60, 60, engine)
-        for size in (1, 7, 30):
-            pieces = drawn(example.randomizer, 60, size, engine)
-            assert [len(column) for column in pieces] == [60] * len(whole)
-            assert all(np.array_equal(a, b) for a, b in zip(whole, pieces, strict=True))
+    whole = drawn(example.randomizer, 60, 60)
+    for size in (1, 7, 30):
+        pieces = drawn(example.randomizer, 60, size)
+        assert [len(column) for column in pieces] == [60] * len(whole)
+        assert all(np.array_equal(a, b) for a, b in zip(whole, pieces, strict=True))
 
 
 def outputs_do_not_depend_on_batch_or_thread(example: Example) -> None:
@@ -159,7 +158,7 @@ def it_leaves_the_lanes_of_decoders_alone(example: Example) -> None:
             return super().lane(index)
 
     seen: list[int] = []
-    example.randomizer.sample(Watched(bytes(16), "aes").seat(0), 3)
+    example.randomizer.sample(Watched(bytes(16)).seat(0), 3)
     assert seen
     assert len(set(seen)) == len(seen)
     assert max(seen) < DECODER_LANE

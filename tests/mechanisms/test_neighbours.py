@@ -296,3 +296,18 @@ def test_what_is_said_of_a_draw_is_its_law() -> None:
     near = int(fitted.list_of(0)[1])
     exact = float(np.abs(np.log(law[0] / law[near])).max())
     assert fitted.pair_loss(0, near) == pytest.approx(exact, abs=1e-9)
+
+
+@pytest.mark.parametrize("k", [3, 5, 7])
+def test_lists_of_equal_members_lose_nothing_to_the_last_integer(k):
+    """Words on a line, two by two close together: their lists hold the same words in another order."""
+    places = np.array([10.0 * (i // (k + 1)) + 0.1 * (i % (k + 1)) ** 2 for i in range(4 * (k + 1))])
+    rows = np.stack([np.cos(places / 60), np.sin(places / 60)], axis=1).astype(np.float32)
+    made = Embeddings.from_arrays([f"w{chr(97 + i)}" for i in range(len(rows))], rows)
+    fitted = NeighbourResponse(epsilon=3.0, k=k, outputs=None).fit(made)
+    assert (TOTAL - fitted.integers.anywhere) % k, "without a remainder there is nothing to lose"
+    pairs = [(a, b) for a in range(len(rows)) for b in range(a) if set(fitted.list_of(a)) == set(fitted.list_of(b))]
+    assert len(pairs) > 3
+    for a, b in pairs:
+        assert counted(fitted, a) == counted(fitted, b)
+        assert fitted.pair_loss(a, b) == 0

@@ -16,7 +16,9 @@ from contract import Example, contract_of
 
 from wordveil import plugins
 from wordveil.auditing import audit_mechanism
-from wordveil.errors import ParameterError, WordveilError
+from wordveil.errors import GuaranteeError, ParameterError, WordveilError
+from wordveil.promises.guarantees import compose_releases
+from wordveil.vocabulary.table import Embeddings
 
 PLUGIN = Path(__file__).parents[2] / "examples" / "plugin"
 PACKAGES = {  # entry points of packages that cannot be used
@@ -80,6 +82,22 @@ def test_it_keeps_the_contract_as_a_stranger_would_run_it(installed):
     for example in installed.examples():
         for check in contract_of(example):
             check(Example.of(example))
+
+
+def test_its_promises_over_two_vocabularies_are_not_added(installed):
+    """It names no vocabulary: words of one cluster in the first lie in two of the second, at any loss."""
+    rows = np.random.default_rng(0).normal(size=(2, 16, 4))
+    words = [f"w{letter}" for letter in "abcdefghijklmnop"]
+    tables = [Embeddings.from_arrays(words, table, candidate_rule="all") for table in rows]
+    tables.append(tables[0].without_outputs(words[:4]))  # other clusters again
+    fitted = [installed(k=4).fit(table) for table in tables]
+    same = fitted[0].cluster[:, None] == fitted[0].cluster
+    assert (same & (fitted[1].cluster[:, None] != fitted[1].cluster)).any()
+    claims = [one.guarantee() for one in fitted]
+    assert compose_releases([claims[0], claims[0]]).epsilon == 2 * claims[0].epsilon
+    for other in claims[1:]:
+        with pytest.raises(GuaranteeError, match="differ in their scope"):
+            compose_releases([claims[0], other])
 
 
 def test_without_noise_it_does_not(installed):

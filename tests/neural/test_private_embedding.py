@@ -19,6 +19,7 @@ from wordveil.decoding.nearest import Nearest  # noqa: E402
 from wordveil.errors import GuaranteeError, ParameterError, WordveilError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace  # noqa: E402
+from wordveil.mechanisms.common import UNCHECKED  # noqa: E402
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace  # noqa: E402
 from wordveil.mechanisms.projection import Projection  # noqa: E402
 from wordveil.mechanisms.rows import clip_to_ball  # noqa: E402
@@ -36,7 +37,7 @@ from wordveil.promises.guarantees import (  # noqa: E402
     compose_releases,
 )
 from wordveil.randomness import RandomSource  # noqa: E402
-from wordveil.vocabulary.table import Embeddings  # noqa: E402
+from wordveil.vocabulary.table import Embeddings, load_embeddings  # noqa: E402
 
 TABLE = small_table()
 GAUSSIAN = ClippedGaussian(epsilon=1.0)
@@ -195,7 +196,8 @@ def test_options_that_do_not_go_together(options, message):
 def test_the_guarantee_is_the_mechanisms_per_token():
     claim = PrivateEmbedding(TABLE, GAUSSIAN).guarantee()
     grounds = {"slack": None, "unit": PrivacyUnit.TOKEN, "standing": Standing.PROVED}
-    assert claim == LocalDP(epsilon=1.0, delta=1e-5, vocabulary=TABLE.header.checksum, **grounds)
+    assert claim == LocalDP(epsilon=1.0, delta=1e-5, scope=claim.scope, **grounds)
+    assert [part for part in claim.scope if TABLE.header.checksum in part] == list(claim.scope)
     assert isinstance(PrivateEmbedding(TABLE, GAUSSIAN, source=seeded()).guarantee(), NoGuarantee)
 
 
@@ -241,6 +243,26 @@ def test_passes_in_the_metric_of_two_tables_are_not_added():
         layers[1].passes = layers[0].passes
     with pytest.raises(GuaranteeError):
         compose_releases([layer.guarantee() for layer in layers])
+
+
+@pytest.mark.parametrize("mechanism", [GAUSSIAN, MultivariateLaplace(epsilon=3.0)], ids=lambda one: one.name)
+def test_a_layer_says_that_its_vocabulary_was_not_checked_and_draws_by_its_rows(mechanism, tmp_path):
+    """Two directories of one header: the same noise over both would give the word away."""
+    honest = TABLE.save(tmp_path / "honest")
+    TABLE.save(tmp_path / "forged")
+    rows = np.load(tmp_path / "forged" / "vectors.npy")
+    rows[0] *= 50
+    np.save(tmp_path / "forged" / "vectors.npy", rows)
+    forged = load_embeddings(tmp_path / "forged")
+    assert forged.header.checksum == honest.header.checksum
+    source = RandomSource()
+    one, two, again = (PrivateEmbedding(table, mechanism, source=source) for table in (honest, forged, honest))
+    assert one.domain == again.domain != two.domain
+    for claim in (one.guarantee(), one.composed_guarantee()):
+        assert UNCHECKED in claim.assumptions
+    honest.verify()
+    assert UNCHECKED not in one.guarantee().assumptions
+    assert one.domain == again.domain, "a check changes no noise"
 
 
 @pytest.mark.parametrize("make", [torch.tensor, np.array, list, lambda keys: [torch.tensor(key) for key in keys]])

@@ -20,6 +20,7 @@ from wordveil.pipeline import noise_domains
 from wordveil.promises.certificates import identity
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 
 WORDS = [f"{a}{b}" for a in ("ba", "do", "ki", "lu") for b in ("ra", "sto", "ti", "vel")]
 VOCABULARY = wv.Embeddings.from_arrays(WORDS, np.random.default_rng(3).normal(size=(16, 4)))
@@ -183,6 +184,62 @@ def test_classes_of_one_factory_share_nothing_where_their_names_differ():
         replace(other, calibration="certified").fit(VOCABULARY, certificate)
 
 
+def columns(chosen):
+    @dataclass(frozen=True)
+    class Mine(wv.PairwiseMetric):
+        name = "mine"
+
+        def between(self, a, b):
+            a, b = (np.asarray(rows, float)[:, chosen] for rows in (a, b))
+            return np.abs(a[:, None] - b[None]).sum(axis=2)
+
+    return Mine()
+
+
+def factor(scale):
+    class Mine(wv.PairwiseMetric):
+        name = "mine"
+        stretched = scale
+
+        def between(self, a, b):
+            return self.stretched * columns([0, 1]).between(a, b)
+
+    return dataclass(frozen=True)(Mine)()
+
+
+@pytest.mark.parametrize(("make", "one", "other"), [(columns, [0, 1], [2, 3]), (factor, 0.1, 1.0)])
+def test_metrics_of_one_class_name_and_other_code_share_nothing(make, one, other):
+    """Equal fields and `name`: only what a function captured, or an attribute of the class, differs."""
+    source = wv.RandomSource()
+    made = [wv.Sanitizer(VOCABULARY, wv.SanText(epsilon=8.0, metric=make(how)), source=source) for how in (one, other)]
+    again = wv.Sanitizer(VOCABULARY, wv.SanText(epsilon=8.0, metric=make(copy.deepcopy(one))), source=source)
+    assert made[0].parts.domain == again.parts.domain != made[1].parts.domain
+    claims = [sanitizer.guarantee for sanitizer in (*made, again)]
+    laws = [np.log(sanitizer.parts.randomizer.law(np.arange(16))) for sanitizer in made]
+    losses = sum(np.abs(law[:, None] - law[None]).max(axis=2) for law in laws)
+    reach = made[0].parts.randomizer.distances(np.arange(16))
+    assert (losses > sum(c.epsilon for c in claims[:2]) * reach).any(), "what the sum would have claimed does not hold"
+    with pytest.raises(GuaranteeError, match="metric"):
+        wv.compose_releases(claims[:2])
+    assert wv.compose_releases([claims[0], claims[2]]).epsilon == 16.0
+
+
+def test_mechanisms_of_one_class_name_and_other_code_draw_independently():
+    def make(steps):
+        @dataclass(frozen=True, kw_only=True)
+        class Turned(wv.NeighbourResponse):
+            name = "turned"
+
+            def fit(self, embeddings):
+                fitted = super().fit(embeddings)
+                return replace(fitted, lists=np.roll(fitted.lists, steps, axis=1))
+
+        return Turned(epsilon=2.0, k=4, outputs=None)
+
+    assert domain(make(0)) == domain(make(0)) != domain(make(1))
+    assert noise_domains.noise_name(make(0)) != noise_domains.noise_name(make(1))
+
+
 def test_two_matrices_with_one_label_have_two_names():
     claims = [
         wv.SanText(epsilon=4.0, metric=Mahalanobis(whitening=factor * np.eye(4), label="covariance"))
@@ -262,15 +319,78 @@ def test_local_dp_over_two_vocabularies_is_not_added():
         for words in (["can't", "we'll", "cat", "dog"], ["cant", "well", "cat", "dog"])
     )
     assert wv.compose_releases([whole, whole]).epsilon == pytest.approx(2.0)
-    with pytest.raises(GuaranteeError, match="vocabulary"):
+    with pytest.raises(GuaranteeError, match=r"differ in their scope \(vocabulary"):
         wv.compose_releases([whole, cut])
+
+
+READ = Embeddings.from_arrays(
+    ["Well-Known", "Cold-Water", "well", "known", "cold", "water", "14", "15", "2026", "2027", "march", "april"],
+    np.random.default_rng(0).normal(size=(12, 3)),
+    casing="cased",
+    candidate_rule="all",
+)
+FOLDED = READ.with_header(casing="lower")
+READINGS = {  # two readings of one text, and what is one token to the first and several to the second
+    "markup": ((READ, TextOptions(markup="html")), (READ, DEFAULTS), ("<b well cold well>", "<b known water known>")),
+    "typed": (
+        (READ, TextOptions(unknown="typed", numbers="vocabulary")),
+        (READ, TextOptions(numbers="vocabulary")),
+        ("14 march 2026", "15 april 2027"),
+    ),
+    "casing": ((READ, DEFAULTS), (FOLDED, DEFAULTS), ("Well-Known", "Cold-Water")),
+    "numbers": (
+        (READ, TextOptions(numbers="vocabulary")),
+        (READ, TextOptions(unknown="typed", public_words={"well"})),
+        ("well 14 cold", "well 15 water"),
+    ),
+}
+
+
+def loss(sanitizer, texts):
+    """The exact loss between two texts, from the integers that are drawn from."""
+    one, other = (sanitizer.parts.encoder.encode([text])[0].ids for text in texts)
+    weights = (sanitizer.parts.randomizer.weights(np.maximum(ids, -1)).astype(float) for ids in (one, other))
+    return float(np.abs(np.log(np.divide(*weights))).max(axis=1).sum())
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_releases_that_read_texts_otherwise_are_not_added(name):
+    *readings, texts = READINGS[name]
+    mechanism = wv.NeighbourResponse(epsilon=4.0, k=1, outputs=None)
+    one, other = (wv.Sanitizer(table, mechanism, options=options) for table, options in readings)
+    summed = one.guarantee.epsilon + other.guarantee.epsilon
+    if name != "numbers":
+        assert loss(one, texts) + loss(other, texts) > 1.4 * summed, "what the sum would have claimed for one token"
+    with pytest.raises(GuaranteeError, match="differ in their scope"):
+        wv.compose_releases([one.guarantee, other.guarantee])
+    for mechanism in (wv.SanText(epsilon=1.0), wv.MultivariateLaplace(epsilon=1.0)):
+        claims = [wv.Sanitizer(table, mechanism, options=options).guarantee for table, options in readings]
+        with pytest.raises(GuaranteeError, match="differ in their"):
+            wv.compose_releases(claims)
+
+
+def test_releases_that_only_write_otherwise_are_added():
+    mechanism = wv.NeighbourResponse(epsilon=4.0, k=1, outputs=None)
+    narrowed = READ.without_outputs(["march"])
+    claims = [
+        wv.Sanitizer(table, mechanism, options=TextOptions(casing=casing)).guarantee
+        for table, casing in ((READ, "sentence"), (READ, "vocabulary"), (narrowed, "sentence"))
+    ]
+    assert wv.compose_releases(claims).epsilon == sum(claim.epsilon for claim in claims)
+
+
+def test_a_document_is_the_same_in_all_releases_that_are_added_up():
+    options = TextOptions(per="document")
+    sanitizer = wv.Sanitizer(READ, wv.NeighbourResponse(epsilon=4.0, k=1, outputs=None), options=options)
+    (assumed,) = [line for line in sanitizer.guarantee.assumptions if "documents begin and end" in line]
+    assert "the same in all releases that are added up" in assumed
 
 
 def test_epsilons_of_two_vocabularies_are_not_added():
     larger = wv.Embeddings.from_arrays(WORDS, 100 * VOCABULARY.vectors)
     for mechanism in (BASE, wv.MultivariateLaplace(epsilon=1.0)):
         claims = [wv.Sanitizer(table, mechanism).guarantee for table in (VOCABULARY, larger)]
-        with pytest.raises(GuaranteeError, match="differ in their vocabulary"):
+        with pytest.raises(GuaranteeError, match="differ in their scope"):
             wv.compose_releases(claims)
         assert wv.compose_releases([claims[0], claims[0]]).epsilon == 2 * mechanism.epsilon
 
@@ -279,6 +399,7 @@ RETRY = """
 import numpy as np, wordveil as wv
 from wordveil.metrics.distances import Mahalanobis
 from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
 words = "aa bb cc dd ee".split()
 table = wv.Embeddings.from_arrays(words, np.arange(5.0)[:, None])
 options = wv.TextOptions(public_words={"the", "and", "of", "in", "to"}, per="document")

@@ -201,6 +201,9 @@ def facts(document, table, options):
         "which tokens are typed and of which kind": [token.kind for token in tokens],
         "which listed public words stand where": public,
         "which positions of a document hold the same known word": same,
+        "where documents begin and end, which is the same in all releases that are added up": layout.count(
+            "end of text"
+        ),
     }
 
 

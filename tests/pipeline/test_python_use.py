@@ -99,11 +99,11 @@ def test_a_copy_does_the_same_with_a_fresh_key(tiny, way):
 
 
 def test_a_pickle_holds_no_key(tiny, vocabulary, tmp_path):
-    for source in (RandomSource(KEY), RandomSource(KEY, engine="shake")):
-        one = wv.Sanitizer(tiny, wv.SanText(epsilon=0.1), source=source)
-        one(TEXT)
-        assert KEY not in pickle.dumps(one)
-        assert KEY in pickle.dumps(source.export_key()), "the check finds a key where there is one"
+    source = RandomSource(KEY)
+    one = wv.Sanitizer(tiny, wv.SanText(epsilon=0.1), source=source)
+    one(TEXT)
+    assert KEY not in pickle.dumps(one)
+    assert KEY in pickle.dumps(source.export_key()), "the check finds a key where there is one"
     saved = wv.Sanitizer(vocabulary.save(tmp_path / "vocabulary"), wv.TEM(epsilon=1.0))
     assert len(pickle.dumps(saved)) < 5000, "a vocabulary in a directory travels as its path"
 

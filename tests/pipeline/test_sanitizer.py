@@ -267,7 +267,9 @@ def test_the_guarantee_is_the_mechanisms(vocabulary):
     release = sanitizer_for(vocabulary, mechanism)("babaq")
     claim = mechanism.fit(vocabulary).guarantee()
     assert isinstance(release.guarantee, MetricDP)
-    assert replace(release.guarantee, assumptions=claim.assumptions) == claim
+    assert replace(release.guarantee, assumptions=claim.assumptions, scope=claim.scope) == claim
+    assert release.guarantee.scope[:-1] == claim.scope
+    assert release.guarantee.scope[-1].startswith("reading ")
     assert release.guarantee.assumptions[:-1] == claim.assumptions
     assert release.guarantee.assumptions[-1].startswith("both texts agree in the number and positions of tokens")
     assert release.provenance.mechanism == repr(mechanism)

@@ -3,7 +3,6 @@
 import importlib.util
 
 import pytest
-
 from tests.service.postgres import Postgres, missing_postgres
 
 
@@ -31,3 +30,13 @@ def url(request, tmp_path):
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'ledger.db'}"
     return request.getfixturevalue("postgres").fresh()
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def served(request, tmp_path_factory):
+    from tests.service.serving import Served
+
+    url = "" if request.param == "sqlite" else request.getfixturevalue("postgres").fresh()
+    running = Served(tmp_path_factory.mktemp("served"), "--subject-budget", "100", url=url)
+    yield running
+    running.end()

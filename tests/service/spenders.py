@@ -13,7 +13,7 @@ from wordveil.promises.guarantees import Standing
 from wordveil.service.costs import Cost, cost_of
 from wordveil.service.ledger import BudgetSpentError, Charge, Ledger
 
-PROMISE = wv.LocalDP(epsilon=7.0, slack=1e-9, standing=Standing.PROVED, vocabulary="ab" * 32)
+PROMISE = wv.LocalDP(epsilon=7.0, slack=1e-9, standing=Standing.PROVED, scope=("vocabulary abab",))
 COST = cost_of(PROMISE, 1)
 ACCOUNT = "subject:someone"
 

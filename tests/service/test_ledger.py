@@ -33,6 +33,7 @@ from wordveil.service.ledger import Allowance, BudgetSpentError, Ledger, RetryEr
 from wordveil.service.schema import METADATA
 
 KILLS = 50
+SCOPE = ("a vocabulary",)
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def recorded(ledger, account=ACCOUNT):
     more=st.integers(0, 10**4),
 )
 def test_costs_are_never_below_the_exact_sum_and_less_than_a_unit_above(epsilon, slack, delta, count, more):
-    promise = wv.LocalDP(epsilon=epsilon, slack=slack, delta=delta, standing=Standing.PROVED)
+    promise = wv.LocalDP(epsilon=epsilon, slack=slack, delta=delta, standing=Standing.PROVED, scope=SCOPE)
     cost, exact = cost_of(promise, count), count * (Fraction(epsilon) + Fraction(slack))
     assert exact <= Fraction(cost.units, 10**9) < exact + Fraction(1, 10**9)
     assert count * Fraction(delta) <= Fraction(cost.delta_units, 10**18) < count * Fraction(delta) + Fraction(1, 10**18)
@@ -84,17 +85,17 @@ def test_no_other_amount_is_granted(amount):
 
 
 def test_promises_that_do_not_add_up_are_told_apart():
-    local = wv.LocalDP(epsilon=1.0, standing=Standing.PROVED)
-    metric = wv.MetricDP(epsilon=1.0, metric="euclidean", standing=Standing.PROVED)
+    local = wv.LocalDP(epsilon=1.0, standing=Standing.PROVED, scope=SCOPE)
+    metric = wv.MetricDP(epsilon=1.0, metric="euclidean", standing=Standing.PROVED, scope=SCOPE)
     unlike = [
         local,
-        replace(local, vocabulary="v"),
+        replace(local, scope=("v",)),
         replace(local, slack=None),
         replace(local, unit=PrivacyUnit.VECTOR),
         metric,
         replace(metric, metric="angular"),
-        wv.NeighbourDP(epsilon=1.0, graph="g", standing=Standing.PROVED),
-        wv.NeighbourDP(epsilon=1.0, graph="h", standing=Standing.PROVED),
+        wv.NeighbourDP(epsilon=1.0, graph="g", standing=Standing.PROVED, scope=SCOPE),
+        wv.NeighbourDP(epsilon=1.0, graph="h", standing=Standing.PROVED, scope=SCOPE),
     ]
     assert len({promise_of(each) for each in unlike}) == len(unlike)
     alike = [replace(local, epsilon=2.0), replace(local, slack=1e-9), replace(local, delta=0.1)]
@@ -105,9 +106,9 @@ def test_promises_that_do_not_add_up_are_told_apart():
     "promise",
     [
         wv.NoGuarantee(reason="none"),
-        wv.LocalDP(epsilon=1.0, standing=Standing.REFUTED),
-        wv.LocalDP(epsilon=1.0, standing=Standing.PROVED, unit=PrivacyUnit.DOCUMENT_WORD),
-        wv.LocalDP(epsilon=1.0, standing=Standing.PROVED, unit=PrivacyUnit.TEXT),
+        wv.LocalDP(epsilon=1.0, standing=Standing.REFUTED, scope=SCOPE),
+        wv.LocalDP(epsilon=1.0, standing=Standing.PROVED, scope=SCOPE, unit=PrivacyUnit.DOCUMENT_WORD),
+        wv.LocalDP(epsilon=1.0, standing=Standing.PROVED, scope=SCOPE, unit=PrivacyUnit.TEXT),
     ],
 )
 def test_what_does_not_add_up_over_tokens_is_not_paid_for(promise):
@@ -117,9 +118,9 @@ def test_what_does_not_add_up_over_tokens_is_not_paid_for(promise):
 
 def test_a_cost_that_no_ledger_can_hold_is_refused():
     with pytest.raises(ParameterError, match="more than a ledger can hold"):
-        cost_of(wv.LocalDP(epsilon=1e10, standing=Standing.PROVED), 1)
+        cost_of(wv.LocalDP(epsilon=1e10, standing=Standing.PROVED, scope=SCOPE), 1)
     with pytest.raises(GuaranteeError, match="deltas add up to 1 or more"):
-        cost_of(wv.LocalDP(epsilon=1.0, delta=0.5, standing=Standing.PROVED), 2)
+        cost_of(wv.LocalDP(epsilon=1.0, delta=0.5, standing=Standing.PROVED, scope=SCOPE), 2)
 
 
 # --- charging
@@ -150,7 +151,7 @@ def test_all_accounts_pay_or_none(ledger):
 
 
 def test_a_grant_for_one_promise_pays_for_no_other(ledger):
-    other = cost_of(replace(PROMISE, vocabulary="cd" * 32), 1)
+    other = cost_of(replace(PROMISE, scope=("cd",)), 1)
     ledger.grant(ACCOUNT, granted(10 * COST.units))
     with pytest.raises(BudgetSpentError):
         ledger.charge(charge(cost=other))
@@ -170,7 +171,7 @@ def test_new_accounts_are_allowed_what_was_set_and_only_for_its_promise(url):
     allowance = Allowance(promise_id=COST.promise_id, units={"subject": 2 * COST.units})
     ledger = Ledger.open(url, allowance)
     assert ledger.charge(charge()).left == {ACCOUNT: nats(COST.units)}
-    for refused in (charge(accounts=("key:x",)), charge(cost=cost_of(replace(PROMISE, vocabulary=""), 1))):
+    for refused in (charge(accounts=("key:x",)), charge(cost=cost_of(replace(PROMISE, scope=("ef",)), 1))):
         with pytest.raises(BudgetSpentError):
             ledger.charge(refused)
     ledger.grant("subject:other", granted(5))

@@ -16,9 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
+from wordveil.mechanisms.common import UNCHECKED
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
 from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.pipeline.vectors import release_vectors
 from wordveil.vocabulary import Embeddings, load_embeddings, storage, table_checksum
 from wordveil.vocabulary.wordlist import WordList
 
@@ -334,8 +339,15 @@ def test_a_promise_says_what_it_takes_for_granted_of_a_directory(tmp_path):
     words = [f"w{letter}" for letter in "abcdefgh"]
     saved = Embeddings.from_arrays(words, np.random.default_rng(0).normal(size=(8, 2))).save(tmp_path / "v")
     assert not saved.is_checked
-    claimed = Sanitizer(saved, SanText(epsilon=1.0)).guarantee
-    assert any("--verify" in assumption for assumption in claimed.assumptions)
+    for claimed in (
+        Sanitizer(saved, SanText(epsilon=1.0)).guarantee,
+        SanText(epsilon=1.0).fit(saved).guarantee(),
+        Decoded(mechanism=MultivariateLaplace(epsilon=1.0)).fit(saved).guarantee(),
+        NADP(epsilon=1.0, overlap=2).fit(saved).guarantee(),
+        release_vectors(saved.vectors[:3], MultivariateLaplace(epsilon=1.0), vocabulary=saved).guarantee,
+    ):
+        assert [assumption for assumption in claimed.assumptions if "--verify" in assumption] == [UNCHECKED]
+        assert any(saved.header.checksum in part for part in claimed.scope)
     saved.verify()
     for table in (saved, saved.with_header(name="other"), saved.without_outputs(["wa"])):
         assert table.is_checked

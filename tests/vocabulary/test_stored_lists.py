@@ -2,17 +2,29 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
+from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.metrics.distances import Euclidean
+from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.vocabulary import load_embeddings
 from wordveil.vocabulary import neighbour_lists as building
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import build_lists
-from wordveil.vocabulary.stored_lists import find_lists, neighbour_lists, pack_lists, store_lists
+from wordveil.vocabulary.stored_lists import (
+    _write_note,
+    crowds,
+    find_lists,
+    neighbour_lists,
+    pack_lists,
+    save_crowds,
+    store_lists,
+)
 from wordveil.vocabulary.table import Embeddings
 
 
@@ -149,6 +161,62 @@ def test_a_note_that_claims_lists_of_another_vocabulary_is_refused(saved, tmp_pa
         find_lists(saved, 6)
     note = json.loads(theirs.path.with_suffix(".json").read_text())
     assert note["vocabulary"] == other.header.checksum
+
+
+def forged(saved, tmp_path):
+    """A copy whose lists are other valid lists, with a note that fits them."""
+    stored = store_lists(saved, 6)
+    place = tmp_path / "forged"
+    shutil.copytree(saved.directory, place)
+    path = place / stored.path.name
+    ids = stored.ids.copy()
+    ids[:, 1:] = (ids[:, :1] + np.arange(1, 6)) % 95
+    np.save(path, ids)
+    _write_note(path.with_suffix(".json"), replace(stored, ids=ids))
+    return load_embeddings(place)
+
+
+def test_lists_that_are_not_the_nearest_are_found_out(saved, tmp_path):
+    other = forged(saved, tmp_path)
+    saved.verify()
+    with pytest.raises(ChecksumError, match="not the nearest outputs"):
+        other.verify()
+    store_lists(saved, 3, outputs=[1, 5, 9, 11])  # of a choice that nothing can guess: only its own checksum is held
+    saved.verify()
+
+
+def test_crowds_in_a_wrong_form_are_found_out(saved):
+    made = crowds(saved, 4)
+    saved.verify()
+    block = made.block.copy()
+    block[block == 0] = 1
+    save_crowds(replace(made, block=block), next(saved.directory.glob("crowds-*.npy")))
+    with pytest.raises(ChecksumError, match="wrong size"):
+        saved.verify()
+
+
+def test_other_lists_beside_equal_words_share_no_noise(saved, tmp_path):
+    other = forged(saved, tmp_path)
+    mechanism = NeighbourResponse(epsilon=2.0, k=6, outputs=None)
+    one, two, again = (Sanitizer(table, mechanism) for table in (saved, other, load_embeddings(saved.directory)))
+    assert one.provenance == again.provenance != two.provenance
+    assert one.parts.domain == again.parts.domain != two.parts.domain
+    assert one.provenance.checksum == two.provenance.checksum
+    in_memory = Embeddings.from_arrays(list(saved.words), saved.vectors, candidate_rule="all")
+    assert Sanitizer(in_memory, mechanism).provenance.public_data == "", "these follow from the words"
+
+
+def test_other_crowds_beside_equal_words_share_no_noise(saved):
+    mechanism = NeighbourResponse(epsilon=2.0, k=4, outputs=None, lists="crowds")
+    built, stored = Sanitizer(saved, mechanism), Sanitizer(saved, mechanism)
+    assert built.parts.domain == stored.parts.domain, "a retry finds the crowds that the first run stored"
+    (path,) = saved.directory.glob("crowds-*.npy")
+    made = crowds(saved, 4)
+    block = made.block.copy()
+    first, second = (int(np.flatnonzero(block == number)[0]) for number in (0, 1))
+    block[[first, second]] = block[[second, first]]
+    save_crowds(replace(made, block=block), path)
+    assert Sanitizer(saved, mechanism).parts.domain != built.parts.domain
 
 
 def test_only_a_saved_vocabulary_can_keep_lists(saved):

@@ -37,7 +37,8 @@ def compose_many(losses: Sequence[tuple[PairLoss, int]], delta: float) -> LocalD
         delta: In (0, 1), for the whole text.
 
     Returns:
-        Unit `PrivacyUnit.TEXT`; epsilon is the upper end of a bracket whose delta was computed to be small enough.
+        Unit `PrivacyUnit.TEXT`, of the scope that all pairs share; epsilon is the upper end of a bracket whose delta
+        was computed to be small enough.
 
     Raises:
         MissingExtraError: If dp-accounting is not installed.
@@ -73,6 +74,7 @@ def compose_many(losses: Sequence[tuple[PairLoss, int]], delta: float) -> LocalD
         unit=PrivacyUnit.TEXT,
         standing=Standing.CERTIFIED,
         assumptions=_assumptions(alike),
+        scope=losses[0][0].scope if len({loss.scope for loss, _ in losses}) == 1 else (),
     )
 
 

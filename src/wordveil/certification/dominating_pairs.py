@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.base import Randomizer
 from wordveil.mechanisms.checks import check_fitted
@@ -37,4 +39,6 @@ def dominating_pair(fitted: Randomizer, *, diameter: float | None = None) -> Pai
             f"{type(fitted).__name__} cannot be composed by its own loss: no dominating pair of it is known here. Use "
             "generic_pair()."
         )
-    return pair
+    # What a mechanism of a third party says of its loss is never less bound than its claim.
+    assumed = tuple(dict.fromkeys((*getattr(claim, "assumptions", ()), *pair.assumptions)))
+    return replace(pair, assumptions=assumed, scope=getattr(claim, "scope", ()))

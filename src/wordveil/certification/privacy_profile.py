@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from wordveil.errors import GuaranteeError
@@ -10,7 +11,7 @@ from wordveil.mechanisms.base import Randomizer
 from wordveil.mechanisms.checks import check_fitted
 from wordveil.mechanisms.laplace_profile import laplace_epsilon
 from wordveil.parameters import check_positive
-from wordveil.promises.guarantees import LocalDP, Standing, round_down, weakest
+from wordveil.promises.guarantees import LocalDP, Standing, to_local, weakest
 
 __all__ = ["laplace_to_local"]
 
@@ -48,11 +49,11 @@ def laplace_to_local(fitted: Randomizer, *, diameter: float, delta: float) -> Lo
         raise GuaranteeError("The promise has a delta of its own, which the profile does not cover; use to_local().")
     check_positive("diameter", diameter)
     loss = math.nextafter(claim.epsilon * diameter, math.inf)
-    return LocalDP(
+    local: Any = to_local(claim, diameter=diameter)
+    found: LocalDP = replace(
+        local,
         epsilon=max(laplace_epsilon(delta, dimensions=dimensions, loss=loss), _MINIMAL_EPSILON),
         delta=delta,
-        slack=claim.slack,
-        unit=claim.unit,
         standing=weakest([claim.standing, Standing.CERTIFIED]),
-        assumptions=(*claim.assumptions, f"all inputs lie within a public diameter of {round_down(diameter)}"),
     )
+    return found

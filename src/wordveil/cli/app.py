@@ -24,6 +24,9 @@ __all__ = ["COMMANDS", "Command", "build_app", "option_names", "run"]
 
 COMMANDS: dict[str, str] = {
     "sanitize": "Sanitize text files, tables, a directory or standard input.",
+    "spark-sanitize": "Sanitize a directory on a Spark cluster (extra: spark).",
+    "rephrase": "Release for each sentence a public one near it.",
+    "sentences": "Build and inspect stocks of public sentences, for rephrase.",
     "report": "Check that a file is what a report of sanitize speaks of.",
     "release": "Release an array of vectors, rounded to a public grid.",
     "vocabulary": "Import, inspect and query vocabularies.",
@@ -36,9 +39,12 @@ COMMANDS: dict[str, str] = {
     "reproduce": "Repeat a paper's results beside its own numbers.",
     "train": "Train a rewriter or a classifier behind the noise (extra: torch).",
     "rewrite": "Rewrite private text with a trained rewriter (extra: torch).",
+    "proxy": "Release chat requests to a vendor and restore its replies (extra: proxy).",
+    "serve": "Serve releases over HTTP, paid from budgets (extra: serve).",
+    "budget": "Show and grant budgets of a service, and make API keys (extra: serve).",
     "bench": "Measure tokens per second against this machine's own product rate.",
 }
-"""Command -> its line in the overview; `wordveil.cli.NAME` holds a function NAME, or `app` for a group."""
+"""Command -> its line in the overview; `wordveil.cli.NAME` (_ for -) holds a function NAME, or `app` for a group."""
 
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]  # typer names only this one of the errors it raises
 INTERRUPTED = 130
@@ -74,11 +80,11 @@ def build_app(wanted: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
         if name not in wanted:
             app.command(name, help=line)(_not_loaded)
             continue
-        module = importlib.import_module(f"wordveil.cli.{name}")
+        module = importlib.import_module(f"wordveil.cli.{name.replace('-', '_')}")
         if hasattr(module, "app"):
             app.add_typer(_group(module.app), name=name, help=line)
         else:
-            app.command(name, cls=Command)(_declared(getattr(module, name)))
+            app.command(name, cls=Command)(_declared(getattr(module, name.replace("-", "_"))))
     return app
 
 

@@ -57,14 +57,16 @@ def grant(
 ) -> None:
     """Grant an account a budget for releases that promise what this mechanism does; its epsilon plays no part."""
     ledger = _ledger(state, database)
-    from wordveil.pipeline.fitting import fit_words, with_vocabulary
+    from wordveil.pipeline.sanitizer import Sanitizer
+    from wordveil.promises.release import TextOptions
     from wordveil.service.costs import DELTA_UNITS, cost_of, units
 
     checked = _checked(account) or account
     embeddings = open_vocabulary(wanted.vocabulary)
     prepared = prepare(wanted, embeddings)
-    claim = with_vocabulary(fit_words(prepared.mechanism, embeddings, prepared.certificate).guarantee(), embeddings)
-    granted = replace(cost_of(claim, 1), units=units(nats), delta_units=units(delta, DELTA_UNITS))
+    options = TextOptions(unknown="typed")
+    sanitizer = Sanitizer(embeddings, prepared.mechanism, options=options, certificate=prepared.certificate)
+    granted = replace(cost_of(sanitizer.guarantee, 1), units=units(nats), delta_units=units(delta, DELTA_UNITS))
     typer.echo(json.dumps(asdict(ledger.grant(checked, granted))))
     ledger.close()
 

@@ -87,6 +87,7 @@ def _print_points(
     """Print a line for each k."""
     from wordveil.mechanisms.neighbours import NeighbourResponse
     from wordveil.pipeline.neighbour_points import neighbour_points
+    from wordveil.promises.guarantees import round_down, round_up
 
     given = parse_settings(settings, ("k", "outputs"))
     target, value = next(iter(targets.items()), ("nats", NeighbourResponse.epsilon * tokens))
@@ -95,9 +96,11 @@ def _print_points(
         typer.echo(json.dumps([asdict(point) for point in points]))
         return
     typer.echo(f"{'k':>4} {'epsilon':>8} {'far':>6} {'attacker':>9} {'similarity':>11} {'nats':>8}")
+    rounded = round_down if target in ("attacker", "nats") else round_up  # the target holds for what is printed
     for one in points:
+        epsilon = float(rounded(one.epsilon))
         typer.echo(
-            f"{one.k:4} {one.epsilon:8.3f} {one.far:6.3f} {one.attacker:9.3f} {one.similarity:11.3f} {one.nats:8.1f}"
+            f"{one.k:4} {epsilon:8.3f} {one.far:6.3f} {one.attacker:9.3f} {one.similarity:11.3f} {one.nats:8.1f}"
         )
     typer.echo(
         "far: words drawn from all outputs; attacker: words named by the best guess at one output, knowing how often "

@@ -20,7 +20,7 @@ from wordveil.cli.common import (
     say,
 )
 from wordveil.cli.progress import count_bar
-from wordveil.errors import CertificateError
+from wordveil.errors import CertificateError, ParameterError
 
 if TYPE_CHECKING:
     from wordveil.promises.certificates import Certificate
@@ -58,13 +58,15 @@ def certify(
     embeddings = open_vocabulary(vocabulary)
     if verify is not None:
         certificate = Certificate.load(verify)
-        if certificate.vocabulary != embeddings.header.checksum:
+        if certificate.vocabulary not in ("", embeddings.header.checksum):  # "": it was made of none
             which = "the embedded vocabulary" if vocabulary is None else str(vocabulary)
             raise CertificateError(f"{verify} was made for another vocabulary than {which}; name it with --vocabulary.")
         with count_bar("pair visits") as progress:
             repeat(certificate, embeddings, threads=threads, progress=progress)
         typer.echo(f"{verify}: verified; the repetition agrees and no claim is below what it found")
         return
+    if calibration == "textbook":
+        raise ParameterError("--calibration", calibration, "needs no certificate; say certified, or leave it out.")
     if rate is None:
         epsilon, notes = chosen_epsilon(mechanism, epsilon, calibration)
         for note in notes:

@@ -18,6 +18,7 @@ from wordveil.plugins import decoder_class, mechanism_class
 if TYPE_CHECKING:
     from wordveil.mechanisms.base import VectorMechanism, WordMechanism
     from wordveil.promises.certificates import Certificate
+    from wordveil.promises.guarantees import Guarantee
     from wordveil.vocabulary.table import Embeddings
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "read_lines",
     "read_word_list",
     "say",
+    "say_promise",
 ]
 
 OPTIONS = ("epsilon", "calibration", "allow_refuted")
@@ -76,6 +78,17 @@ def say(line: str) -> None:
     """Print one line for the person at the terminal, on standard error."""
     if sys.stderr is not None:
         print(line, file=sys.stderr, flush=True)
+
+
+def say_promise(guarantee: Guarantee, disclosed: Sequence[str], *between: str) -> None:
+    """Say what is promised, what that assumes, lines between, and what is disclosed whatever the noise."""
+    say(f"guarantee: {guarantee.sentence()}")
+    for assumption in getattr(guarantee, "assumptions", ()):
+        say(f"assumes: {assumption}")
+    for line in between:
+        say(line)
+    for line in disclosed:
+        say(f"disclosed: {line}")
 
 
 def counted(n: int, what: str) -> str:

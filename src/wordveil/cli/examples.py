@@ -9,6 +9,19 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "wordveil sanitize note.txt -o clean.txt --report report.json",
         "wordveil sanitize reviews.jsonl --column text --epsilon 6 -o clean.jsonl --report reviews.json",
     ),
+    "spark-sanitize": (
+        "wordveil spark-sanitize notes --output clean --master local",
+        "wordveil spark-sanitize tables --output released --column text --epsilon 6 --report released.json",
+    ),
+    "rephrase": (
+        "wordveil rephrase note.txt -o rephrased.txt --report rephrased.json",
+        "wordveil rephrase reviews.jsonl --column text --epsilon 8 --crowd 2 -o rephrased.jsonl",
+    ),
+    "sentences build": (
+        "wordveil sentences build sentences.txt -o stock --prototypes 4,8",
+        "wordveil sentences build reviews.jsonl --column text -o reviews --prototypes 2 --licence CC0-1.0",
+    ),
+    "sentences info": ("wordveil sentences info", "wordveil sentences info --stock stock --epsilon 4"),
     "report": (
         "wordveil report clean.txt --verify report.json",
         "wordveil report clean.jsonl --verify reviews.json",
@@ -60,6 +73,22 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "wordveil rewrite note.txt --model model -o rewritten.txt",
         "wordveil rewrite reviews.jsonl --column text --model model -o rewritten.jsonl --passes passes",
     ),
+    "proxy": (
+        "wordveil proxy --upstream https://api.openai.com/v1 --check",
+        "wordveil proxy --upstream http://127.0.0.1:11434/v1 --epsilon 6 --public-prompt note.txt --check",
+    ),
+    "serve": (
+        "wordveil serve --check",
+        "wordveil serve --state service --subject-budget 5000 --port 8081 --check",
+    ),
+    "budget show": ("wordveil budget show", "wordveil budget show subject:maria"),
+    "budget grant": (
+        "wordveil budget grant subject:maria 500",
+        "wordveil budget grant subject:maria 20 --mechanism tem --epsilon 9",
+    ),
+    "budget history": ("wordveil budget history subject:maria", "wordveil budget history key:0123456789abcdef"),
+    "budget export": ("wordveil budget export", "wordveil budget export --state service"),
+    "budget key": ("wordveil budget key gateway", "wordveil budget key prometheus --read-only"),
     "bench": (
         "wordveil bench --vocabulary 2000 --dimensions 50 --tokens 512 --no-peers",
         "wordveil bench --growth tokens --most 4096 --no-peers --json",

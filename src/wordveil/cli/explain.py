@@ -24,7 +24,7 @@ def explain(
     """Explain the guarantee of a mechanism in plain words."""
     from wordveil.errors import ParameterError
     from wordveil.pipeline.explanations import explain as explain_guarantee
-    from wordveil.pipeline.fitting import fit_words, with_vocabulary
+    from wordveil.pipeline.fitting import fit_words
     from wordveil.promises.release import TextOptions, disclosures, effective_guarantee
     from wordveil.text.kinds import kind
 
@@ -43,7 +43,7 @@ def explain(
         say(note)
     randomizer = fit_words(prepared.mechanism, embeddings, prepared.certificate)
     options = TextOptions(unknown="typed")
-    guarantee = effective_guarantee(with_vocabulary(randomizer.guarantee(), embeddings), options, test_source=False)
+    guarantee = effective_guarantee(randomizer.guarantee(), options, test_source=False)
     explanation = explain_guarantee(
         embeddings, guarantee, metric=randomizer.metric, pairs=pairs, tokens=tokens, randomizer=randomizer
     )

@@ -32,8 +32,11 @@ OBJECTS_BETWEEN_COLLECTIONS = 10_000  # Python's own 700 or 2 000 are for progra
 RUN = "where input and output are files, the same command with --resume continues"
 AFTER_INTERRUPTION = {
     "sanitize": RUN,
+    "spark-sanitize": RUN,
     "release": RUN,
     "rewrite": RUN,
+    "rephrase": RUN,
+    "sentences": "the same command with --resume continues",
     "certify": "with --checkpoint FILE, the same command continues from what FILE holds",
     "evaluate": "the same command continues; finished cells are kept",
     "vocabulary": "no vocabulary was written",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordveil.cli.common import AllowRefutedOption, ParameterOption, build_mechanism, open_vocabulary, say
+from wordveil.cli.common import AllowRefutedOption, ParameterOption, build_mechanism, open_vocabulary, say, say_promise
 from wordveil.cli.file_options import QuietOption, ResumeOption, ThreadsOption
 from wordveil.cli.progress import row_bar
 from wordveil.errors import ParameterError
@@ -172,13 +172,7 @@ def _print_summary(report: VectorReport) -> None:
         f"{report.rows:,} rows of {report.input_dimensions} numbers to {report.dimensions} ({report.dtype}), "
         f"{report.rows_per_second:,.0f} rows/s"
     )
-    say(f"guarantee: {report.guarantee.sentence()}")
-    for assumption in getattr(report.guarantee, "assumptions", ()):
-        say(f"assumes: {assumption}")
-    for line in report.mitigations:
-        say(line)
-    for line in report.disclosed:
-        say(f"disclosed: {line}")
+    say_promise(report.guarantee, report.disclosed, *report.mitigations)
     if report.left_out:
         say(f"left out: {report.left_out:,} other arrays, columns or tensors (copy one with --keep)")
 

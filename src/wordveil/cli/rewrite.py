@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordveil.cli.common import counted, say
+from wordveil.cli.common import counted, say, say_promise
 from wordveil.cli.file_options import (
     ColumnOption,
     DestinationOption,
@@ -69,12 +69,10 @@ def rewrite(
 
 def _print_summary(report: RewriteReport) -> None:
     say(f"{counted(report.summary.documents, 'document')}, {counted(report.tokens, 'token')}")
-    say(f"guarantee: {report.guarantee.sentence()}")
-    for assumption in getattr(report.guarantee, "assumptions", ()):
-        say(f"assumes: {assumption}")
+    passes = []
     if report.passes > 1 and report.composed is not None:
-        say(f"passes: some text went through the noise {report.passes} times; together: {report.composed.sentence()}")
-    for line in report.disclosed:
-        say(f"disclosed: {line}")
+        together = report.composed.sentence()
+        passes.append(f"passes: some text went through the noise {report.passes} times; together: {together}")
+    say_promise(report.guarantee, report.disclosed, *passes)
     if report.summary.copied_columns:
         say("disclosed: these columns, copied unchanged: " + ", ".join(map(printable, report.summary.copied_columns)))

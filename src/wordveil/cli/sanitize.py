@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from wordveil.promises.release import TextOptions
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["sanitize"]
+__all__ = ["Around", "Job", "Reading", "Running", "Speed", "sanitize"]
 
 WARNING = (
     "warning: a weak promise: an observer may become 99 % sure of a word, or more; a smaller --epsilon is stronger"
@@ -142,13 +142,19 @@ class Around:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Running:
-    """How the run goes."""
+class Speed:
+    """How this machine works."""
 
     threads: ThreadsOption = None
     block_tokens: Annotated[int, option("--block-tokens", help="About how many tokens are held at once.")] = 4_000_000
     device: Annotated[str, option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")] = "cpu"
     line_buffered: Annotated[bool, option("--line-buffered", help="Write every line at once.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """How the run goes."""
+
     resume: ResumeOption = False
     report: Annotated[Path | None, option("--report", help="Write a report, .json or .html.")] = None
     input_digest: Annotated[
@@ -158,7 +164,7 @@ class Running:
             help="Put the input's size and SHA-256 into the report. Who reads them can test a guess of the whole file.",
         ),
     ] = False
-    verify: Annotated[bool, option("--verify", help="Check the vocabulary's checksum first.")] = False
+    verify: Annotated[bool, option("--verify", help="Check the vocabulary, and lists beside it, first.")] = False
     quiet: QuietOption = False
 
 
@@ -169,6 +175,7 @@ def sanitize(
     wanted: Wanted,
     reading: Reading,
     around: Around,
+    speed: Speed,
     running: Running,
 ) -> None:
     """Sanitize IN and write it in its own format.
@@ -178,58 +185,79 @@ def sanitize(
     """
     from wordveil.pipeline.runs import sanitize_documents
 
-    settings = reading.settings(running.block_tokens, line_buffered=running.line_buffered)
-    options = around.text_options()
-    if running.report is not None:
-        from wordveil.pipeline.run import check_report_path
-
-        others = (source, output, *(around.public_words or ()), wanted.certificate, around.exclude_outputs)
-        check_report_path(running.report, others=others)
-    sanitizer, prepared = _sanitizer(output, wanted, around, running, options)
-
-    def deliver(result: RunReport) -> None:
-        if running.report is not None:
-            from wordveil.pipeline.evidence import Evidence
-            from wordveil.pipeline.run_report import write_report
-
-            whole = result.with_inputs(source, settings) if running.input_digest else result
-            write_report(whole, running.report, Evidence.of_run(sanitizer, whole, prepared.notes))
-
+    settings = reading.settings(speed.block_tokens, line_buffered=speed.line_buffered)
+    job = Job.prepared_for(source, output, wanted, around, running, speed)
     with document_bar(quiet=running.quiet) as progress:
         result = sanitize_documents(
             source,
             output,
-            sanitizer,
+            job.sanitizer,
             settings=settings,
             resume=running.resume,
             progress=progress,
-            notice=None if running.quiet else say,
-            deliver=deliver,
+            notice=job.notice,
+            deliver=lambda result: job.deliver(result, settings),
         )
-    if not running.quiet:
-        _print_summary(result, prepared, sanitizer.in_words)
+    job.print_summary(result)
 
 
-def _sanitizer(
-    output: str, wanted: Wanted, around: Around, running: Running, options: TextOptions
-) -> tuple[Sanitizer, Prepared]:
-    """Return the sanitizer that is wanted, and what it was made of."""
-    from wordveil.files.run_key import run_source
-    from wordveil.pipeline.sanitizer import Sanitizer
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A run of `sanitize` that is about to start, or of another command that takes its options."""
 
-    verify = running.verify or running.report is not None
-    embeddings, barred = _vocabulary(wanted.vocabulary, around.exclude_outputs, verify=verify)
-    prepared = prepare(wanted, embeddings, quiet=running.quiet)
-    sanitizer = Sanitizer(
-        embeddings,
-        prepared.mechanism,
-        options=options,
-        source=run_source(output, resume=running.resume),
-        threads=running.threads,
-        device=running.device,
-        certificate=prepared.certificate,
-    )
-    return sanitizer, replace(prepared, notes=(*prepared.notes, *barred))
+    source: str
+    running: Running
+    sanitizer: Sanitizer
+    prepared: Prepared
+
+    @classmethod
+    def prepared_for(
+        cls, source: str, output: str, wanted: Wanted, around: Around, running: Running, speed: Speed
+    ) -> Job:
+        """Return the run that is asked for; choices that do not fit are refused before anything is read."""
+        from wordveil.files.run_key import run_source
+        from wordveil.pipeline.sanitizer import Sanitizer
+
+        options = around.text_options()
+        if running.report is not None:
+            from wordveil.pipeline.run import check_report_path
+
+            others = (source, output, *(around.public_words or ()), wanted.certificate, around.exclude_outputs)
+            check_report_path(running.report, others=others)
+        verify = running.verify or running.report is not None
+        embeddings, barred = _vocabulary(wanted.vocabulary, around.exclude_outputs, verify=verify)
+        prepared = prepare(wanted, embeddings, quiet=running.quiet)
+        sanitizer = Sanitizer(
+            embeddings,
+            prepared.mechanism,
+            options=options,
+            source=run_source(output, resume=running.resume),
+            threads=speed.threads,
+            device=speed.device,
+            certificate=prepared.certificate,
+        )
+        told = replace(prepared, notes=(*prepared.notes, *barred))
+        return cls(source=source, running=running, sanitizer=sanitizer, prepared=told)
+
+    def notice(self, line: str) -> None:
+        """Tell the owner of the input."""
+        if not self.running.quiet:
+            say(line)
+
+    def deliver(self, result: RunReport, settings: DocumentSettings) -> None:
+        """Write the report that was asked for."""
+        if self.running.report is None:
+            return
+        from wordveil.pipeline.evidence import Evidence
+        from wordveil.pipeline.run_report import write_report
+
+        whole = result.with_inputs(self.source, settings) if self.running.input_digest else result
+        write_report(whole, self.running.report, Evidence.of_run(self.sanitizer, whole, self.prepared.notes))
+
+    def print_summary(self, result: RunReport) -> None:
+        """Say what was done and what was promised."""
+        if not self.running.quiet:
+            _print_summary(result, self.prepared, self.sanitizer.in_words)
 
 
 def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tuple[Embeddings, tuple[str, ...]]:
@@ -242,8 +270,6 @@ def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tupl
 
     embedded = path is None and exclude != "none"
     embeddings = load_embeddings(None, every_output=not embedded) if path is None else open_vocabulary(path)
-    if verify:
-        embeddings.verify()
     notes = []
     listed = never_output()
     if exclude == "offensive" and not embedded:
@@ -257,8 +283,13 @@ def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tupl
         own = read_word_list(Path(str(exclude)))
         narrowed = embeddings.without_outputs(own)
         barred = len(embeddings.candidates) - len(narrowed.candidates)
-        notes.append(f"never output: {barred:,} words of {exclude}; the other {len(own) - barred:,} never were")
+        notes.append(
+            f"never output: {barred:,} words of {exclude}; the other {len(own) - barred:,} never were"
+            " (surrogates of typed tokens and public words may hold them)"
+        )
         embeddings = narrowed
+    if verify:  # as it is used: lists beside it are made for what may be output
+        embeddings.verify()
     return embeddings, tuple(notes)
 
 

@@ -9,47 +9,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from wordveil.cli.common import say
 from wordveil.cli.options import option
-from wordveil.errors import MissingExtraError, ParameterError
+from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from wordveil.service.opening import Opening
 
-__all__ = ["DatabaseOption", "StateOption", "need_extra", "serve"]
+__all__ = ["DatabaseOption", "StateOption", "opened", "serve"]
 
 StateOption = Annotated[
-    Path, option("--state", metavar="FOLDER", help="Where the secret lies, and the ledger unless --database is given.")
+    Path, option("--state", metavar="FOLDER", help="Where the secret lies, and the ledger if no --database is given.")
 ]
 DatabaseOption = Annotated[
     str,
     option(
         "--database",
         metavar="URL",
-        help="Ledger: sqlite:///FILE or postgresql+psycopg://...; else $WORDVEIL_DATABASE, which no process list shows.",
+        help="sqlite:///FILE or postgresql+psycopg://...; else $WORDVEIL_DATABASE, which no process list shows.",
     ),
 ]
 DATABASE = "WORDVEIL_DATABASE"
 
 
-def need_extra() -> None:
-    """Refuse where the extra is not installed.
-
-    Raises:
-        MissingExtraError: Naming what is missing.
-    """
-    try:
-        import alembic
-        import fastapi
-        import prometheus_client
-        import sqlalchemy
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("The service", str(error.name), "serve") from None
-    del alembic, fastapi, prometheus_client, sqlalchemy
-
-
 def opened(state: Path, database: str, **more: Any) -> Opening:
     """Return where a service keeps what it keeps."""
-    need_extra()
     from wordveil.service.opening import Opening
 
     return Opening(state=state, database=database or os.environ.get(DATABASE, ""), **more)
@@ -93,6 +75,7 @@ def serve(
     from wordveil.service.running import run
 
     logging.basicConfig(level=logging.DEBUG if debug_log else logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     releaser = opening.releaser()
     address = f"http://{host}:{port}/"
     if check:

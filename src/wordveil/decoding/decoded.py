@@ -13,10 +13,11 @@ from wordveil.decoding.base import Decoder, FittedDecoder
 from wordveil.decoding.nearest import Nearest
 from wordveil.mechanisms.base import Progress, VectorMechanism, VectorRandomizer, WordMechanism, WordRandomizer
 from wordveil.mechanisms.checks import check_mechanism
+from wordveil.mechanisms.common import with_vocabulary
 from wordveil.mechanisms.worst_pairs import word_relation
 from wordveil.metrics.distances import AnyMetric
 from wordveil.parameters import checked_ids
-from wordveil.promises.guarantees import Guarantee, MetricDP, PrivacyUnit
+from wordveil.promises.guarantees import Guarantee, PrivacyUnit
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Relation
 from wordveil.randomness import Draws, Stream
@@ -108,10 +109,7 @@ class FittedDecoded(WordRandomizer):
         return self._of_words(self.randomizer.published())
 
     def _of_words(self, claim: Any) -> Guarantee:
-        # Distances between words mean something only with the table that places them.
-        which = {"vocabulary": self.embeddings.header.checksum} if isinstance(claim, MetricDP) else {}
-        released: Guarantee = replace(claim, unit=PrivacyUnit.TOKEN, **which)
-        return released
+        return with_vocabulary(replace(claim, unit=PrivacyUnit.TOKEN), self.embeddings, self.randomizer)
 
     def related(self, claim: Guarantee | None = None) -> Relation:
         stated = self.published() if claim is None else claim

@@ -1,7 +1,7 @@
 """CSV and TSV: only the selected fields are rewritten, every other byte is copied.
 
 Records are cut by the rules of RFC 4180: a field that begins with a quote runs to the closing quote, doubled quotes
-inside. TSV has no quoting unless asked for; a field that begins with a quote and does not close it is refused there. A
+inside. TSV has no quoting unless asked for: a field is quoted as a whole there, quotes being text, or holds none. A
 released field is quoted where it must be, or always where the header names its column in quotes; it never depends on
 how the private field was quoted. A record whose number of fields differs from the header's is refused: a stray
 delimiter would carry private text into a copied column. So is a quote inside a field that does not begin with one:
@@ -11,6 +11,7 @@ Backslash escapes and comment lines are not supported.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -31,6 +32,7 @@ from wordveil.errors import DocumentFormatError, ParameterError
 __all__ = ["Csv", "Tsv"]
 
 _QUOTE = b'"'
+_WHOLE = re.compile(rb'"([^"]|"")*"')
 _CANDIDATE_DELIMITERS = (b",", b";", b"\t", b"|")
 
 
@@ -167,10 +169,10 @@ class _Delimited(DocumentFormat):
     def _check_unquoted(self, row: _Row) -> None:
         """Refuse what may be quoted after all: the rest of such a field lies in other columns, or in other rows."""
         for field in map(row.field, range(row.width)):
-            if field.startswith(_QUOTE) and field.count(_QUOTE) % 2:
+            if _QUOTE in field and not _WHOLE.fullmatch(field):
                 raise DocumentFormatError(
                     self._path,
-                    "a field begins with a quote that it does not close.",
+                    "a quote stands inside a field, or opens one that it does not close.",
                     line=row.line,
                     remedy="Choose quoting 'minimal' if the file quotes its fields, or 'none' if quotes are text.",
                 )

@@ -23,8 +23,6 @@ TILE = 1 << 21  # distances of one block: 16 MB
 PAIR_BYTES = 4 + 8 + 8  # position, distance, cumulative weight
 WORD_BYTES = 8 + 8 + 8 + 8  # start of the row, total, total of near words, normalizer
 
-Progress = Progress
-
 
 @dataclass(frozen=True, kw_only=True)
 class NearSize:

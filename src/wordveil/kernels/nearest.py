@@ -14,7 +14,7 @@ from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Pro
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import NUMPY, engine_name
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
-from wordveil.kernels.rescoring import Pairs, nearest_pairs, squared_distances
+from wordveil.kernels.rescoring import decide, decide_all
 from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.tile_screen import TileScreen
 from wordveil.parameters import as_floats
@@ -95,28 +95,8 @@ class NearestWords:
 
     def _chunk(self, rows: Float64Array, k: int) -> tuple[IdArray, Float64Array]:
         if max(np.linalg.norm(rows, axis=1).max(), self._largest) > LARGEST_NORM:
-            return self._direct(rows, k)
-        return self._decide(rows, self._screen.candidates(rows, k), k)
-
-    def _decide(self, rows: Float64Array, pairs: Pairs, k: int) -> tuple[IdArray, Float64Array]:
-        """Rescore the candidates in float64 and keep the k nearest of each row."""
-        squared = squared_distances(rows, self._vectors, self.outputs, pairs)
-        chosen = nearest_pairs(pairs, squared, len(rows), k)
-        if chosen.min() < 0:
-            return self._direct(rows, k)  # a screen that kept too few words is not trusted with any row
-        return self.outputs[pairs[1][chosen]], squared[chosen]
-
-    def _direct(self, rows: Float64Array, k: int) -> tuple[IdArray, Float64Array]:
-        """Answer by direct differences alone, one query at a time: huge queries or words only."""
-        ids = np.empty((len(rows), k), dtype=np.int32)
-        squared = np.empty((len(rows), k))
-        words = self._vectors[self.outputs].astype(np.float64)
-        for i, row in enumerate(rows):
-            difference = row - words
-            scores = np.einsum("ij,ij->i", difference, difference)
-            order = np.lexsort((self.outputs, scores))[:k]
-            ids[i], squared[i] = self.outputs[order], scores[order]
-        return ids, squared
+            return decide_all(rows, self._vectors, self.outputs, k)
+        return decide(rows, self._vectors, self.outputs, self._screen.candidates(rows, k), k)
 
 
 def _screen(engine: str, vectors: Float32Array, outputs: IdArray) -> TileScreen | CompiledScreen:

@@ -7,7 +7,7 @@ No (n, v) array is made.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float32Array, Float64Array, IdArray
 from wordveil.kernels.rescoring import Pairs, nearest_pairs, squared_distances
 from wordveil.kernels.screening import NumberType, mean_word
-from wordveil.kernels.survivors import Survivors
 
 __all__ = ["TileScreen"]
+
+GROUPS = 64  # maxima that stand for a tile where few neighbours are asked for
+FEW = 32
+MOST_PAIRS = 1 << 20  # survivors held before they are thinned out
 
 
 class TileScreen:
@@ -69,7 +72,7 @@ class TileScreen:
             k: Neighbours asked for.
         """
         queries = self._type.queries(rows - self.centre)
-        found = Survivors(len(rows), k, lambda pairs: self._nearest_of(rows, pairs, k))
+        found = _Survivors(len(rows), k, lambda pairs: self._nearest_of(rows, pairs, k))
         length, residue, own = self._bounds[:, :, None]
         bounds = length * queries.scales[:, 0] + residue * queries.scales[:, 1] + own
         buffer = np.empty(len(rows) * self._tiles[0].shape[1], dtype=np.float32)
@@ -82,3 +85,71 @@ class TileScreen:
         squared = squared_distances(rows, self._vectors, self._outputs, pairs)
         kept = nearest_pairs(pairs, squared, len(rows), k)
         return kept[kept >= 0]
+
+
+class _Survivors:
+    """Pairs (query, word) that the tiles seen so far do not rule out.
+
+    A score lies within its bound of the exact one. The floor of a query is a score that k words certainly reach: the
+    k-th largest of scores less their bounds so far. A word survives while its score plus bound reaches the floor.
+
+    Args:
+        n: Queries.
+        k: Neighbours asked for.
+        thin: Returns which of some pairs are among the k nearest of their query's pairs; called where many tie.
+    """
+
+    def __init__(self, n: int, k: int, thin: Callable[[Pairs], NDArray[np.int64]]) -> None:
+        self._k, self._thin, self._all = k, thin, np.arange(n)
+        self._reached = np.full((n, k), -np.inf)  # the k largest scores less bounds so far, in no order
+        self._floor = np.full(n, -np.inf)
+        self._found: list[tuple[NDArray[np.int64], NDArray[np.int64], Float64Array]] = []  # rows, columns, uppers
+        self._held, self._room = 0, max(MOST_PAIRS, 4 * n * k)
+
+    def offer(self, tile: Float32Array, first: int, bound: Float64Array) -> None:
+        """Look through a tile of scores, shape (n, words), from a column on, that lie within `bound`, shape (n,)."""
+        # `argmax` is faster than `max` here, and most rows of most tiles end at these lines.
+        best = tile[self._all, tile.argmax(axis=1)]
+        rows = np.flatnonzero(best + bound >= self._floor)
+        if not len(rows):
+            return
+        scores, bound = (tile if len(rows) == len(tile) else tile[rows]), bound[rows]
+        if self._k == 1:
+            self._floor[rows] = np.maximum(self._floor[rows], best[rows] - bound)
+        else:
+            self._raise_floor(rows, scores, bound)
+        # Rounded down, so that the comparison can stay in float32.
+        threshold = np.nextafter((self._floor[rows] - bound).astype(np.float32), np.float32(-np.inf))
+        i, j = np.nonzero(scores >= threshold[:, None])
+        self._found.append((rows[i], first + j, scores[i, j] + bound[i]))
+        self._held += len(i)
+        if self._held > self._room:
+            self._shrink()
+
+    def pairs(self) -> Pairs:
+        """Return (row, column) of the survivors, at least k for each query once all words were offered."""
+        rows, columns, _ = self._standing()
+        return Pairs(rows, columns)
+
+    def _raise_floor(self, rows: NDArray[np.int64], scores: Float32Array, bound: Float64Array) -> None:
+        # Each maximum of a group of words stands for one word; halves are compared, which runs at memory speed.
+        while self._k <= FEW and scores.shape[1] > GROUPS and scores.shape[1] % 2 == 0:
+            half = scores.shape[1] // 2
+            scores = np.maximum(scores[:, :half], scores[:, half:])
+        reached = np.concatenate((self._reached[rows], scores - bound[:, None]), axis=1)
+        reached = np.partition(reached, reached.shape[1] - self._k, axis=1)[:, -self._k :]
+        self._reached[rows], self._floor[rows] = reached, reached[:, 0]
+
+    def _standing(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Float64Array]:
+        """Return the pairs that the floor has not passed."""
+        rows, columns, uppers = (np.concatenate([part[i] for part in self._found]) for i in range(3))
+        kept = uppers >= self._floor[rows]
+        return rows[kept], columns[kept], uppers[kept]
+
+    def _shrink(self) -> None:
+        """Forget pairs that the floor has passed; if too many are left, all but the nearest k of each query."""
+        rows, columns, uppers = self._standing()
+        if len(rows) > self._room // 2:
+            kept = self._thin(Pairs(rows, columns))
+            rows, columns, uppers = rows[kept], columns[kept], uppers[kept]
+        self._found, self._held = [(rows, columns, uppers)], len(rows)

@@ -230,6 +230,11 @@ class WordRandomizer(Randomizer):
     draws_by_engine: ClassVar[bool] = False
 
     @property
+    def public_data(self) -> str:
+        """SHA-256 of what its law is made of beyond vocabulary and parameters, read from files; "" where nothing is."""
+        return ""
+
+    @property
     def vectors(self) -> VectorRandomizer | None:
         """The vector randomizer whose noisy vectors it decodes; None where there are no vectors."""
         return None
@@ -254,7 +259,7 @@ class WordRandomizer(Randomizer):
     def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
         """Yield what `sample` draws for a batch of documents, `size` tokens at a time.
 
-        A mechanism that draws one word a token does better with `document_bits`: the same words.
+        A mechanism that draws 64-bit words from lane 0 alone does better with `document_bits`: the same words.
         """
         return documents.chunks(self.sample, size)
 

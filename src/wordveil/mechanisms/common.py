@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal, Self
+from functools import wraps
+from typing import Any, ClassVar, Literal, Self
 
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_positive
-from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import Guarantee, MetricDP, round_down
+from wordveil.promises.certificates import Certificate, class_name
+from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, to_local, within_scope
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Relation
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Mechanism", "Randomizer"]
+__all__ = ["UNCHECKED", "Mechanism", "Randomizer", "with_vocabulary"]
+
+UNCHECKED = "the vocabulary's files are whole and belong together, which this run did not check (--verify does)"
 
 
 class Mechanism(ABC):
@@ -84,6 +87,13 @@ class Randomizer(ABC):
 
     releases: ClassVar[Literal["vectors", "words"]]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Bind what the class claims to the vocabulary it holds, so that no author of a mechanism has to."""
+        super().__init_subclass__(**options)
+        for name in ("guarantee", "published"):
+            if name in vars(cls):
+                setattr(cls, name, _bound(vars(cls)[name]))
+
     @property
     def metric(self) -> AnyMetric:
         """What its metric DP measures distance by."""
@@ -125,8 +135,7 @@ class Randomizer(ABC):
         check_positive("diameter", diameter)
         # The profile of log-concave noise never falls with the distance: that of the largest one stands for all.
         pair = laplace_pair(d, math.nextafter(claim.epsilon * diameter, math.inf))
-        within = f"all inputs lie within a public diameter of {round_down(diameter)}"
-        return replace(pair, assumptions=(*claim.assumptions, within))
+        return replace(pair, assumptions=to_local(claim, diameter=diameter).assumptions)
 
     def on(self, device: str) -> Self:
         """Return the same randomizer, law and guarantee, working on a device: "cpu", or a card such as "cuda:1".
@@ -150,3 +159,26 @@ class Randomizer(ABC):
     def advice(self) -> str:
         """What a user should know beyond the guarantee, with what to use instead; empty where there is nothing."""
         return ""
+
+
+def _bound(claims: Callable[[Any], Guarantee]) -> Callable[[Any], Guarantee]:
+    @wraps(claims)
+    def bound(self: Any) -> Guarantee:
+        table = getattr(self, "embeddings", None)  # a mechanism of any vectors has none
+        return claims(self) if table is None else with_vocabulary(claims(self), table, self)
+
+    return bound
+
+
+def with_vocabulary(claim: Guarantee, embeddings: Embeddings, randomizer: Randomizer) -> Guarantee:
+    """Return a claim with the vocabulary in its scope, and with what it takes for granted of its files.
+
+    Releases over two vocabularies do not add up: what is one token to one may be two to the other, and words lie
+    elsewhere. Distances and graphs may also be made of what may be output, and by code of a user's own.
+    """
+    header = embeddings.header
+    parts = [f"vocabulary {header.checksum}, {header.casing} {header.tokenizer}"]
+    if not isinstance(claim, LocalDP):
+        parts.append(f"outputs {embeddings.candidates_checksum}")
+        parts += [f"class {name}" for name in [class_name(type(randomizer))] if name]
+    return within_scope(claim, *parts, assuming=[] if embeddings.is_checked else [UNCHECKED])

@@ -65,7 +65,7 @@ class FittedExponential(WordRandomizer):
         rows: The exact rows that draw.
         grounds: What was found out for the guarantee when it was fitted.
         base: Base measure over the outputs, None for 1.
-        inputs: Number of words v.
+        size: Number of words v.
     """
 
     mechanism: SelectionMechanism
@@ -73,13 +73,13 @@ class FittedExponential(WordRandomizer):
     rows: ChannelRows
     grounds: Grounds
     base: Float64Array | None = None
-    inputs: int = field(init=False, repr=False)
+    size: int = field(init=False, repr=False)
     draw_width: int = field(init=False)
     draws_by_engine: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "draw_width", self.rows.draw_width)
-        object.__setattr__(self, "inputs", len(self.embeddings))
+        object.__setattr__(self, "size", len(self.embeddings))
 
     @property
     def metric(self) -> AnyMetric:
@@ -106,11 +106,10 @@ class FittedExponential(WordRandomizer):
         return stated_name(self.metric)
 
     def metric_dp(self, epsilon: float, largest_distance: float) -> MetricDP:
-        """Return metric DP in the mechanism's metric, between words of this vocabulary."""
+        """Return metric DP in the mechanism's metric."""
         return MetricDP(
             epsilon=epsilon,
             metric=self._metric_name,
-            vocabulary=self.embeddings.header.checksum,
             largest_distance=largest_distance,
             slack=self.grounds.slack,
             standing=self.grounds.standing,
@@ -124,7 +123,7 @@ class FittedExponential(WordRandomizer):
 
     def distances(self, ids: IdArray) -> Float64Array:
         """Return the distance from each input to each output, shape (n, outputs)."""
-        return word_distances(self.embeddings, self.metric)(checked_ids(ids, self.inputs), self.outputs)
+        return word_distances(self.embeddings, self.metric)(checked_ids(ids, self.size), self.outputs)
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
         claim = self.guarantee()
@@ -149,7 +148,7 @@ class FittedExponential(WordRandomizer):
     def randomize(
         self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> ReleasedIds:
-        ids = checked_ids(ids, self.inputs)
+        ids = checked_ids(ids, self.size)
         check_draws(draws, (len(ids), self.draw_width))
         return ReleasedIds(self.rows.draw(ids, draws[0], threads=threads, progress=progress))
 

@@ -5,9 +5,10 @@ Claim, law and sampler on one screen. The lists are public and part of the vocab
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from functools import cached_property
 from typing import ClassVar, Literal, get_args
@@ -110,7 +111,10 @@ class NeighbourResponse(WordMechanism):
             raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
         if self.lists == "nearest":
             lists = neighbour_lists(embeddings, self.k, outputs=chosen).ids
-            return FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
+            fitted = FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
+            # The last of a list weighs the remainder more: of equal lists in another order it has to be the same word.
+            even = (TOTAL - fitted.integers.anywhere) % self.k == 0
+            return fitted if even else replace(fitted, lists=np.sort(lists, axis=1))
         found = crowds(embeddings, self.k, outputs=chosen)
         sizes = found.sizes.astype(np.int32)
         members = found.members[found.starts[:-1, None] + np.minimum(np.arange(sizes.max()), sizes[:, None] - 1)]
@@ -217,6 +221,16 @@ class FittedNeighbourResponse(WordRandomizer):
         return self.chosen
 
     @cached_property
+    def public_data(self) -> str:
+        # Lists beside a vocabulary are whoever's put them there; others follow from it.
+        if self.embeddings.directory is None:
+            return ""
+        digest = hashlib.sha256()
+        for array in (self.lists, self.sizes, self.row):
+            digest.update(b"" if array is None else np.ascontiguousarray(array, dtype="<i4").data)
+        return digest.hexdigest()
+
+    @cached_property
     def integers(self) -> IntegerLaw:
         """The weights that draw."""
         sizes = (self.lists.shape[1],) if self.sizes is None else tuple(np.unique(self.sizes).tolist())
@@ -239,7 +253,9 @@ class FittedNeighbourResponse(WordRandomizer):
 
     def pair_loss(self, first: int, second: int) -> float:
         """Return 0 for two words of equal lists, and otherwise what the guarantee says."""
-        return 0.0 if set(self.list_of(first)) == set(self.list_of(second)) else self.integers.claim
+        one, other = self.list_of(first), self.list_of(second)
+        # The last of a list takes the remainder of its weight.
+        return 0.0 if set(one) == set(other) and one[-1] == other[-1] else self.integers.claim
 
     def procedure(self) -> str:
         law, v = self.integers, len(self.outputs)

@@ -259,6 +259,7 @@ def load_model(directory: Path, *, source: RandomSource | None = None, device: s
     Raises:
         ParameterError: If the device is not there.
         DataFormatError: If the directory holds no finished model, or one that does not fit together.
+        ChecksumError: If its vocabulary is not what its header says.
         MissingExtraError: If PyTorch is not installed.
     """
     check_device(device)
@@ -269,6 +270,7 @@ def load_model(directory: Path, *, source: RandomSource | None = None, device: s
     vocabulary = load_embeddings(directory / "vocabulary")
     if vocabulary.header.checksum != config["vocabulary"]:
         raise DataFormatError(directory, "holds another vocabulary than its model was trained with.")
+    vocabulary.verify()  # it is small, and the promise is made of its rows
     stated = config["mechanism"]
     mechanism = None if stated is None else load_mechanism(_known(stated["name"], directory), stated["parameters"])
     model = _build(config, vocabulary, mechanism, source=source, text_is_public=False)

@@ -14,21 +14,23 @@ import math
 import os
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 
 from wordveil import __version__
-from wordveil.arrays import Float64Array, IdArray, ReleasedIds, ReleasedVectors
+from wordveil.arrays import Float64Array, FloatArray, IdArray, ReleasedIds, ReleasedVectors
 from wordveil.decoding.base import Decoder
 from wordveil.errors import CertificateError, ParameterError, WordveilError
 from wordveil.mechanisms.base import VectorMechanism
+from wordveil.mechanisms.common import with_vocabulary
 from wordveil.neural.backend import Module, nn, not_compiled, require_torch, torch
 from wordveil.neural.device_noise import DEVICE_ASSUMPTION, DeviceNoise
 from wordveil.neural.passes import PassCounter, Passes, all_passes, check_promise, promise_text
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.promises.certificates import identity
-from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, within_scope
 from wordveil.randomness import Draws, RandomSource, Stream, multiply_high, random_bits
 from wordveil.vocabulary.table import Embeddings
 
@@ -165,11 +167,17 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         digest = hashlib.blake2b(digest_size=16)
         header = self.vocabulary.header
         digest.update(f"{__version__}|{self._named}|{header.checksum}|{self.vocabulary.candidates_checksum}".encode())
-        if self._any_vectors and self._decoder is None:  # the claim of other noise covers the vocabulary's rows only
-            rows = np.ascontiguousarray(self.table.detach().cpu().numpy())
-            digest.update(f"|{rows.dtype.str}{rows.shape}".encode())
-            digest.update(rows.data)
+        if self._any_vectors and self._decoder is None:
+            _add_rows(digest, self.table.detach().cpu().numpy())
+        elif self.vocabulary.directory is not None:  # its rows, whatever the header beside them says
+            digest.update(self._own_rows)
         return digest.hexdigest() + "|"
+
+    @cached_property
+    def _own_rows(self) -> bytes:
+        digest = hashlib.blake2b(digest_size=16)
+        _add_rows(digest, self.vocabulary.vectors)
+        return digest.digest()
 
     @property
     def dimensions(self) -> int:
@@ -186,12 +194,8 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
             reason = "the noise comes from a seeded test source, so anyone can remove it; use RandomSource()"
             return NoGuarantee(reason=reason, standing=Standing.REFUTED)
         claim: Any = replace(self._randomizer.guarantee(), unit=PrivacyUnit.TOKEN)  # type: ignore[type-var]
-        if isinstance(claim, MetricDP | LocalDP):  # the vocabulary cuts the tokens, and its table places them
-            claim = replace(claim, vocabulary=self.vocabulary.header.checksum)
-        if self.noise == "device" and not isinstance(claim, NoGuarantee):
-            claim = replace(claim, assumptions=(*claim.assumptions, DEVICE_ASSUMPTION))
-        promised: Guarantee = claim
-        return promised
+        claim = with_vocabulary(claim, self.vocabulary, self._randomizer)
+        return within_scope(claim, assuming=[DEVICE_ASSUMPTION] if self.noise == "device" else [])
 
     def composed_guarantee(self) -> Guarantee:
         """What all passes so far promise together for one token of the private sentence that passed most often."""
@@ -373,10 +377,16 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
     def _measure(self) -> float:
         """Return the root mean square of a released coordinate, from public words and public draws."""
         probes = np.asarray(self.vocabulary.vectors[:PROBES], dtype=np.float64)
-        stream = RandomSource.public("size of released vectors", engine=self._source.engine)
+        stream = RandomSource.public("size of released vectors")
         noisy = self._randomized(probes, lambda sample: sample(stream, len(probes)))
         size = float(np.sqrt(np.mean(noisy**2)))
         return size if size > 0 else 1.0
+
+
+def _add_rows(digest: Any, rows: FloatArray) -> None:
+    rows = np.ascontiguousarray(rows)
+    digest.update(f"|{rows.dtype.str}{rows.shape}".encode())
+    digest.update(rows.data)
 
 
 def _named(mechanism: VectorMechanism | None) -> str:

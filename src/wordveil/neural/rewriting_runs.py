@@ -76,46 +76,20 @@ def rewrite_documents(
         DocumentFormatError: If the input is malformed; no output remains.
         ResumeError: If the interrupted run had another input, other settings or another model.
     """
-    counts = Counter[str]()
-    resumable = (Path(source).is_file() or Path(source).is_dir()) and is_replaceable(destination)
-    # Beside the output, passes are counted until the run has succeeded; where nothing can be resumed, in memory.
-    own = sibling(destination, "passes") if resumable and Path(destination).resolve().parent.is_dir() else None
-    if own is not None:
-        check_not_busy(Path(destination))
-        if not (resume and is_resumable(destination)):
-            PassRecord.discard(own)
-    opened = False
-
-    def count() -> None:
-        """Count passes from now on: not before the run has been found to be the one that was interrupted."""
-        nonlocal opened
-        if not opened:
-            rewriter.passes, opened = passes or PassRecord(own), True
-
+    counts, reports = Counter[str](), list[RewriteReport]()
+    counting = _Counting(rewriter=rewriter, given=passes, own=_own_record(source, destination, resume=resume))
     if passes is not None:
-        count()
+        counting.begin()
 
     def process(records: list[Record]) -> Answers:
-        count()
+        counting.begin()
         released, passed = _release(rewriter, records)
         counts["tokens"] += passed
         return released
 
-    reports: list[RewriteReport] = []
-
     def published(summary: DocumentSummary) -> None:
-        count()
-        report = RewriteReport(
-            summary=summary,
-            tokens=counts["tokens"],
-            guarantee=rewriter.guarantee,
-            disclosed=rewriter.disclosed,
-            passes=rewriter.passes.largest,
-            composed=all_passes(
-                rewriter.passes, rewriter.guarantee, promise_text(rewriter.model.embedding.guarantee())
-            ),
-        )
-        reports.append(report)
+        counting.begin()
+        reports.append(_report(rewriter, summary, counts["tokens"]))
 
     try:
         run_documents(
@@ -132,17 +106,58 @@ def rewrite_documents(
             resume=resume,
             counts=counts,
             callbacks=Callbacks(
-                progress=None
-                if progress is None
-                else lambda done, total, n: progress(done, total, n, counts["tokens"]),
+                progress=progress and (lambda done, total, n: progress(done, total, n, counts["tokens"])),
                 published=published,
             ),
         )
     finally:
-        rewriter.passes = PassRecord()
-        if own is not None and not is_resumable(destination):
-            PassRecord.discard(own)
+        counting.end(destination)
     return reports[0]
+
+
+def _own_record(source: str, destination: str, *, resume: bool) -> Path | None:
+    """Return where a run counts its passes until it has succeeded; None for in memory: it cannot be resumed then."""
+    resumable = (Path(source).is_file() or Path(source).is_dir()) and is_replaceable(destination)
+    if not (resumable and Path(destination).resolve().parent.is_dir()):
+        return None
+    own = sibling(destination, "passes")
+    check_not_busy(Path(destination))
+    if not (resume and is_resumable(destination)):
+        PassRecord.discard(own)
+    return own
+
+
+@dataclass(kw_only=True)
+class _Counting:
+    """Counts the passes of a run: not before it has been found to be the one that was interrupted."""
+
+    rewriter: TextRewriter
+    given: PassRecord | None
+    own: Path | None
+    begun: bool = False
+
+    def begin(self) -> None:
+        """Count from now on."""
+        if not self.begun:
+            self.rewriter.passes, self.begun = self.given or PassRecord(self.own), True
+
+    def end(self, destination: str) -> None:
+        """Count no more; what was counted beside the output goes with the run."""
+        self.rewriter.passes = PassRecord()
+        if self.own is not None and not is_resumable(destination):
+            PassRecord.discard(self.own)
+
+
+def _report(rewriter: TextRewriter, summary: DocumentSummary, tokens: int) -> RewriteReport:
+    promised = promise_text(rewriter.model.embedding.guarantee())
+    return RewriteReport(
+        summary=summary,
+        tokens=tokens,
+        guarantee=rewriter.guarantee,
+        disclosed=rewriter.disclosed,
+        passes=rewriter.passes.largest,
+        composed=all_passes(rewriter.passes, rewriter.guarantee, promised),
+    )
 
 
 def _release(rewriter: TextRewriter, records: list[Record]) -> tuple[Answers, int]:

@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from wordveil import __version__
-from wordveil.arrays import IdArray
+from wordveil.arrays import IdArray, PrivateText, ReleasedIds, ReleasedText
 from wordveil.kernels.compiled import engine_name
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
-from wordveil.pipeline.fitting import certificate_in_use, fit_words, with_vocabulary
+from wordveil.pipeline.fitting import certificate_in_use, fit_words
 from wordveil.pipeline.noise_domains import noise_domain, shown
 from wordveil.pipeline.public_sample import public_sample
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import MASK, Provenance, TextOptions, disclosures, effective_guarantee
-from wordveil.text import Encoder, Writer, tokenizer_for
+from wordveil.text import EncodedBatch, Encoder, Writer, tokenizer_for
 from wordveil.text.surrogates import Surrogates
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Assembled", "assemble"]
+__all__ = ["Assembled", "TextReader", "TextWriter", "assemble"]
 
 STAND_INS = 4096
 """Public words an unknown token is replaced by: any public list keeps the promise, a long one only costs time."""
+
+
+class TextReader(Protocol):
+    """What reads private texts: `text.Encoder` words, `sentences.rephrasing` sentences."""
+
+    @property
+    def typed(self) -> Surrogates | None:
+        """What stands for tokens of a kind; None where there are none."""
+
+    def encode_parts(self, texts: Iterable[PrivateText]) -> Iterator[EncodedBatch]:
+        """Yield a batch of texts as ids and gaps, a part at a time."""
+
+
+class TextWriter(Protocol):
+    """What writes released texts: `text.Writer` words, `sentences.rephrasing` sentences."""
+
+    def write_parts(self, parts: Sequence[EncodedBatch], released: ReleasedIds) -> list[ReleasedText]:
+        """Return the released texts of a batch that was encoded in parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +61,9 @@ class Assembled:
         domain: What sets this setting's noise apart from any other's under one key.
     """
 
-    encoder: Encoder
+    encoder: TextReader
     randomizer: WordRandomizer
-    writer: Writer
+    writer: TextWriter
     stand_ins: IdArray
     promise: Guarantee
     unprotected: Guarantee
@@ -88,7 +108,7 @@ def assemble(
     )
     certificate = certificate_in_use(mechanism, embeddings, certificate)
     randomizer = fit_words(mechanism, embeddings, certificate).on(device)
-    claim = with_vocabulary(randomizer.guarantee(), embeddings)
+    claim = randomizer.guarantee()
     provenance = Provenance(
         version=__version__,
         mechanism=shown(mechanism),
@@ -97,6 +117,7 @@ def assemble(
         candidates_checksum=embeddings.candidates_checksum,
         engine=engine_name() if device == "cpu" else device,
         certificate="" if certificate is None else certificate.checksum,
+        public_data=randomizer.public_data,
     )
     return Assembled(
         encoder=encoder,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from wordveil.files.atomic import is_replaceable
 from wordveil.files.journal import file_identity, is_resumable
 from wordveil.pipeline.run import Notice
 
-__all__ = ["check_file", "check_tree", "tell", "tree_identity"]
+__all__ = ["check_file", "check_tree", "tell", "tree_file_identity", "tree_identity"]
 
 _NAMED = 10  # files that a notice names
 
@@ -56,16 +56,18 @@ def check_tree(root: Path, destination: str, *, resume: bool) -> None:
         raise ParameterError("destination", destination, "must be a new or empty directory for a tree.")
 
 
-def tree_identity(root: Path, names: Sequence[str]) -> tuple[dict[str, Any], list[int]]:
-    """Return what tells a tree from any other, and the sizes of its files; one that cannot be read has none."""
-    identities = {}
-    for name in names:
-        try:
-            identities[name] = file_identity(root / name, name)
-        except OSError:
-            identities[name] = {"name": name}  # it is left out when its turn comes
+def tree_file_identity(root: str, name: str) -> dict[str, Any]:
+    """Return what tells a file of a tree from any other; of one that cannot be read, its name."""
+    try:
+        return file_identity(Path(root) / name, name)
+    except OSError:
+        return {"name": name}  # it is left out when its turn comes
+
+
+def tree_identity(identities: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Any], list[int]]:
+    """Return what tells a tree from any other, and the sizes of its files, given what tells these apart, by name."""
     whole = hashlib.sha256(json.dumps(identities, sort_keys=True).encode("ascii")).hexdigest()
-    return {"files": len(names), "sha256": whole}, [identity.get("size", 0) for identity in identities.values()]
+    return {"files": len(identities), "sha256": whole}, [identity.get("size", 0) for identity in identities.values()]
 
 
 def tell(bad_files: Sequence[str], files: TreeFiles, notice: Notice) -> None:

@@ -26,11 +26,20 @@ from wordveil.documents.trees import TreeFiles, tree_files
 from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
 from wordveil.files.atomic import is_replaceable
 from wordveil.files.journal import file_identity
-from wordveil.pipeline.document_places import check_file, check_tree, tell, tree_identity
+from wordveil.pipeline.document_places import check_file, check_tree, tell, tree_file_identity, tree_identity
 from wordveil.pipeline.run import Notice, Position, Run, silent
 from wordveil.randomness import RandomSource
 
-__all__ = ["Answers", "Callbacks", "DocumentSummary", "Process", "Progress", "by_record", "run_documents"]
+__all__ = [
+    "Answers",
+    "Callbacks",
+    "DocumentSummary",
+    "Process",
+    "Progress",
+    "by_record",
+    "run_documents",
+    "run_tree_file",
+]
 
 Answers = list[list[ReleasedText | None]]
 """For each record of a block, one released text per text, None for None."""
@@ -131,7 +140,7 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
         found = tree_files(Path(origin), settings)
         if not found.taken:
             raise ParameterError("source", origin, "holds no file of a known format that fits the pattern.")
-        read, sizes = tree_identity(Path(origin), found.taken)
+        read, sizes = tree_identity({name: tree_file_identity(origin, name) for name in found.taken})
         files = [_File(str(Path(origin) / name), name, settings.for_file(name)) for name in found.taken]
         tree = _Tree(origin, found, sizes)
     else:
@@ -144,6 +153,32 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     run = Run(destination=target, work=work, identity=facts, source=randomness, resume=resume, notice=calls.notice)
     run.execute()
     return work.summary()
+
+
+def run_tree_file(
+    root: str, name: str, folder: Path, process: Process, *, settings: DocumentSettings, counts: Counter[str]
+) -> tuple[Path, Mapping[str, Any]]:
+    """Run one file of a tree, as `run_documents` runs it among the others.
+
+    Args:
+        root: The tree.
+        name: The file's path in it.
+        folder: A private folder to write to.
+        process: As in `run_documents`.
+        settings: As in `run_documents`.
+        counts: As in `run_documents`, of this file alone.
+
+    Returns:
+        Where the output lies in the folder, and what was counted ("counts", "gaps", "columns").
+
+    Raises:
+        DocumentFormatError: If the file is malformed.
+    """
+    file = _File(str(Path(root) / name), name, settings.for_file(name))
+    work = _Documents(target=name, files=[file], tree=None, process=process, counts=counts, calls=Callbacks())
+    for _ in work.steps(folder, {}):
+        pass
+    return folder / _WHOLE / name, work.tally()
 
 
 @dataclass(frozen=True, slots=True)

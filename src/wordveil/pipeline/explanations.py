@@ -18,6 +18,7 @@ from wordveil.mechanisms.worst_pairs import word_distances
 from wordveil.metrics.distances import AnyMetric, Euclidean, Metric
 from wordveil.pipeline.public_sample import public_sample
 from wordveil.promises.guarantees import (
+    SUMMED,
     Guarantee,
     LocalDP,
     MetricDP,
@@ -129,7 +130,8 @@ class Explanation:
         return self.text.epsilon + (self.text.slack or 0.0) if isinstance(self.text, LocalDP) else None
 
     def __str__(self) -> str:
-        lines = [f"How: each word becomes, {self.procedure}."] if self.procedure else []
+        word = "sentence" if self._unit == "sentence" else "word"
+        lines = [f"How: each {word} becomes, {self.procedure}."] if self.procedure else []
         lines.append(f"Promise: {self.guarantee.sentence()}.")
         lines += [f"Assumes: {assumption}." for assumption in getattr(self.guarantee, "assumptions", ())]
         lines += self.examples
@@ -146,6 +148,10 @@ class Explanation:
             lines.append(f"A whole text{given}: {self._text_sentence(self.text)}")
         return [*lines, "Several releases of the same text add up."]
 
+    @property
+    def _unit(self) -> str:
+        return "sentence" if self.guarantee.unit is PrivacyUnit.SENTENCE else "token"
+
     def _condition(self) -> str:
         """What the worked numbers rest on, in brackets, where they do not hold as they stand."""
         conditions = []
@@ -157,17 +163,18 @@ class Explanation:
 
     def _text_sentence(self, text: LocalDP | NoGuarantee) -> str:
         apart = "" if self.typical is None else f", each by {round_down(self.typical)} (a typical distance),"
-        texts = f"two texts of {self.tokens} tokens that differ in every token{apart} are covered"
+        texts = f"two texts of {self.tokens} {self._unit}s that differ in every {self._unit}{apart} are covered"
         if isinstance(text, NoGuarantee):
             return f"{texts} by nothing: {text.reason}."
         delta = f" and delta {round_up(text.delta)}" if text.delta else ""
         loss = round_up(text.epsilon + (text.slack or 0.0))
-        return f"{texts} only by the sum, {loss} nats{delta}. A promise per word says little about a sentence."
+        little = "word says little about a sentence" if self._unit == "token" else "sentence says little about a text"
+        return f"{texts} only by the sum, {loss} nats{delta}. A promise per {little}."
 
 
 def _of_a_text(guarantee: MetricDP | LocalDP, typical: float | None, tokens: int) -> LocalDP | NoGuarantee | None:
     """Return the sum over the tokens of a text; None where the promise is no promise per token."""
-    if typical == 0 or guarantee.unit is not PrivacyUnit.TOKEN:
+    if typical == 0 or guarantee.unit not in SUMMED:
         return None
     return compose_tokens(guarantee, [1.0 if typical is None else typical] * tokens)
 

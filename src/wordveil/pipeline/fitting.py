@@ -7,9 +7,7 @@ where it names exactly these inputs. This module computes no certificate, so tha
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from wordveil.decoding.decoded import as_words
 from wordveil.errors import CertificateError
@@ -17,12 +15,10 @@ from wordveil.mechanisms.base import Mechanism, WordRandomizer
 from wordveil.mechanisms.checks import check_mechanism
 from wordveil.mechanisms.selection import LARGEST_LOSS
 from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["FOLDER", "certificate_in_use", "file_name", "fit_words", "shipped_certificate", "with_vocabulary"]
+__all__ = ["FOLDER", "certificate_in_use", "file_name", "fit_words", "shipped_certificate"]
 
-UNCHECKED = "the vocabulary's files are whole and belong together, which this run did not check (--verify does)"
 FOLDER = Path(__file__).parents[1] / "certification" / "packaged"
 
 
@@ -71,17 +67,3 @@ def fit_words(mechanism: Mechanism, embeddings: Embeddings, certificate: Certifi
     """
     words = as_words(mechanism)
     return words.fit_certified(embeddings, certificate_in_use(words, embeddings, certificate))
-
-
-def with_vocabulary(claim: Guarantee, embeddings: Embeddings) -> Guarantee:
-    """Return the claim with the vocabulary that cuts texts into its tokens, and what it takes for granted of its files.
-
-    Releases over two vocabularies do not add up: what is one token to one may be two to the other.
-    """
-    stated: Any = claim
-    if isinstance(claim, LocalDP):
-        stated = replace(claim, vocabulary=embeddings.header.checksum)
-    if not (embeddings.is_checked or isinstance(claim, NoGuarantee)):
-        stated = replace(stated, assumptions=(*stated.assumptions, UNCHECKED))
-    found: Guarantee = stated
-    return found

@@ -39,6 +39,8 @@ def noise_domain(mechanism: Any, randomizer: WordRandomizer, options: TextOption
         setting["reading"] = [header.casing, header.tokenizer]
     if header.order != "unknown":  # it may choose which words are the most frequent
         setting["order"] = header.order
+    if origin.public_data:  # other lists beside the same words are another law
+        setting["public data"] = origin.public_data
     return hashlib.blake2b(json.dumps(setting, sort_keys=True).encode(), digest_size=16).hexdigest() + "|"
 
 

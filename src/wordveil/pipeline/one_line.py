@@ -14,7 +14,7 @@ from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.release import BatchRelease, Release, TextOptions
 from wordveil.vocabulary.table import load_embeddings
 
-__all__ = ["sanitize"]
+__all__ = ["default_sanitizer", "sanitize"]
 
 
 @overload
@@ -49,7 +49,7 @@ def sanitize(
         >>> wv.sanitize(["good film", None], epsilon=4.0).texts[1] is None
         True
     """
-    sanitizer = _sanitizer(epsilon)
+    sanitizer = default_sanitizer(epsilon)
     if isinstance(texts, str):
         return sanitizer(texts)
     if not isinstance(texts, Iterable):
@@ -64,5 +64,6 @@ def sanitize(
 
 
 @lru_cache(maxsize=8)
-def _sanitizer(epsilon: float) -> Sanitizer:
+def default_sanitizer(epsilon: float = NeighbourResponse.epsilon) -> Sanitizer:
+    """Return the sanitizer that `sanitize` uses; a copy of it draws under a key of its own."""
     return Sanitizer(load_embeddings(), NeighbourResponse(epsilon=epsilon), options=TextOptions(unknown="typed"))

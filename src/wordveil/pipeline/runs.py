@@ -22,9 +22,17 @@ from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary,
 from wordveil.pipeline.run import Notice, silent
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee
-from wordveil.promises.release import KEYED, Provenance
+from wordveil.promises.release import KEYED, Provenance, Reported
 
-__all__ = ["FileDigest", "RunReport", "file_digests", "sanitize_documents"]
+__all__ = [
+    "FileDigest",
+    "RunReport",
+    "file_digests",
+    "fingerprint",
+    "release_records",
+    "run_report",
+    "sanitize_documents",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +51,7 @@ class FileDigest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunReport:
+class RunReport(Reported):
     """What a run released; no private word, and no counts but those that the release shows anyway.
 
     It names the input and the output, and every file of a tree that was written, as evidence of which release it is: a
@@ -104,12 +112,6 @@ class RunReport:
         """Return the report with size and SHA-256 of the input as it is now; see `inputs`."""
         return replace(self, inputs=file_digests(Path(source), settings or DocumentSettings()))
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
-        facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        files = {name: [asdict(file) for file in facts[name]] for name in ("outputs", "inputs")}
-        return {**facts, **files, "guarantee": self.guarantee.as_dict(), "provenance": asdict(self.provenance)}
-
 
 def sanitize_documents(
     source: str | os.PathLike[str],
@@ -151,30 +153,14 @@ def sanitize_documents(
     reports: list[RunReport] = []
 
     def process(records: list[Record]) -> Answers:
-        answers, found = _answers(job, records)
+        answers, found = release_records(job, records)
         for counter in (counts, here):
             counter.update(found)
         return answers
 
     def published(summary: DocumentSummary) -> None:
-        seconds = time.perf_counter() - started
-        rate = here["tokens"] / seconds
-        reports.append(
-            RunReport(
-                guarantee=sanitizer.guarantee,
-                disclosed=_run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir()),
-                provenance=sanitizer.provenance,
-                settings=_reading(settings),
-                options=sanitizer.options.choices(),
-                tokens=counts["tokens"],
-                exempt=counts["exempt"],
-                finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                seconds=seconds,
-                tokens_per_second=rate,
-                **_files(source, destination),
-                **_counted(summary),
-            )
-        )
+        spent = time.perf_counter() - started, here["tokens"]
+        reports.append(run_report(source, destination, sanitizer, settings, summary, counts=counts, spent=spent))
         if deliver is not None:
             deliver(reports[0])
 
@@ -183,7 +169,7 @@ def sanitize_documents(
         destination,
         process,
         settings=settings,
-        fingerprint={"options": sanitizer.options.choices(), **asdict(sanitizer.provenance)},
+        fingerprint=fingerprint(sanitizer),
         randomness=sanitizer.source,
         resume=resume,
         counts=counts,
@@ -194,6 +180,38 @@ def sanitize_documents(
         ),
     )
     return reports[0]
+
+
+def fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
+    """What a run's output depends on besides its input, the settings and the key, as JSON values."""
+    return {"options": sanitizer.options.choices(), **asdict(sanitizer.provenance)}
+
+
+def run_report(
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    sanitizer: Sanitizer,
+    settings: DocumentSettings,
+    summary: DocumentSummary,
+    *,
+    counts: Counter[str],
+    spent: tuple[float, int],
+) -> RunReport:
+    """Return the report of a run whose output is in its place.
+
+    Args:
+        source: As in `sanitize_documents`.
+        destination: As there.
+        sanitizer: As there.
+        settings: As there.
+        summary: What the run did.
+        counts: "tokens" and "exempt" of the whole run.
+        spent: Seconds and tokens of this process's part.
+    """
+    facts = {**_files(source, destination), **_settings(sanitizer, settings), **_counted(summary)}
+    facts |= {"tokens": counts["tokens"], "exempt": counts["exempt"], "seconds": spent[0]}
+    disclosed = _run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir())
+    return RunReport(disclosed=disclosed, tokens_per_second=spent[1] / spent[0], **facts)
 
 
 def _files(source: str | os.PathLike[str], destination: str | os.PathLike[str]) -> dict[str, Any]:
@@ -234,12 +252,18 @@ def file_digests(path: Path, settings: DocumentSettings | None = None) -> tuple[
     return tuple(FileDigest(name=name, size=f["size"], sha256=f["sha256"]) for name, f in found)
 
 
-def _reading(settings: DocumentSettings) -> dict[str, Any]:
-    """How documents are read, without what only changes speed."""
-    return {name.removeprefix("documents."): value for name, value in settings.fingerprint().items()}
+def _settings(sanitizer: Sanitizer, settings: DocumentSettings) -> dict[str, Any]:
+    """The report's promise, how documents are read (without what only changes speed), and the time of the end."""
+    return {
+        "guarantee": sanitizer.guarantee,
+        "provenance": sanitizer.provenance,
+        "settings": {name.removeprefix("documents."): value for name, value in settings.fingerprint().items()},
+        "options": sanitizer.options.choices(),
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
 
 
-def _answers(sanitizer: Sanitizer, records: list[Record]) -> tuple[Answers, dict[str, int]]:
+def release_records(sanitizer: Sanitizer, records: list[Record]) -> tuple[Answers, dict[str, int]]:
     """Return the released texts of each record of a block, and what to count; a record is one document."""
     texts = [[text for text in record.texts if text is not None] for record in records]
     ids = [record.key for record, held in zip(records, texts, strict=True) if held]

@@ -183,7 +183,7 @@ class Sanitizer:
         return other
 
     def __copy__(self) -> Sanitizer:
-        other = object.__new__(Sanitizer)
+        other = object.__new__(type(self))
         vars(other).update(vars(self), source=RandomSource())
         return other
 

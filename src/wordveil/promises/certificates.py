@@ -13,6 +13,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,8 +22,9 @@ import numpy as np
 
 from wordveil.errors import CertificateError
 from wordveil.files.atomic import write_whole
+from wordveil.promises.class_digests import class_digest, is_ours
 
-__all__ = ["CLAIM_MARGIN", "Certificate", "Scalar", "compare", "identity"]
+__all__ = ["CLAIM_MARGIN", "Certificate", "Scalar", "class_name", "compare", "identity"]
 
 FORMAT = 1
 CLAIM_MARGIN = 1e-9
@@ -162,7 +164,7 @@ def compare(claimed: Certificate, repeated: Certificate) -> None:
 def identity(value: Any) -> str:
     """Return a public name of a parameter object: its class, its fields, and the SHA-256 of any array in it.
 
-    A user's class also shows its `name`, which tells apart the classes that one function makes.
+    A user's class also shows its `name`, and a digest of all that its code does.
 
     Args:
         value: A frozen dataclass such as a metric or a mechanism.
@@ -179,9 +181,22 @@ def identity(value: Any) -> str:
     if not all(hasattr(value, name) for name in held):
         raise _unnamed(value)
     parts = [f"{name}={_shown(getattr(value, name))}" for name in held]
-    if hasattr(value, "name") and "name" not in named and not _is_ours(kind):
-        parts.append(f"name={_shown(value.name)}")
+    if not _is_ours(kind):
+        parts += [f"name={_shown(value.name)}"] if hasattr(value, "name") and "name" not in named else []
+        parts.append(f"class={class_digest(kind, _shown)!r}")
     return f"{kind.__name__}({', '.join(parts)})"
+
+
+@cache
+def class_name(kind: type) -> str:
+    """Return what tells a user's class from every other, the same for equal code; "" for a class of ours.
+
+    A class that cannot be shown has a name that nothing else has.
+    """
+    try:
+        return "" if _is_ours(kind) else class_digest(kind, _shown)
+    except CertificateError:
+        return os.urandom(6).hex()
 
 
 _SCALARS = (str, bytes, int, float, complex, bool, type(None))
@@ -210,7 +225,7 @@ def _shown(entry: Any) -> str:
 
 
 def _is_ours(kind: type) -> bool:
-    return kind.__module__.startswith("wordveil.")
+    return is_ours(kind.__module__)
 
 
 def _unnamed(value: Any) -> CertificateError:

@@ -20,11 +20,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Any
 
 from wordveil.errors import GuaranteeError, ParameterError
 
 __all__ = [
+    "SUMMED",
     "Guarantee",
     "LocalDP",
     "MetricDP",
@@ -38,6 +40,7 @@ __all__ = [
     "round_up",
     "to_local",
     "weakest",
+    "within_scope",
 ]
 
 
@@ -58,8 +61,13 @@ class PrivacyUnit(StrEnum):
 
     TOKEN = "one token of a text of fixed length"
     DOCUMENT_WORD = "every occurrence of one word in a document (a record), replaced by a word not otherwise present"
+    SENTENCE = "one sentence of a text with a fixed number of sentences"
     VECTOR = "one vector (row)"
     TEXT = "one text of fixed length"
+
+
+SUMMED = (PrivacyUnit.TOKEN, PrivacyUnit.SENTENCE)
+"""Units whose losses add up over a text."""
 
 
 def round_up(value: float, digits: int = 4) -> str:
@@ -123,6 +131,8 @@ class _Bounded(Guarantee):
         unit: The privacy unit.
         standing: The grounds.
         assumptions: Conditions the promise rests on, each a sentence.
+        scope: What a unit, an input and a distance are, beyond what the sentence says: the vocabulary and how texts are
+            read, by digests. Only promises of one scope add up; empty where vectors are taken as they come.
     """
 
     epsilon: float
@@ -131,6 +141,7 @@ class _Bounded(Guarantee):
     unit: PrivacyUnit = PrivacyUnit.TOKEN
     standing: Standing
     assumptions: tuple[str, ...] = ()
+    scope: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
@@ -154,17 +165,15 @@ class MetricDP(_Bounded):
     """Loss at most epsilon * dist(x, x') + slack, for every pair of inputs (d_X-privacy, Lipschitz privacy).
 
     Besides what every bound states (epsilon, here loss per unit of distance, unit 1/distance; delta; slack; unit;
-    standing; assumptions):
+    standing; assumptions; scope):
 
     Attributes:
         metric: Exact name of the metric.
         largest_distance: The loss stops growing here, because the mechanism works on min(metric, largest_distance).
-        vocabulary: SHA-256 of the vocabulary whose words the distances are between; "" between vectors as they come.
     """
 
     metric: str
     largest_distance: float | None = None
-    vocabulary: str = ""
 
     @property
     def promise(self) -> str:
@@ -193,15 +202,7 @@ def _check_distance(distance: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class LocalDP(_Bounded):
-    """Loss at most epsilon + slack between any two inputs, outside probability delta; epsilon is in nats.
-
-    Besides what every bound states:
-
-    Attributes:
-        vocabulary: SHA-256 of the vocabulary that cuts texts into the tokens promised for; "" where none does.
-    """
-
-    vocabulary: str = ""
+    """Loss at most epsilon + slack between any two inputs, outside probability delta; epsilon is in nats."""
 
     @property
     def promise(self) -> str:
@@ -216,7 +217,7 @@ class NeighbourDP(_Bounded):
     """The local-DP inequality for pairs adjacent in a stated public graph; nothing across components.
 
     Besides what every bound states (epsilon, in nats between adjacent inputs; delta; slack; unit; standing;
-    assumptions):
+    assumptions; scope):
 
     Attributes:
         graph: What makes two inputs adjacent.
@@ -273,13 +274,14 @@ def compose_releases(guarantees: Sequence[Guarantee]) -> Guarantee:
     equal where the text is, and so tell whether it changed, which no sum covers.
 
     Args:
-        guarantees: At least one; all of one promise, metric (and vocabulary) or graph, and privacy unit.
+        guarantees: At least one; all of one promise, metric or graph, scope and privacy unit.
 
     Returns:
         A guarantee of the same kind, or the first `NoGuarantee` among them.
 
     Raises:
-        GuaranteeError: If the promises are of different kinds, or nothing was given.
+        GuaranteeError: If the promises are of different kinds or scopes, one has no scope and needs it, or nothing was
+            given.
 
     Reference:
         Basic composition; Chatzikokolakis et al. (2013), Broadening the Scope of Differential Privacy, Fact 1.
@@ -318,15 +320,32 @@ def require_same_promise(a: Guarantee, b: Guarantee) -> None:
     """Raise unless two guarantees make the same kind of promise in the same unit, so that their numbers compare.
 
     Raises:
-        GuaranteeError: Naming what differs: the promise, the metric, its vocabulary, the graph or the privacy unit.
+        GuaranteeError: Naming what differs: the promise, the metric, the graph, the scope or the privacy unit; or if
+            neither says what its unit is.
     """
-    for name in ("promise", "metric", "vocabulary", "graph", "unit"):
+    for name in ("promise", "metric", "graph", "scope", "unit"):
         left, right = getattr(a, name, None), getattr(b, name, None)
         if left != right:
+            if left and right and name == "scope":  # only the first part that differs
+                left, right = next((one, two) for one, two in zip_longest(left, right) if one != two)
             raise GuaranteeError(
                 f"These guarantees differ in their {name} ({left} against {right}); their epsilons have different "
                 "meanings and cannot be added or compared. Convert both with a theorem first, such as to_local()."
             )
+    as_they_come = a.unit is PrivacyUnit.VECTOR and not isinstance(a, NeighbourDP)
+    if isinstance(a, _Bounded) and not (a.scope or as_they_come):
+        raise GuaranteeError(
+            f"Nothing says what '{a.unit}' is to these guarantees: of which vocabulary, read in which way. Take them "
+            "from a Sanitizer, a layer or a release, or give both one scope."
+        )
+
+
+def within_scope(claim: Guarantee, *parts: str, assuming: Sequence[str] = ()) -> Guarantee:
+    """Return the claim with these parts of its scope, and with what they take for granted; twice is once."""
+    if not isinstance(claim, _Bounded):
+        return claim
+    scope, assumptions = dict.fromkeys((*claim.scope, *parts)), dict.fromkeys((*claim.assumptions, *assuming))
+    return replace(claim, scope=tuple(scope), assumptions=tuple(assumptions))
 
 
 def compose_tokens(guarantee: Guarantee, distances: Sequence[float]) -> LocalDP | NoGuarantee:
@@ -346,7 +365,7 @@ def compose_tokens(guarantee: Guarantee, distances: Sequence[float]) -> LocalDP 
     """
     if isinstance(guarantee, NoGuarantee):
         return guarantee
-    if not isinstance(guarantee, MetricDP | LocalDP) or guarantee.unit is not PrivacyUnit.TOKEN:
+    if not isinstance(guarantee, MetricDP | LocalDP) or guarantee.unit not in SUMMED:
         raise GuaranteeError(f"{guarantee.promise} per '{guarantee.unit}' does not sum over tokens of arbitrary texts.")
     if not distances:
         raise GuaranteeError("The texts do not differ: there is no pair to bound.")
@@ -367,7 +386,7 @@ def compose_tokens(guarantee: Guarantee, distances: Sequence[float]) -> LocalDP 
         unit=PrivacyUnit.TEXT,
         standing=guarantee.standing,
         assumptions=(*guarantee.assumptions, "both texts have the same length and the same exempt positions"),
-        vocabulary=getattr(guarantee, "vocabulary", ""),
+        scope=guarantee.scope,
     )
 
 
@@ -397,6 +416,9 @@ def to_local(guarantee: Guarantee, *, diameter: float = math.inf) -> LocalDP:
         slack=guarantee.slack,
         unit=guarantee.unit,
         standing=guarantee.standing,
-        assumptions=(*guarantee.assumptions, f"all inputs lie within a public diameter of {round_down(diameter)}"),
-        vocabulary=getattr(guarantee, "vocabulary", ""),
+        assumptions=(
+            *guarantee.assumptions,
+            f"all inputs lie within a public {guarantee.metric} diameter of {round_down(diameter)}",
+        ),
+        scope=guarantee.scope,
     )

@@ -161,6 +161,7 @@ class NumberGrid:
             metric=f"{self.kind} grid-step",
             largest_distance=float(self.points - 1),
             standing=Standing.PROVED,
+            scope=(f"{self.kind} {self._place('low')!r} to {self._place('high')!r}, step {self.step!r} {self.scale}",),
         )
 
 

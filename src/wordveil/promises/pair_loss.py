@@ -38,6 +38,7 @@ class PairLoss:
         slack: Nats that arithmetic adds per token; None where no bound is known.
         speaks_of: The pair that was taken, and for which inputs it stands.
         assumptions: Further conditions.
+        scope: What its token is; see `Guarantee`.
     """
 
     deltas: tuple[float, ...]
@@ -45,6 +46,7 @@ class PairLoss:
     slack: float | None
     speaks_of: str
     assumptions: tuple[str, ...] = ()
+    scope: tuple[str, ...] = ()
 
     @property
     def largest(self) -> float:

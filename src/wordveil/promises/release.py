@@ -7,13 +7,15 @@ into what the promise assumes: it compares texts that agree in all that is discl
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from typing import Any, ClassVar, Literal, get_args
 
 from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
-from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, round_up
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, round_up, within_scope
 from wordveil.promises.number_grids import NumberGrid
 
 __all__ = [
@@ -22,9 +24,11 @@ __all__ = [
     "BatchRelease",
     "Provenance",
     "Release",
+    "Reported",
     "TextOptions",
     "disclosures",
     "effective_guarantee",
+    "grid_disclosure",
 ]
 
 MASK = "[unknown]"
@@ -120,6 +124,7 @@ class Provenance:
         engine: What computed: "numpy", a compiled kernel or a graphics card. Words drawn by two engines can differ.
         test_source: True if the noise came from a seeded test source: such a release protects nothing.
         certificate: SHA-256 of the certificate's JSON form, "" where the mechanism needs none.
+        public_data: SHA-256 of the lists or crowds that lay beside the vocabulary; "" where none are used.
     """
 
     version: str
@@ -130,10 +135,29 @@ class Provenance:
     engine: str = "numpy"
     test_source: bool = False
     certificate: str = ""
+    public_data: str = ""
+
+
+class Reported:
+    """A dataclass that can be written down: all its fields, as JSON can hold them."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Guarantee):
+        return value.as_dict()
+    if isinstance(value, list | tuple):
+        return list(map(_plain, value))
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release:
+class Release(Reported):
     """One released text.
 
     Attributes:
@@ -153,16 +177,6 @@ class Release:
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
             raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
-        return {
-            "text": self.text,
-            "guarantee": self.guarantee.as_dict(),
-            "disclosed": list(self.disclosed),
-            "tokens": self.tokens,
-            "provenance": asdict(self.provenance),
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,6 +203,9 @@ class BatchRelease:
 def effective_guarantee(guarantee: Guarantee, options: TextOptions, *, test_source: bool) -> Guarantee:
     """Return what the whole pipeline promises, given what the mechanism alone does.
 
+    What is one token to one reading of a text may be several to another: the choices that decide it are the promise's
+    scope.
+
     Args:
         guarantee: The mechanism's, per token.
         options: The choices around it.
@@ -207,8 +224,14 @@ def effective_guarantee(guarantee: Guarantee, options: TextOptions, *, test_sour
         return guarantee
     bounded: Any = guarantee
     unit = PrivacyUnit.DOCUMENT_WORD if options.per == "document" else guarantee.unit
-    released: Guarantee = replace(bounded, unit=unit, assumptions=(*bounded.assumptions, _agreement(options)))
-    return released
+    return within_scope(replace(bounded, unit=unit), _reading(options), assuming=[_agreement(options)])
+
+
+def _reading(options: TextOptions) -> str:
+    """Return a name of the choices that decide what a token is, and for grids what a step of theirs is."""
+    read = options.choices() | {"grids": [grid.guarantee().scope for grid in options.grids]}
+    del read["casing"]  # of what is written
+    return f"reading {hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()}"
 
 
 def _agreement(options: TextOptions) -> str:
@@ -227,6 +250,7 @@ def _agreement(options: TextOptions) -> str:
         shared.append("which listed public words stand where")
     if options.per == "document":
         shared.append("which positions of a document hold the same known word")
+        shared.append("where documents begin and end, which is the same in all releases that are added up")
     return "both texts agree in " + "; ".join(shared)
 
 
@@ -244,7 +268,7 @@ _MISSING = {
 }
 
 
-def _magnitude(grid: NumberGrid) -> str:
+def grid_disclosure(grid: NumberGrid) -> str:
     """Return what a grid keeps of its numbers, with the loss for a step and for the whole range."""
     claim, steps = grid.guarantee(), grid.points - 1
     by = f"by factors of {grid.step:g}" if grid.scale == "log" else f"in steps of {grid.step:g}"
@@ -280,7 +304,7 @@ def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tup
             said[-1] += _UNKNOWN_AND_KNOWN.get(guarantee.promise, "nothing is promised")
     if options.unknown == "typed":
         said.append(_TYPED + (", but where its magnitude is kept" if options.grids else ""))
-    said += [_magnitude(grid) for grid in options.grids]
+    said += [grid_disclosure(grid) for grid in options.grids]
     if options.casing == "shape":
         said.append("the casing of every token (lower, Capitalized, UPPER)")
     if options.numbers == "vocabulary":

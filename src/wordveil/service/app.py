@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
 import anyio
-from fastapi import FastAPI, Header, Path as PathParameter, Request, Response
+from fastapi import FastAPI, Header, Request, Response
+from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import StreamingResponse
 from fastapi.staticfiles import StaticFiles
@@ -115,7 +116,8 @@ class Service:
     async def work(self, task: Callable[[], T]) -> T:
         """Run in a worker thread, of which there are only so many."""
         self._workers = self._workers or anyio.CapacityLimiter(self.limits.workers)
-        return await anyio.to_thread.run_sync(task, limiter=self._workers, abandon_on_cancel=True)
+        done: T = await anyio.to_thread.run_sync(task, limiter=self._workers, abandon_on_cancel=True)
+        return done
 
     async def caller(self, scope: str, authorization: str | None, x_api_key: str | None) -> Caller:
         """Return whose request this is.

@@ -16,7 +16,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, require_same_promise
 
 __all__ = ["DELTA_UNITS", "LARGEST", "NAT_UNITS", "Cost", "cost_of", "nats", "promise_of", "units"]
 
@@ -60,7 +60,8 @@ def promise_of(guarantee: Guarantee) -> str:
         raise GuaranteeError("Nothing is promised, so no budget can pay for it; choose another setting.")
     if guarantee.unit not in (PrivacyUnit.TOKEN, PrivacyUnit.VECTOR):
         raise GuaranteeError(f"A promise per '{guarantee.unit}' does not add up over texts; draw for each token.")
-    facts = {name: getattr(guarantee, name, "") for name in ("promise", "metric", "vocabulary", "graph")}
+    require_same_promise(guarantee, guarantee)  # that it says what its unit is
+    facts = {name: getattr(guarantee, name, "") for name in ("promise", "metric", "graph", "scope")}
     rounding = "ideal real noise" if getattr(guarantee, "slack", None) is None else "bounded"
     return json.dumps(facts | {"unit": str(guarantee.unit), "rounding": rounding}, sort_keys=True)
 

@@ -68,9 +68,7 @@ class Guard:
         seen: Told of each request's route, status and seconds.
     """
 
-    def __init__(
-        self, app: App, *, largest_body: int, seconds: float, seen: Callable[[str, int, float], None]
-    ) -> None:
+    def __init__(self, app: App, *, largest_body: int, seconds: float, seen: Callable[[str, int, float], None]) -> None:
         self.app, self.largest_body, self.seconds, self.seen = app, largest_body, seconds, seen
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:

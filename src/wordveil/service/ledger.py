@@ -116,7 +116,7 @@ class Balance:
     """One budget: granted and spent, in nats (for metric DP: per unit of distance), and delta."""
 
     account: str
-    promise: dict[str, str]
+    promise: dict[str, Any]
     granted: str
     spent: str
     left: str

@@ -1,4 +1,4 @@
-"""What goes over the wire: requests and answers, shared by the service and its client. No field is echoed in an error."""
+"""What goes over the wire, for the service and its client. No error echoes a field."""
 
 from __future__ import annotations
 

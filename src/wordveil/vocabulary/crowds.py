@@ -10,20 +10,19 @@ All arithmetic is on whole numbers that float32 holds exactly, so that every mac
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.arrays import Float32Array, Float64Array, IdArray, Progress
 from wordveil.errors import ChecksumError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.vocabulary.frequencies import word_frequencies
-from wordveil.vocabulary.neighbour_lists import ListsKey, checked_outputs, lists_key
+from wordveil.vocabulary.neighbour_lists import Keyed, ListsKey, checked_outputs, lists_key
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["CROWDS", "Crowds", "build_crowds"]
@@ -36,12 +35,11 @@ TRIED = 4  # of them, those that the word suits best
 PASSES = 200
 ROWS = 128  # words looked at together: their rows stay in the cache
 
-Progress = Callable[[int], None]
 Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Crowds:
+class Crowds(Keyed):
     """A partition of the words of a vocabulary.
 
     Attributes:
@@ -50,6 +48,7 @@ class Crowds:
         block: The block of each word, shape (v,), int32, read-only; blocks are numbered by their first output.
     """
 
+    kind: ClassVar[str] = "crowds"
     key: ListsKey
     outputs: IdArray = field(repr=False)
     block: IdArray = field(repr=False)
@@ -59,12 +58,8 @@ class Crowds:
             array.flags.writeable = False
 
     @property
-    def k(self) -> int:
-        """The least number of outputs of a block."""
-        return self.key.k
-
-    def __len__(self) -> int:
-        return len(self.block)
+    def entries(self) -> IdArray:
+        return self.block
 
     @cached_property
     def sizes(self) -> Ids:
@@ -85,19 +80,6 @@ class Crowds:
         """Return the outputs of a word's block."""
         block = self.block[word]
         return self.members[self.starts[block] : self.starts[block + 1]]
-
-    @cached_property
-    def checksum(self) -> str:
-        """SHA-256 of the key and of every block, hexadecimal."""
-        digest = hashlib.sha256(self.key.checksum.encode())
-        digest.update(np.ascontiguousarray(self.block, dtype="<i4").data)
-        return digest.hexdigest()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Crowds) and self.checksum == other.checksum
-
-    def __hash__(self) -> int:
-        return hash(self.checksum)
 
     def verify(self) -> None:
         """Check what a proof rests on: every block has k to 2k - 1 outputs.

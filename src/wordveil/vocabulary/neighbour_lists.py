@@ -7,11 +7,12 @@ the metric alone, all of which are public. They are part of a mechanism's proof,
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,9 +30,11 @@ from wordveil.vocabulary.table import Embeddings
 __all__ = [
     "COSINE",
     "LONGEST",
+    "Keyed",
     "ListsKey",
     "NeighbourLists",
     "build_lists",
+    "check_sample",
     "checked_outputs",
     "list_blocks",
     "lists_key",
@@ -40,8 +43,7 @@ __all__ = [
 COSINE = "cosine"
 LONGEST = 64
 BLOCK = 1 << 13  # words whose lists are made at a time
-
-Progress = Progress
+SAMPLE = 256  # words whose lists are made again to check them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +69,48 @@ class ListsKey:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
+class Keyed(ABC):
+    """An array over the words of a vocabulary that is known by what it depends on; equal where key and entries are.
+
+    Attributes:
+        key: What it depends on.
+        outputs: Ids that may be output, int32, ascending.
+        kind: What it is called.
+    """
+
+    key: ListsKey
+    outputs: IdArray
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def entries(self) -> IdArray:
+        """The array, int32, one row or number a word."""
+
+    @property
+    def k(self) -> int:
+        """Length of a list, or the least number of outputs of a block."""
+        return self.key.k
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @cached_property
+    def checksum(self) -> str:
+        """SHA-256 of the key and of every entry, hexadecimal."""
+        digest = hashlib.sha256(self.key.checksum.encode())
+        digest.update(np.ascontiguousarray(self.entries, dtype="<i4").data)
+        return digest.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.checksum == other.checksum
+
+    def __hash__(self) -> int:
+        return hash(self.checksum)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NeighbourLists:
+class NeighbourLists(Keyed):
     """For each word the k outputs nearest to it: itself first where it may be output, ties by id.
 
     Attributes:
@@ -84,6 +126,7 @@ class NeighbourLists:
         [[0, 2], [1, 2], [2, 0]]
     """
 
+    kind: ClassVar[str] = "lists"
     key: ListsKey
     outputs: IdArray = field(repr=False)
     ids: IdArray = field(repr=False)
@@ -99,28 +142,11 @@ class NeighbourLists:
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is not None:
             return map_lists, (self.path, self.key, self.outputs)
-        return _restored, (self.key, self.outputs, self.ids)
+        return partial(NeighbourLists, key=self.key, outputs=self.outputs, ids=self.ids), ()
 
     @property
-    def k(self) -> int:
-        """Length of a list."""
-        return self.key.k
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @cached_property
-    def checksum(self) -> str:
-        """SHA-256 of the key and of every list, hexadecimal."""
-        digest = hashlib.sha256(self.key.checksum.encode())
-        digest.update(np.ascontiguousarray(self.ids, dtype="<i4").data)
-        return digest.hexdigest()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, NeighbourLists) and self.checksum == other.checksum
-
-    def __hash__(self) -> int:
-        return hash(self.checksum)
+    def entries(self) -> IdArray:
+        return self.ids
 
     def first(self, k: int) -> NeighbourLists:
         """Return the lists for a smaller k: the first k columns of these.
@@ -163,10 +189,6 @@ def map_lists(path: Path, key: ListsKey, outputs: IdArray) -> NeighbourLists:
     except (OSError, ValueError, EOFError, IndexError, ParameterError) as error:
         remedy = "Remove it and build the lists again."
         raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=remedy) from None
-
-
-def _restored(key: ListsKey, outputs: IdArray, ids: IdArray) -> NeighbourLists:
-    return NeighbourLists(key=key, outputs=outputs, ids=ids)
 
 
 def build_lists(
@@ -238,9 +260,25 @@ def list_blocks(
     search = _search(embeddings, outputs, metric)
     for low in range(start, len(embeddings), BLOCK):
         words = np.arange(low, min(low + BLOCK, len(embeddings)), dtype=np.int32)
-        inputs, which = np.unique(search.canonical[words], return_inverse=True)
-        found = outputs[search.nearest(inputs.astype(np.int32), k, threads=threads)][which.ravel()]
-        yield np.where(np.isin(words, outputs)[:, None], own_first(words, found), found)
+        yield _lists_of(search, words, k, outputs, threads)
+
+
+def check_sample(embeddings: Embeddings, lists: NeighbourLists) -> None:
+    """Build the lists by cosine of a fixed public sample again, and compare them.
+
+    Raises:
+        ChecksumError: If one differs.
+    """
+    words = np.unique(np.linspace(0, len(lists) - 1, SAMPLE).astype(np.int32))
+    search = _search(embeddings, lists.outputs, None)
+    if not np.array_equal(_lists_of(search, words, lists.k, lists.outputs, None), lists.ids[words]):
+        raise ChecksumError(f"{lists.path or 'Lists'}: not the nearest outputs. Remove it and build the lists again.")
+
+
+def _lists_of(search: OutputSearch, words: IdArray, k: int, outputs: IdArray, threads: int | None) -> IdArray:
+    inputs, which = np.unique(search.canonical[words], return_inverse=True)
+    found = outputs[search.nearest(inputs.astype(np.int32), k, threads=threads)][which.ravel()]
+    return np.where(np.isin(words, outputs)[:, None], own_first(words, found), found)
 
 
 def checked_outputs(embeddings: Embeddings, outputs: ArrayLike | None) -> IdArray:

@@ -54,10 +54,7 @@ def read_packaged(folder: Path = PACKAGED_FOLDER) -> PackagedTable:
         EmbeddingFormatError: If a file is missing or the parts do not fit each other.
     """
     header = packaged_header(folder)
-    try:
-        words = WordList.from_lines((folder / "words.txt").read_bytes())
-    except OSError as error:
-        raise EmbeddingFormatError(folder, f"cannot be read ({error}).", remedy=_REMEDY) from None
+    words = WordList.from_lines(_read(folder / "words.txt"))
     codes = load_array(folder / "vectors.npy", np.int8, (header.rows, header.dimensions))
     scales = load_array(folder / "scales.npy", np.float32, (header.dimensions,))
     if len(words) != header.rows:
@@ -68,20 +65,21 @@ def read_packaged(folder: Path = PACKAGED_FOLDER) -> PackagedTable:
 
 def packaged_header(folder: Path = PACKAGED_FOLDER) -> VocabularyHeader:
     """Return the header of the packaged vocabulary, or of another folder of the same layout."""
-    try:
-        text = (folder / "header.json").read_text(encoding="utf-8")
-    except OSError as error:
-        raise EmbeddingFormatError(folder, f"cannot be read ({error}).", remedy=_REMEDY) from None
-    return VocabularyHeader.from_json(text, path=folder / "header.json")
+    path = folder / "header.json"
+    return VocabularyHeader.from_json(_read(path).decode(), path=path)
 
 
 def never_output(folder: Path = PACKAGED_FOLDER) -> list[str]:
     """Return the public list of slurs and obscene words that the packaged vocabulary does not put into a release."""
-    try:
-        lines = (folder / NEVER_OUTPUT).read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise EmbeddingFormatError(folder / NEVER_OUTPUT, f"cannot be read ({error}).", remedy=_REMEDY) from None
+    lines = _read(folder / NEVER_OUTPUT).decode().splitlines()
     return [line for line in lines if line and not line.startswith("#")]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
 
 
 def load_array(path: Path, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import EmbeddingFormatError, ParameterError
+from wordveil.files.atomic import sync, write_whole
 from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.word_index import WordIndex
 from wordveil.vocabulary.wordlist import WordList
@@ -99,12 +100,7 @@ def open_table(directory: Path) -> StoredTable:
 
 def replace_header(directory: Path, header: VocabularyHeader) -> None:
     """Write a new header.json in one step; the arrays stay as they are."""
-    partial = directory / f".{HEADER_FILE}.partial-{secrets.token_hex(4)}"
-    try:
-        _write_bytes(partial, header.to_json().encode("utf-8"))
-        os.replace(partial, directory / HEADER_FILE)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(directory / HEADER_FILE, header.to_json().encode("utf-8"))
 
 
 class VocabularyWriter:
@@ -143,7 +139,7 @@ class VocabularyWriter:
         """Close vectors.npy; return it mapped, with the digest of the rows as they were appended."""
         self._matrix.seek(0)
         self._matrix.write(_npy_header(self.rows, self.dimensions))
-        _sync(self._matrix)
+        sync(self._matrix)
         self._matrix.close()
         return _map_array(self.directory / "vectors.npy", np.float32, 2), self._digest.digest()
 
@@ -160,7 +156,7 @@ class VocabularyWriter:
         for name, array in arrays.items():
             with (self.directory / name).open("wb") as stream:
                 np.lib.format.write_array(stream, np.ascontiguousarray(array), version=(1, 0))
-                _sync(stream)
+                sync(stream)
         _write_bytes(self.directory / HEADER_FILE, table.header.to_json().encode("utf-8"))
 
     def commit(self) -> None:
@@ -239,10 +235,4 @@ def _check_shapes(
 def _write_bytes(path: Path, data: bytes) -> None:
     with path.open("wb") as stream:
         stream.write(data)
-        _sync(stream)
-
-
-def _sync(stream: Any) -> None:
-    """Flush to the device, so that a rename never publishes a file whose bytes are still in memory."""
-    stream.flush()
-    os.fsync(stream.fileno())
+        sync(stream)

@@ -16,20 +16,24 @@ import os
 from dataclasses import asdict, replace
 from numbers import Integral
 from pathlib import Path
-from typing import IO, Any
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from wordveil.arrays import IdArray, Progress
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
+from wordveil.files.atomic import sync, write_whole
 from wordveil.metrics.distances import AnyMetric
+from wordveil.vocabulary.checksums import candidates_checksum
 from wordveil.vocabulary.crowds import CROWDS, Crowds, build_crowds
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import (
+    COSINE,
     ListsKey,
     NeighbourLists,
     build_lists,
+    check_sample,
     checked_outputs,
     list_blocks,
     lists_key,
@@ -38,7 +42,19 @@ from wordveil.vocabulary.neighbour_lists import (
 from wordveil.vocabulary.packaged import PACKAGED_FOLDER
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["crowds", "find_lists", "neighbour_lists", "pack_lists", "save_crowds", "store_lists", "stored_keys"]
+__all__ = [
+    "crowds",
+    "find_lists",
+    "neighbour_lists",
+    "pack_lists",
+    "save_crowds",
+    "store_lists",
+    "stored_keys",
+    "verify_stored",
+]
+
+_Made = TypeVar("_Made", NeighbourLists, Crowds)
+_REMEDY = "Remove it and build the lists again."
 
 
 def crowds(
@@ -71,23 +87,15 @@ def crowds(
         stored = Crowds(key=key, outputs=chosen, block=np.load(path, allow_pickle=False).astype(np.int32))
     except (OSError, ValueError, EOFError) as error:
         raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
-    if found != key or stored.checksum != checksum:
-        raise ChecksumError(f"{path}: the crowds differ from their checksum. {_REMEDY}")
-    stored.verify()
-    return stored
+    return _verified(stored, path, found == key and stored.checksum == checksum)
 
 
 def save_crowds(made: Crowds, path: Path) -> None:
     """Write the blocks in as few bytes as hold them, and what they depend on after them."""
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("wb") as stream:
-        np.save(stream, made.block.astype(np.min_scalar_type(int(made.block.max()))))
-        _sync(stream)
-    os.replace(partial, path)
-    _write_note(path.with_suffix(".json"), made)
-
-
-_REMEDY = "Remove it and build the lists again."
+    packed = io.BytesIO()
+    np.save(packed, made.block.astype(np.min_scalar_type(int(made.block.max()))))
+    write_whole(path, packed.getvalue())
+    _write_note(path, made)
 
 
 def neighbour_lists(
@@ -143,10 +151,8 @@ def find_lists(
         if key.k < k or replace(key, k=k) != wanted:
             continue
         lists = _open(note.with_suffix(".npy"), key, chosen)
-        if len(lists) != len(embeddings) or lists.checksum != checksum:
-            raise ChecksumError(f"{lists.path or note}: the lists differ from their checksum. {_REMEDY}")
-        lists.verify()
-        return lists.first(k)
+        whole = len(lists) == len(embeddings) and lists.checksum == checksum
+        return _verified(lists, lists.path or note, whole).first(k)
     return None
 
 
@@ -154,6 +160,31 @@ def stored_keys(embeddings: Embeddings) -> list[tuple[ListsKey, int]]:
     """Return what the lists stored for a vocabulary depend on, with the number of their outputs."""
     notes = map(_read_note, _notes(embeddings))
     return [(key, outputs) for key, _, outputs in notes if key.vocabulary == embeddings.header.checksum]
+
+
+def verify_stored(embeddings: Embeddings) -> None:
+    """Check what lies beside a vocabulary: of lists by cosine a public sample, of crowds their form.
+
+    Looked at is what is made of all words that may be output, or of the most frequent. All of it is held against its
+    own checksum besides.
+
+    Raises:
+        EmbeddingFormatError, ChecksumError: If any is damaged, or is no list of nearest outputs.
+    """
+    for rule, pattern in ((COSINE, "neighbours-*.json"), (CROWDS, "crowds-*.json")):
+        for key, _, count in map(_read_note, _notes(embeddings, pattern)):
+            if (key.vocabulary, key.metric) != (embeddings.header.checksum, rule):
+                continue
+            try:
+                chosen = _chosen(embeddings, count if count < len(embeddings.candidates) else None)
+            except ParameterError:  # nothing says which are frequent
+                continue
+            if candidates_checksum(chosen) != key.outputs:
+                continue
+            if rule == CROWDS:
+                crowds(embeddings, key.k, outputs=chosen)
+            elif (lists := find_lists(embeddings, key.k, outputs=chosen)) is not None:
+                check_sample(embeddings, lists)
 
 
 def store_lists(
@@ -194,7 +225,7 @@ def store_lists(
             progress(start)
         for part in list_blocks(embeddings, k, chosen, metric, start=start, threads=threads):
             stream.write(np.ascontiguousarray(part, dtype="<i4").data)
-            _sync(stream)
+            sync(stream)
             if progress is not None:
                 progress(len(part))
     try:
@@ -204,7 +235,7 @@ def store_lists(
         raise
     os.replace(partial, path)
     lists = map_lists(path, key, chosen)
-    _write_note(path.with_suffix(".json"), lists)
+    _write_note(path, lists)
     return lists
 
 
@@ -219,7 +250,7 @@ def pack_lists(lists: NeighbourLists, folder: Path = PACKAGED_FOLDER) -> Path:
     first, second = np.searchsorted(lists.outputs, lists.ids.ravel()).reshape(-1, 2).T
     path = folder / f"{_stem(lists.key)}.npy"
     np.save(path, np.stack((first & 255, first >> 8 | (second & 15) << 4, second >> 4), axis=1).astype(np.uint8))
-    _write_note(path.with_suffix(".json"), lists)
+    _write_note(path, lists)
     return path
 
 
@@ -243,7 +274,7 @@ def _stem(key: ListsKey) -> str:
     return f"neighbours-{key.checksum[:16]}"
 
 
-def _resume(stream: IO[bytes], v: int, k: int) -> int:
+def _resume(stream: BinaryIO, v: int, k: int) -> int:
     """Make the stream end after the header or the last whole list; return how many lists it holds."""
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<i4", "fortran_order": False, "shape": (v, k)})
@@ -257,18 +288,22 @@ def _resume(stream: IO[bytes], v: int, k: int) -> int:
     return done
 
 
-def _notes(embeddings: Embeddings) -> list[Path]:
-    return sorted((embeddings.directory or PACKAGED_FOLDER).glob("neighbours-*.json"))
+def _notes(embeddings: Embeddings, pattern: str = "neighbours-*.json") -> list[Path]:
+    return sorted((embeddings.directory or PACKAGED_FOLDER).glob(pattern))
 
 
-def _write_note(path: Path, lists: NeighbourLists | Crowds) -> None:
-    """Write what lists or crowds depend on and their checksum, in one step."""
-    note = {**asdict(lists.key), "number_of_outputs": len(lists.outputs), "checksum": lists.checksum}
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("w", encoding="utf-8") as stream:
-        stream.write(json.dumps(note, indent=2) + "\n")
-        _sync(stream)
-    os.replace(partial, path)
+def _verified(made: _Made, path: Path, whole: bool) -> _Made:
+    """Return lists or crowds that were read, after checking all that a proof rests on."""
+    if not whole:
+        raise ChecksumError(f"{path}: the {made.kind} differ from their checksum. {_REMEDY}")
+    made.verify()
+    return made
+
+
+def _write_note(path: Path, made: NeighbourLists | Crowds) -> None:
+    """Write what the array at a path depends on and its checksum, in one step."""
+    note = {**asdict(made.key), "number_of_outputs": len(made.outputs), "checksum": made.checksum}
+    write_whole(path.with_suffix(".json"), (json.dumps(note, indent=2) + "\n").encode())
 
 
 def _read_note(path: Path) -> tuple[ListsKey, str, int]:
@@ -278,8 +313,3 @@ def _read_note(path: Path) -> tuple[ListsKey, str, int]:
         return ListsKey(**note), checksum, outputs
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise EmbeddingFormatError(path, "is no note of neighbour lists.", remedy=_REMEDY) from None
-
-
-def _sync(stream: IO[Any]) -> None:
-    stream.flush()
-    os.fsync(stream.fileno())

@@ -177,7 +177,7 @@ class CompiledScreen:
         limit: Float64Array,
         *,
         one: bool,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ) -> Pairs:
         """Return (row, column) of the words within the limit, by direct differences."""
         n, d = rows.shape
         # One row takes at most every word, in whole groups; usually a row leaves one or two.
@@ -201,7 +201,7 @@ class CompiledScreen:
             counts = np.diff(ends[at:done], prepend=0)
             parts.append((np.repeat(np.arange(at, done), counts), columns[: ends[done - 1]].copy()))
             at = done
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        return Pairs(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _table(self) -> _Table:
         arrays = (self.vectors, self.outputs, *self.bounds)

@@ -15,10 +15,10 @@ import numpy as np
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.gpu.backend import free_bytes, launch, open_device, processors, torch
-from wordveil.kernels.gpu.deciding import Pairs, decide, decide_all
 from wordveil.kernels.gpu.packing import pack_queries, pack_words
 from wordveil.kernels.gpu.screen_kernels import rescore
 from wordveil.kernels.gpu.screening import Hits, Screen, Tiles, default_tiles
+from wordveil.kernels.rescoring import Pairs, decide, decide_all
 
 __all__ = ["GpuNearestWords"]
 
@@ -76,7 +76,7 @@ class GpuNearestWords:
             if pairs is None:
                 ids[span], squared[span] = decide_all(some, self._vectors, self.outputs, k)
             else:
-                ids[span], squared[span] = decide(some, pairs, self._vectors, self.outputs, k)
+                ids[span], squared[span] = decide(some, self._vectors, self.outputs, pairs, k)
             if progress is not None:
                 progress(len(some))
         return ids, np.sqrt(squared)
@@ -89,7 +89,7 @@ class GpuNearestWords:
         if len(many):
             inside = np.isin(pairs.rows, many)
             some = Pairs(np.searchsorted(many, pairs.rows[inside]), pairs.columns[inside])
-            answer[many] = decide(queries[many], some, self._vectors, self.outputs, 1)[0][:, 0]
+            answer[many] = decide(queries[many], self._vectors, self.outputs, some, 1)[0][:, 0]
         return answer
 
     def _chunks(self, queries: FloatArray, k: int) -> Any:

@@ -300,7 +300,7 @@ _WORDS: dict[tuple[Group, str], _Recipe] = {
     (Group.LOCAL, "santext-certified"): _santext_local_certified,
     (Group.LOCAL, "tem-certified"): _tem_local_certified,
     **{(Group.LOCAL, f"neighbours-{k}"): _neighbours(k) for k in (1, 4, 16, 64)},
-    **{(Group.LOCAL, f"neighbours-{k}-of-4000"): _neighbours(k, outputs=4000) for k in (8, 16)},
+    **{(Group.LOCAL, f"neighbours-{k}-of-4000"): _neighbours(k, outputs=4000) for k in (1, 8, 16)},
     (Group.LOCAL, "neighbours-crowds-16"): _neighbours(16, lists="crowds"),
 }
 

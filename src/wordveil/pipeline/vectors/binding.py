@@ -11,6 +11,7 @@ from wordveil.arrays import Float64Array, FloatArray, PrivateVectors
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import Mechanism, VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.checks import vector_mechanism
+from wordveil.mechanisms.common import with_vocabulary
 from wordveil.mechanisms.word_rows import WordRows
 from wordveil.pipeline.noise_domains import shown
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
@@ -58,7 +59,8 @@ class Binding:
         """Return what one released row promises."""
         if test_source:
             return NoGuarantee(reason=_NO_GUARANTEE, unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED)
-        return self.randomizer.guarantee()
+        claim = self.randomizer.guarantee()
+        return claim if self.vocabulary is None else with_vocabulary(claim, self.vocabulary, self.randomizer)
 
     def provenance(self, *, test_source: bool) -> Provenance:
         """Return where a release comes from; empty checksums where there was no vocabulary."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from wordveil.documents.vectors import open_vectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks, resolve_threads
 from wordveil.mechanisms.base import VectorMechanism
+from wordveil.parameters import unique_ids
 from wordveil.pipeline.noise_domains import noise_name
 from wordveil.pipeline.vectors.binding import Binding, bind
 from wordveil.pipeline.vectors.grid import STEPS, check_grid, public_grid, round_to_grid
@@ -102,12 +103,13 @@ class RowReleaser:
         grid = public_grid(binding.randomizer, binding.probes()) if settings.grid is None else settings.grid
         return cls(binding=binding, grid=grid, dtype=settings.dtype, source=source, name=name, threads=settings.threads)
 
-    def release(self, block: FloatArray, first_row: int) -> FloatArray:
+    def release(self, block: FloatArray, first_row: int, ids: Sequence[str] | None = None) -> FloatArray:
         """Release a block.
 
         Args:
             block: Shape (n, d), any real type.
             first_row: Number of its first row in the input.
+            ids: What places the noise of each row, unique in the input; None takes the rows' numbers.
 
         Returns:
             Shape (n, d) or (n, m), of `dtype`.
@@ -116,18 +118,21 @@ class RowReleaser:
             ParameterError: If a row cannot be released; it is named by number.
         """
         rows = self.binding.checked(block, first_row)
+        names = [str(first_row + i) for i in range(len(rows))] if ids is None else unique_ids(ids, len(rows))
         out = np.empty((len(rows), self.binding.randomizer.dimensions), dtype=np.dtype(self.dtype).newbyteorder("<"))
         lows = range(0, len(rows), CHUNK_ROWS)
         noisy = map_chunks(
-            lambda low: self._randomized(rows[low : low + CHUNK_ROWS], first_row + low), lows, self.threads
+            lambda low: self._randomized(rows[low : low + CHUNK_ROWS], names[low : low + CHUNK_ROWS]),
+            lows,
+            self.threads,
         )
         for low, part in zip(lows, noisy, strict=True):
             out[low : low + len(part)] = round_to_grid(part, self.grid, self.dtype, first_row=first_row + low)
         return out
 
-    def _randomized(self, rows: Float64Array, first_row: int) -> ReleasedVectors:
+    def _randomized(self, rows: Float64Array, names: Sequence[str]) -> ReleasedVectors:
         randomizer = self.binding.randomizer
-        ids = [f"{self._prefix}:{first_row + i}" for i in range(len(rows))]
+        ids = [f"{self._prefix}:{name}" for name in names]
         # Content is hashed as text: each byte becomes one character. Numbers count, not how the input stored them.
         contents = [row.tobytes().decode("latin-1") for row in rows.astype("<f8")]
         streams = self.source.documents(self.source.nonces(ids, contents), [1] * len(rows))

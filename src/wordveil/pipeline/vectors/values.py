@@ -13,7 +13,7 @@ from wordveil.errors import ParameterError, printable
 from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.promises.guarantees import Guarantee
-from wordveil.promises.release import Provenance
+from wordveil.promises.release import Provenance, Reported
 
 __all__ = ["VectorRelease", "VectorReport", "vector_disclosures", "write_vector_report"]
 
@@ -60,7 +60,7 @@ class VectorRelease:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorReport:
+class VectorReport(Reported):
     """What a run over a file released; nothing that the release does not show anyway.
 
     Attributes:
@@ -98,11 +98,6 @@ class VectorReport:
     finished: str
     seconds: float
     rows_per_second: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
-        facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**facts, "guarantee": self.guarantee.as_dict(), "provenance": asdict(self.provenance)}
 
 
 def vector_disclosures(

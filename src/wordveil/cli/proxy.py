@@ -1,0 +1,115 @@
+"""`wordveil proxy`: a local proxy that releases chat requests to a vendor and restores its replies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wordveil.cli.common import (
+    DEFAULT_MECHANISM,
+    AllowRefutedOption,
+    CalibrationOption,
+    CertificateOption,
+    DecoderOption,
+    EpsilonOption,
+    MechanismOption,
+    ParameterOption,
+    VocabularyOption,
+    Wanted,
+    open_vocabulary,
+    prepare,
+    say,
+)
+
+if TYPE_CHECKING:
+    from wordveil.integrations.conversation import Conversation
+
+__all__ = ["proxy"]
+
+UpstreamOption = Annotated[
+    str, typer.Option("--upstream", metavar="URL", help="The vendor, up to and with /v1; what it gets is the release.")
+]
+PublicPromptOption = Annotated[
+    list[Path] | None,
+    typer.Option("--public-prompt", metavar="FILE", help="A text, such as a system prompt, that goes out verbatim."),
+]
+HostOption = Annotated[str, typer.Option("--host", help="Where to listen; elsewhere than here, prompts travel openly.")]
+KeyOption = Annotated[
+    str | None,
+    typer.Option("--api-key-env", metavar="NAME", help="Variable that holds the vendor's key; default: the client's."),
+]
+IdleOption = Annotated[float, typer.Option("--idle", help="Seconds until a conversation and its map are dropped.")]
+CheckOption = Annotated[bool, typer.Option("--check", help="Print what is promised and disclosed, and do not listen.")]
+
+
+def proxy(
+    upstream: UpstreamOption,
+    public_prompt: PublicPromptOption = None,
+    mechanism: MechanismOption = DEFAULT_MECHANISM,
+    epsilon: EpsilonOption = None,
+    calibration: CalibrationOption = None,
+    certificate: CertificateOption = None,
+    decoder: DecoderOption = None,
+    allow_refuted: AllowRefutedOption = False,
+    settings: ParameterOption = None,
+    vocabulary: VocabularyOption = None,
+    host: HostOption = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8088,
+    api_key_env: KeyOption = None,
+    idle: IdleOption = 3600.0,
+    check: CheckOption = False,
+) -> None:
+    """Listen for chat completions, release every message to the vendor, restore surrogates in its replies.
+
+    Whatever cannot be released is refused, and the vendor gets nothing (extra: proxy).
+    """
+    from wordveil.errors import ParameterError
+    from wordveil.integrations.conversation import Conversations
+    from wordveil.pipeline.sanitizer import Sanitizer
+    from wordveil.promises.release import TextOptions
+
+    if not upstream.startswith(("https://", "http://")):
+        raise ParameterError("--upstream", upstream, "must begin with https:// or http://.")
+    if api_key_env is not None and api_key_env not in os.environ:
+        raise ParameterError("--api-key-env", api_key_env, "is not set in the environment.")
+    embeddings = open_vocabulary(vocabulary)
+    wanted = Wanted(
+        mechanism=mechanism,
+        epsilon=epsilon,
+        calibration=calibration,
+        certificate=certificate,
+        decoder=decoder,
+        allow_refuted=allow_refuted,
+        settings=settings,
+        vocabulary=vocabulary,
+    )
+    prepared = prepare(wanted, embeddings)
+    options = TextOptions(unknown="typed")
+    sanitizer = Sanitizer(embeddings, prepared.mechanism, options=options, certificate=prepared.certificate)
+    public = [path.read_text(encoding="utf-8") for path in public_prompt or ()]
+    conversations = Conversations(
+        sanitizer, public={text for whole in public for text in (whole, whole.rstrip("\n"))}, idle=idle
+    )
+    for note in prepared.notes:
+        say(note)
+    _print_promise(conversations.example)
+    if not check:
+        from wordveil.integrations.proxy import Proxy, serve
+
+        say(f"listening on http://{host}:{port}/v1; the vendor is {upstream}")
+        key = None if api_key_env is None else os.environ[api_key_env]
+        serve(Proxy(conversations=conversations, upstream=upstream, api_key=key), host=host, port=port)
+
+
+def _print_promise(said: Conversation) -> None:
+    from wordveil.integrations.conversation import RESTORED
+
+    say(f"guarantee: {said.guarantee.sentence()}")
+    for line in getattr(said.guarantee, "assumptions", ()):
+        say(f"assumes: {line}")
+    for line in said.disclosed:
+        say(f"disclosed: {line}")
+    say(f"restored in replies, on this side: {', '.join(RESTORED)}")

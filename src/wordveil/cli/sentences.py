@@ -1,0 +1,137 @@
+"""`wordveil sentences`: build and inspect stocks of public sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wordveil.cli.app import Command
+from wordveil.cli.common import say
+from wordveil.cli.file_options import ColumnOption, FormatOption, ResumeOption
+from wordveil.cli.progress import row_bar
+from wordveil.cli.rephrase import EncoderOption, StockOption
+
+if TYPE_CHECKING:
+    from wordveil.sentences.stock import Stock
+
+__all__ = ["app"]
+
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+
+EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0, 12.0)
+
+
+@app.command(cls=Command)
+def build(
+    public: Annotated[list[Path], typer.Argument(metavar="PUBLIC...", help="Files of public text, in any format.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory to make.")],
+    prototypes: Annotated[
+        str, typer.Option("--prototypes", help="Sizes, between commas; each has prototypes of its own.")
+    ] = "16,32,64,128,256,512,1024",
+    encoder: EncoderOption = "static",
+    judge: Annotated[
+        str, typer.Option("--judge", help="Encoder that measures which size is best. Default: the same.")
+    ] = "",
+    each: Annotated[int, typer.Option("--each", help="Number of sentences taken from a file at most.")] = 30_000,
+    column: ColumnOption = None,
+    format: FormatOption = None,
+    name: Annotated[str | None, typer.Option("--name", help="Short name. Default: that of the directory.")] = None,
+    licence: Annotated[str, typer.Option("--licence", help="Licence of the text, to be recorded.")] = "",
+    resume: ResumeOption = False,
+) -> None:
+    """Build a stock from public text: its sentences are in every release made with it, so never from private text.
+
+    Personal data becomes typed slots, or the sentence is dropped; what was dropped is told. Read the stock before use.
+    """
+    from wordveil.documents import DocumentSettings
+    from wordveil.errors import ParameterError
+    from wordveil.sentences.building import StockSettings, build_stock
+
+    try:
+        sizes = tuple(int(size) for size in prototypes.split(","))
+    except ValueError:
+        raise ParameterError("--prototypes", prototypes, "must be whole numbers between commas.") from None
+    settings = StockSettings(
+        prototypes=sizes,
+        encoder=encoder,
+        judge=judge,
+        each=each,
+        name=output.name if name is None else name,
+        licence=licence,
+        documents=DocumentSettings(format=format, columns=tuple(column or ())),
+    )
+    with _bars() as progress:
+        stock = build_stock(public, output, settings, resume=resume, progress=progress, notice=say)
+    _print_facts(stock)
+
+
+class _bars:  # noqa: N801 (used as a function)
+    """A bar for each kind of work, one after the other."""
+
+    def __init__(self) -> None:
+        self._open: Any = None
+        self._show: Any = None
+        self._what = ""
+
+    def __enter__(self) -> Any:
+        return self._told
+
+    def __exit__(self, *found: Any) -> None:
+        if self._open is not None:
+            self._open.__exit__(*found)
+
+    def _told(self, done: int, total: int, what: str) -> None:
+        if what != self._what:
+            self.__exit__(None, None, None)
+            self._open = row_bar(what, quiet=False)
+            self._what, self._show = what, self._open.__enter__()
+        if self._show is not None:
+            self._show(done, total)
+
+
+@app.command(cls=Command)
+def info(
+    stock: StockOption = None,
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", "-e", help="Show which size serves this one best, and its sentences.")
+    ] = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Recompute the checksum.")] = False,
+) -> None:
+    """Show what a stock records: sizes, sources, licence, what was dropped, and the curve that sizes are chosen by."""
+    from wordveil.sentences.stock import load_stock
+
+    found = load_stock(stock)
+    if verify:
+        found.embeddings.verify()
+        say("checksum: verified")
+    _print_facts(found)
+    if epsilon is not None:
+        size = found.choose(epsilon)
+        typer.echo(f"at {epsilon:g} nats a sentence: {size} prototypes")
+        for i in found.levels[size].ids:
+            typer.echo(f"  {found.embeddings.words[i]}")
+
+
+def _print_facts(stock: Stock) -> None:
+    header, facts = stock.embeddings.header, stock.facts
+    lines = {
+        "name": header.name,
+        "source": header.source,
+        "licence": header.licence or "not recorded",
+        "sentences": f"{len(stock.embeddings):,} prototypes of {facts.kept:,} public sentences",
+        "sizes": ", ".join(f"{size:,}" for size in stock.levels),
+        "encoder": facts.encoder,
+        "checksum": header.checksum,
+        "slots": ", ".join(f"{kind} {count:,}" for kind, count in facts.slots.items()) or "none",
+        "dropped": ", ".join(f"{why} {count:,}" for why, count in facts.dropped.items()) or "none",
+    }
+    for key, value in lines.items():
+        typer.echo(f"{key + ':':12}{value}")
+    typer.echo(f"mean similarity of a public sentence to its release, by {facts.judge}, nats from 0 (random) on:")
+    for encoder in stock.facts.levels[0].near:
+        typer.echo(f"  {encoder:12}" + "".join(f"{epsilon:8g}" for epsilon in (0.0, *EPSILONS)))
+        for size, level in stock.levels.items():
+            values = (level.anywhere, *(level.expected(epsilon, 1, encoder) for epsilon in EPSILONS))
+            typer.echo(f"  {size:12,}" + "".join(f"{value:8.3f}" for value in values))

@@ -1,0 +1,70 @@
+"""`wordveil spark-sanitize`: a directory through the sanitizer on a Spark cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from wordveil.cli.common import Wanted
+from wordveil.cli.options import argument, option
+from wordveil.cli.progress import row_bar
+from wordveil.cli.sanitize import Around, Job, Reading, Running, Speed
+
+__all__ = ["spark_sanitize"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Where the tasks run."""
+
+    master: Annotated[
+        str | None,
+        option(
+            "--master", metavar="URL", help="Spark's master, such as local[4] or yarn. Default: that of its settings."
+        ),
+    ] = None
+    conf: Annotated[
+        list[str] | None, option("--conf", metavar="NAME=VALUE", help="A setting of Spark; repeat as needed.")
+    ] = None
+    bad_files: Annotated[
+        str, option("--bad-files", help="Files that cannot be read: leave-out, and name them at the end, or stop.")
+    ] = "leave-out"
+
+
+def spark_sanitize(
+    source: Annotated[str, argument(metavar="IN", help="Directory that driver and executors see under this path.")],
+    output: Annotated[str, option("--output", "-o", help="New or empty directory that all of them see.")],
+    *,
+    cluster: Cluster,
+    wanted: Wanted,
+    reading: Reading,
+    around: Around,
+    running: Running,
+) -> None:
+    """Sanitize the files of the directory IN on a cluster, a task a file (extra: spark).
+
+    The output is, byte for byte, that of `sanitize` under the same key, whatever fails and is tried again on the way.
+    """
+    from wordveil.errors import ParameterError
+    from wordveil.spark.files import sanitize_files
+    from wordveil.spark.frames import session
+
+    if cluster.bad_files not in ("leave-out", "stop"):
+        raise ParameterError("--bad-files", cluster.bad_files, "must be leave-out or stop.")
+    speed = Speed(threads=1)  # Spark runs a task a core
+    settings = reading.settings(speed.block_tokens, line_buffered=False)
+    job = Job.prepared_for(source, output, wanted, around, running, speed)
+    with row_bar("files", quiet=running.quiet) as show:
+        result = sanitize_files(
+            session(cluster.master, cluster.conf or ()),
+            source,
+            output,
+            job.sanitizer,
+            settings=settings,
+            resume=running.resume,
+            stop_at_bad_files=cluster.bad_files == "stop",
+            progress=None if show is None else lambda done, total, _: show(done, total),
+            notice=job.notice,
+            deliver=lambda result: job.deliver(result, settings),
+        )
+    job.print_summary(result)

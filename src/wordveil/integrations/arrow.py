@@ -1,0 +1,57 @@
+"""Arrow: columns of texts of a table or a stream of batches, released; the promise stands in the schema's metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from wordveil.errors import MissingExtraError
+from wordveil.integrations.records import TableRelease, described, released_columns
+from wordveil.pipeline.sanitizer import Sanitizer
+
+try:
+    import pyarrow as pa
+except ImportError as missing:
+    raise MissingExtraError("wordveil.integrations.arrow", "pyarrow", "parquet") from missing
+
+__all__ = ["sanitize"]
+
+
+def sanitize(
+    table: pa.Table | pa.RecordBatchReader,
+    columns: Sequence[str],
+    sanitizer: Sanitizer | None = None,
+    *,
+    ids: Sequence[str] | None = None,
+) -> TableRelease:
+    """Return a table, or a reader that releases batch after batch; other columns are copied, null stays null.
+
+    Args:
+        table: The private table, or a reader of one. Metadata is not copied: it may tell of the private text.
+        columns: Columns of texts; dictionaries are not kept: they list private texts.
+        sanitizer: How; the default of `wordveil.sanitize` unless given.
+        ids: See `released_columns`; for a table only.
+
+    Raises:
+        ParameterError: If a value is neither text nor null, or the ids do not fit.
+    """
+    fields = [pa.field(each.name, _text(each.type) if each.name in columns else each.type) for each in table.schema]
+    others = [name for name in table.schema.names if name not in columns]
+    promise = described(None, sanitizer, columns, others, keyed=ids is not None).as_json()
+    schema = pa.schema(fields, metadata={"wordveil": promise})
+
+    def released(part: Any) -> Any:
+        new = released_columns({name: part.column(name).to_pylist() for name in columns}, sanitizer, ids)
+        arrays = [new[each.name] if each.name in new else part.column(each.name) for each in schema]
+        made = [pa.array(a, each.type) if isinstance(a, list) else a for a, each in zip(arrays, schema, strict=True)]
+        return type(part).from_arrays(made, schema=schema)
+
+    def batches() -> Iterator[Any]:
+        yield from map(released, table)
+
+    out = released(table) if isinstance(table, pa.Table) else pa.RecordBatchReader.from_batches(schema, batches())
+    return described(out, sanitizer, columns, others, keyed=ids is not None)
+
+
+def _text(kind: Any) -> Any:
+    return kind if pa.types.is_large_string(kind) else pa.string()

@@ -1,0 +1,169 @@
+"""A guardrail for LiteLLM: the vendor gets the release of every message, and the caller its own values back.
+
+Its native hooks see whole requests, with fields that `apply_guardrail` is never shown (images alone, `user`, tools), so
+that what is not covered is refused. What goes wrong raises, and LiteLLM then sends nothing. What LiteLLM itself logs of
+a request is the release: the guardrail puts it in the place of the copy kept for logs, too.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar, NamedTuple
+from weakref import ReferenceType, ref
+
+from wordveil.errors import MissingExtraError, ParameterError, WordveilError
+from wordveil.integrations.chat import RefusedError, StreamRestorer, released_request
+from wordveil.integrations.conversation import Conversation, Conversations
+from wordveil.pipeline.one_line import default_sanitizer
+from wordveil.pipeline.sanitizer import Sanitizer
+
+try:
+    from litellm.exceptions import GuardrailRaisedException
+    from litellm.integrations.custom_guardrail import CustomGuardrail
+    from litellm.types.guardrails import GuardrailEventHooks
+    from litellm.types.utils import ModelResponse, is_litellm_owned_kwarg
+except ImportError as missing:
+    raise MissingExtraError("wordveil.integrations.litellm", "litellm", "litellm") from missing
+
+__all__ = ["WordveilGuardrail"]
+
+_CALLS = ("completion", "acompletion")
+_OPEN = 10_000  # calls whose answer is awaited
+
+
+class _Call(NamedTuple):
+    """A call whose answer is awaited; it keeps no conversation from being dropped."""
+
+    conversation: ReferenceType[Conversation]
+    sent: Any
+
+
+class WordveilGuardrail(CustomGuardrail):
+    """Releases requests and restores replies; to be used in the modes `pre_call` and `post_call` at once.
+
+    Args:
+        sanitizer: How texts are released; the default of `wordveil.sanitize` unless given.
+        public: Texts, such as a system prompt, that go out verbatim.
+        **settings: Those of every LiteLLM guardrail: `guardrail_name`, `event_hook`, `default_on` and so on.
+
+    Raises:
+        ParameterError: If LiteLLM would throw its work away or not ask for it: without `pre_call` among the modes, with
+            modes that depend on tags, `run_in_parallel` or `scan_raw_request`.
+    """
+
+    use_native_lifecycle_hooks: ClassVar[bool] = True
+
+    def __init__(self, *, sanitizer: Sanitizer | None = None, public: tuple[str, ...] = (), **settings: Any) -> None:
+        modes = settings.get("event_hook") or "pre_call"
+        named = [str(getattr(mode, "value", mode)) for mode in (modes if isinstance(modes, list) else [modes])]
+        if "pre_call" not in named or settings.get("run_in_parallel") or settings.get("scan_raw_request"):
+            raise ParameterError("mode", named, "must hold pre_call, without run_in_parallel and scan_raw_request.")
+        super().__init__(**settings)
+        self.conversations = Conversations(sanitizer or default_sanitizer(), public=public)
+        self._open: OrderedDict[str, _Call] = OrderedDict()
+
+    async def async_pre_call_hook(
+        self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str
+    ) -> dict[str, Any]:
+        """Return the request with every message released.
+
+        Raises:
+            GuardrailRaisedException: If it is no chat completion, holds what is not covered, or anything goes wrong:
+                LiteLLM then sends nothing.
+        """
+        return self._release(data, call_type, str(getattr(user_api_key_dict, "api_key", None) or ""))
+
+    async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any]:
+        """Release a call of `litellm.acompletion` that no proxy has released; errors as above."""
+        call = self._open.get(str(kwargs.get("litellm_call_id")))
+        if call is not None and call.sent == kwargs.get("messages"):
+            return kwargs
+        if self.should_run_guardrail(data=kwargs, event_type=GuardrailEventHooks.pre_call) is not True:
+            return kwargs
+        return self._release(dict(kwargs), getattr(call_type, "value", ""), "")
+
+    async def async_post_call_success_hook(self, data: dict[str, Any], user_api_key_dict: Any, response: Any) -> Any:
+        """Return a copy of the reply with its surrogates restored; the reply itself goes to the logs."""
+        conversation = self._answered(data)
+        if conversation is None or not isinstance(response, ModelResponse):
+            return response
+        copy = response.model_copy(deep=True)
+        for choice in copy.choices:
+            if isinstance(choice.message.content, str):
+                choice.message.content = conversation.restore(choice.message.content)
+        return copy
+
+    async def async_post_call_success_deployment_hook(
+        self, request_data: dict[str, Any], response: Any, call_type: Any
+    ) -> None:
+        """Leave a reply as it is before it is logged; a proxy of LiteLLM's restores it afterwards."""
+
+    async def async_post_call_streaming_iterator_hook(
+        self, user_api_key_dict: Any, response: AsyncIterator[Any], request_data: dict[str, Any]
+    ) -> AsyncIterator[Any]:
+        """Yield copies of the chunks with surrogates restored, also where these are split between chunks."""
+        conversation, chunk = self._answered(request_data), None
+        restorer = None if conversation is None else StreamRestorer(conversation)
+        async for chunk in response:
+            yield chunk if restorer is None else type(chunk)(**restorer.feed(chunk.model_dump()))
+        if restorer is not None and chunk is not None:
+            for left in restorer.close():
+                yield type(chunk)(**left)
+
+    async def apply_guardrail(
+        self, inputs: Mapping[str, Any], request_data: dict[str, Any], input_type: str, logging_obj: Any = None
+    ) -> dict[str, Any]:
+        """Return texts released ("request") or restored ("response"), for LiteLLM's own apply-guardrail endpoint.
+
+        Raises:
+            GuardrailRaisedException: If there is anything but texts.
+        """
+        texts = list(inputs.get("texts") or ())
+        if input_type == "response":
+            talk = self._answered(request_data)
+            return {**inputs, "texts": texts if talk is None else [talk.restore(text) for text in texts]}
+        with _closed():
+            if any(inputs.get(name) for name in ("images", "tools", "tool_calls")):
+                raise RefusedError("images, tools and tool calls are not covered.")
+            body = {"messages": [{"role": "user", "content": text} for text in texts]}
+            released, conversation = released_request(body, self.conversations, "")
+        self._remember(request_data, conversation, released["messages"])
+        return {"texts": [message["content"] for message in released["messages"]]}
+
+    def _release(self, data: dict[str, Any], call_type: str, owner: str) -> dict[str, Any]:
+        """Put the release in the place of what is private in a request."""
+        with _closed():
+            if call_type not in _CALLS:
+                raise RefusedError(f"wordveil covers {' and '.join(_CALLS)} only.")
+            private = {name: value for name, value in data.items() if not is_litellm_owned_kwarg(name)}
+            released, conversation = released_request(private, self.conversations, owner)
+        for name in private.keys() - released.keys():
+            del data[name]
+        data.update(released)
+        if isinstance(data.get("proxy_server_request"), dict):
+            data["proxy_server_request"]["body"] = released  # what logs are made from
+        if data.get("litellm_logging_obj") is not None:
+            data["litellm_logging_obj"].update_messages(released["messages"])
+        self._remember(data, conversation, released["messages"])
+        return data
+
+    def _remember(self, data: Mapping[str, Any], conversation: Conversation, sent: Any) -> None:
+        """Keep the conversation until the call is answered; not in the request, which goes to logs."""
+        self._open[str(data.get("litellm_call_id"))] = _Call(ref(conversation), sent)
+        while len(self._open) > _OPEN:
+            self._open.popitem(last=False)
+
+    def _answered(self, data: Mapping[str, Any]) -> Conversation | None:
+        call = self._open.pop(str(data.get("litellm_call_id")), None)
+        return None if call is None else call.conversation()
+
+
+@contextmanager
+def _closed() -> Iterator[None]:
+    """Refuse in LiteLLM's own words."""
+    try:
+        yield
+    except WordveilError as error:
+        raise GuardrailRaisedException("wordveil", f"nothing was sent: {error}") from None

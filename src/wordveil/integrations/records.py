@@ -1,0 +1,102 @@
+"""Columns of texts: what tables of every library go through. A row is one document, with all its texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import chain
+from typing import Any
+
+from wordveil.arrays import PrivateText
+from wordveil.errors import ParameterError, printable
+from wordveil.pipeline.one_line import default_sanitizer
+from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.release import KEYED, Provenance
+
+__all__ = ["Columns", "TableRelease", "described", "released_columns"]
+
+Columns = Mapping[str, Sequence[str | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRelease:
+    """A released table.
+
+    Attributes:
+        table: What leaves, of the kind that was given.
+        guarantee: What each row promises.
+        disclosed: What is disclosed whatever the noise, one sentence each.
+        provenance: Where it came from.
+    """
+
+    table: Any = field(repr=False)
+    guarantee: Guarantee
+    disclosed: tuple[str, ...]
+    provenance: Provenance
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary of everything but the table."""
+        facts = {"disclosed": list(self.disclosed), "provenance": asdict(self.provenance)}
+        return {"guarantee": self.guarantee.as_dict(), **facts}
+
+    def as_json(self) -> str:
+        """Return the dictionary as JSON, for metadata of tables."""
+        return json.dumps(self.as_dict())
+
+    def card(self) -> str:
+        """Return what is promised and disclosed as Markdown, for a data set's card."""
+        lines = [self.guarantee.sentence()]
+        lines += [f"Assumes: {line}" for line in getattr(self.guarantee, "assumptions", ())]
+        lines += [f"Disclosed: {line}" for line in self.disclosed]
+        made = asdict(self.provenance)
+        lines += [f"{name.replace('_', ' ').capitalize()}: `{value}`" for name, value in made.items() if value != ""]
+        return "\n".join(["## Privacy guarantee", "", *(f"- {line}" for line in lines), ""])
+
+
+def described(
+    table: Any, sanitizer: Sanitizer | None, columns: Sequence[str], others: Sequence[str], *, keyed: bool
+) -> TableRelease:
+    """Return a released table with what it promises.
+
+    Args:
+        table: What was released.
+        sanitizer: By which; None is the default of `wordveil.sanitize`.
+        columns: The columns released.
+        others: The columns copied.
+        keyed: Whether rows had ids of the caller's.
+    """
+    used = sanitizer or default_sanitizer()
+    said = [*used.disclosed, f"the number of rows, their order, and where the columns {_named(columns)} hold no text"]
+    said += [KEYED] if keyed else []
+    said += [f"these columns, copied unchanged: {_named(others)}"] if others else []
+    return TableRelease(table=table, guarantee=used.guarantee, disclosed=tuple(said), provenance=used.provenance)
+
+
+def released_columns(
+    columns: Columns, sanitizer: Sanitizer | None, ids: Sequence[str] | None = None
+) -> dict[str, list[str | None]]:
+    """Return columns of texts, released; None stays None.
+
+    Args:
+        columns: Name to the texts of every row.
+        sanitizer: How; None is the default of `wordveil.sanitize`.
+        ids: One per row, unique under the sanitizer's key: a row of the same id and texts comes out as before.
+
+    Raises:
+        ParameterError: If there is no column, a value is neither text nor None, or the ids do not fit.
+    """
+    if not columns:
+        raise ParameterError("columns", [], "must name at least one column of texts.")
+    rows = list(zip(*columns.values(), strict=True))
+    documents = [[PrivateText(text) for text in row if text is not None] for row in rows]
+    batch = (sanitizer or default_sanitizer()).release_documents(documents, ids=ids)
+    texts = iter(batch.texts)
+    released = [[None if text is None else next(texts) for text in row] for row in rows]
+    by_column = zip(*released, strict=True) if released else chain([()] * len(columns))
+    return {name: list(values) for name, values in zip(columns, by_column, strict=True)}
+
+
+def _named(columns: Sequence[str]) -> str:
+    return ", ".join(printable(str(name)) for name in columns)

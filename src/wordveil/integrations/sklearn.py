@@ -1,0 +1,128 @@
+"""scikit-learn: transformers that release texts and vectors inside of a pipeline.
+
+`fit` learns nothing: what is released depends on the row and on public parameters only. Every call of `transform`
+draws afresh, so a text that goes through it twice (in training and again in prediction) is released twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.errors import MissingExtraError
+from wordveil.integrations.records import released_columns
+from wordveil.mechanisms.base import VectorMechanism
+from wordveil.mechanisms.clipped_laplace import ClippedLaplace
+from wordveil.mechanisms.neighbours import NeighbourResponse
+from wordveil.pipeline.one_line import default_sanitizer
+from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.pipeline.vectors import VectorRelease, VectorSettings, release_vectors
+from wordveil.promises.guarantees import Guarantee
+
+try:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as missing:
+    raise MissingExtraError("wordveil.integrations.sklearn", "scikit-learn", "sklearn") from missing
+
+__all__ = ["PrivateVectors", "TextSanitizer"]
+
+
+class TextSanitizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Releases texts: a sequence of them, or an array or data frame all of whose columns hold texts.
+
+    Args:
+        epsilon: Loss between any two words, nats; of the default sanitizer.
+        sanitizer: Another one, whose own parameters count then.
+    """
+
+    def __init__(self, *, epsilon: float = NeighbourResponse.epsilon, sanitizer: Sanitizer | None = None) -> None:
+        self.epsilon = epsilon
+        self.sanitizer = sanitizer
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803  # scikit-learn's name
+        """Remember the names of the columns."""
+        rows = np.asarray(X, dtype=object)
+        self.n_features_in_ = rows.shape[1] if rows.ndim == 2 else 1
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.object_]:  # noqa: N803  # scikit-learn's name
+        """Return the released texts, of the same shape; None stays None.
+
+        Raises:
+            ParameterError: If a value is neither text nor None.
+        """
+        rows = np.asarray(X, dtype=object)
+        table = rows if rows.ndim == 2 else rows.reshape(-1, 1)
+        columns = {str(number): column for number, column in enumerate(table.T.tolist())}
+        released = np.empty(table.shape, dtype=object)
+        for number, texts in released_columns(columns, self._used).items():
+            released[:, int(number)] = texts
+        return released.reshape(rows.shape)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What every released row promises."""
+        return self._used.guarantee
+
+    @property
+    def _used(self) -> Sanitizer:
+        return default_sanitizer(self.epsilon) if self.sanitizer is None else self.sanitizer
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array, tags.input_tags.one_d_array = True, False, True
+        tags.requires_fit, tags.non_deterministic = False, True
+        return tags
+
+
+class PrivateVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Releases rows of numbers.
+
+    Args:
+        mechanism: A vector mechanism that needs no vocabulary; clipped Laplace noise at 10 nats a unit unless given.
+        settings: Grid, type and threads; the type of the rows unless given.
+
+    Attributes:
+        guarantee_: What every released row promises.
+        disclosed_: What every release discloses whatever the noise, a sentence each.
+        grid_: The public grid that released numbers lie on.
+    """
+
+    def __init__(self, mechanism: VectorMechanism | None = None, *, settings: VectorSettings | None = None) -> None:
+        self.mechanism = mechanism
+        self.settings = settings
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803  # scikit-learn's name
+        """Remember the number of columns and their names."""
+        rows = validate_data(self, X, dtype=[np.float64, np.float32])
+        promise = self._release(np.zeros((1, rows.shape[1]), rows.dtype))  # of a public row
+        self.guarantee_, self.disclosed_, self.grid_ = promise.guarantee, promise.disclosed, promise.grid
+        self._n_features_out = promise.vectors.shape[1]
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:  # noqa: N803  # scikit-learn's name
+        """Return the released rows.
+
+        Raises:
+            ParameterError: If a row cannot be released; it is named by number.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return np.asarray(self._release(rows).vectors)
+
+    def _release(self, rows: NDArray[Any]) -> VectorRelease:
+        mechanism = ClippedLaplace(epsilon=10.0) if self.mechanism is None else self.mechanism
+        return release_vectors(rows, mechanism, settings=self.settings or VectorSettings(dtype=rows.dtype.name))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        return tags

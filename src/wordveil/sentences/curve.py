@@ -1,0 +1,64 @@
+"""The curve of a stock: how near public sentences come to the prototypes of each size, exactly, without a draw.
+
+Sizes are chosen by it. It is measured on sentences none of which is a prototype, by an encoder that may be another than
+the one that finds the prototypes: measured by its own, each looks better than it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from wordveil.arrays import Float32Array, IdArray
+from wordveil.sentences.stock import Level
+from wordveil.vocabulary.stored_lists import crowds
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = ["CROWDS", "measured_levels"]
+
+CROWDS = (1, 2, 4, 8, 16, 32)
+
+
+def measured_levels(
+    table: Embeddings,
+    levels: Sequence[Sequence[int]],
+    queries: Mapping[str, Float32Array],
+    those: Float32Array,
+    these: Float32Array,
+) -> tuple[Level, ...]:
+    """Return the stock of each size with its curve.
+
+    Args:
+        table: All prototypes, with rows of length 1.
+        levels: The prototypes of each size, as rows of the table.
+        queries: By the name of an encoder, the rows of n public sentences that compare with the table's.
+        those: Rows of the prototypes by the judge.
+        these: Rows of the n sentences by the judge.
+    """
+    found = []
+    for ids in map(list, levels):
+        own = Embeddings.from_arrays(
+            [table.words[i] for i in ids], table.vectors[ids], casing="cased", candidate_rule="all"
+        )
+        similar = these @ those[ids].T
+        lists = {k: _lists(own, k) for k in CROWDS if k == 1 or 2 * k <= len(ids)}
+        near = {
+            name: {k: _mean(similar, lists[k], (rows @ own.vectors.T).argmax(axis=1)) for k in lists}
+            for name, rows in queries.items()
+        }
+        found.append(Level(ids=tuple(map(int, ids)), near=near, anywhere=float(similar.mean())))
+    return tuple(found)
+
+
+def _lists(own: Embeddings, k: int) -> list[list[int]]:
+    """Return the crowd of each prototype."""
+    if k == 1:
+        return [[i] for i in range(len(own))]
+    found = crowds(own, k)
+    return [found.of(i).tolist() for i in range(len(own))]
+
+
+def _mean(similar: Float32Array, lists: Sequence[Sequence[int]], nearest: IdArray) -> float:
+    """Return the mean similarity of sentences to the lists of their nearest prototypes."""
+    return float(np.mean([similar[row, lists[i]].mean() for row, i in enumerate(nearest.tolist())]))

@@ -1,0 +1,369 @@
+"""Sentences to public sentences, top to bottom: text, sentences, nearest prototypes, response, prototypes, text.
+
+    texts --split--> sentences --encode, nearest--> ids --neighbour response--> released ids --write--> released texts
+
+A rephraser is a sanitizer whose vocabulary is a stock and whose tokens are sentences: keys, runs, resuming, reports and
+the response itself are those of words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wordveil import __version__
+from wordveil.arrays import IdArray, PrivateIds, PrivateText, Progress, ReleasedIds, ReleasedText
+from wordveil.documents import DocumentSettings
+from wordveil.errors import ParameterError
+from wordveil.kernels.compiled import engine_name
+from wordveil.kernels.nearest import NearestWords
+from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourResponse
+from wordveil.parameters import check_kind
+from wordveil.pipeline.assembly import Assembled
+from wordveil.pipeline.explanations import Explanation, InWords, explain
+from wordveil.pipeline.noise_domains import noise_domain, shown
+from wordveil.pipeline.run import Notice
+from wordveil.pipeline.runs import RunReport, file_digests, sanitize_documents
+from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.promises.guarantees import LocalDP, PrivacyUnit
+from wordveil.promises.number_grids import NumberGrid
+from wordveil.promises.release import (
+    BatchRelease,
+    Provenance,
+    TextOptions,
+    effective_guarantee,
+    grid_disclosure,
+)
+from wordveil.randomness import RandomSource
+from wordveil.sentences.encoding import STATIC, SentenceEncoder
+from wordveil.sentences.slots import fill
+from wordveil.sentences.splitting import split_sentences
+from wordveil.sentences.stock import Stock, load_stock
+from wordveil.text import EncodedBatch
+from wordveil.text.amounts import amount
+from wordveil.text.joining import joined
+from wordveil.text.kinds import KINDS, kind
+from wordveil.text.readings import UNKNOWN
+from wordveil.text.surrogates import Surrogates
+from wordveil.text.tokenizer import Tokenizer
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = ["EPSILON", "Rephraser", "rephrase_documents"]
+
+EPSILON = 6.0
+"""Nats per sentence, unless something else is asked for."""
+
+TOGETHER = 1 << 13  # sentences whose rows are held at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceOptions(TextOptions):
+    """What a report says was chosen.
+
+    Attributes:
+        chosen: Stock, size, encoder and crowd.
+    """
+
+    chosen: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def choices(self) -> dict[str, Any]:
+        """Return the choices as plain values that JSON can hold."""
+        grids = {"grids": [vars(grid) for grid in self.grids]} if self.grids else {}
+        return {**self.chosen, "public_words": [], **grids}
+
+
+class Rephraser(Sanitizer):
+    """Releases for each sentence of a text a public sentence near it. Its attributes are for reading.
+
+    Args:
+        stock: The public sentences; None for the general stock that comes with wordveil.
+        epsilon: Largest loss between any two sentences, nats, in (0, inf).
+        prototypes: Size of the stock; None for the one that its public curve says is best for this epsilon.
+        crowd: Least number of prototypes in a list: sentences of one crowd are not told apart, however often released.
+        encoder: Name of what brings sentences to prototypes: "static", "minilm" or a model of sentence-transformers.
+        grids: Grids for numbers of the sentences that keep their magnitude, each at an epsilon of its own that adds to
+            the sentence's. A sentence releases the first number of the kind, or the middle of the grid where it has
+            none; it is seen where the released sentence has a slot of the kind.
+        source: Randomness; a fresh secure source unless given.
+        threads: Threads for the search, None for one per processor; the output does not depend on it.
+
+    Raises:
+        ParameterError: If an argument is outside its domain.
+
+    Example:
+        >>> release = Rephraser(epsilon=8.0)("She was diagnosed with depression. We told nobody.")
+        >>> release.tokens, release.guarantee.unit.value
+        (2, 'one sentence of a text with a fixed number of sentences')
+    """
+
+    options: SentenceOptions
+
+    def __init__(
+        self,
+        stock: Stock | None = None,
+        *,
+        epsilon: float = EPSILON,
+        prototypes: int | None = None,
+        crowd: int = 1,
+        encoder: str = STATIC,
+        grids: Sequence[NumberGrid] = (),
+        source: RandomSource | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.stock = load_stock() if stock is None else stock
+        self.source = RandomSource() if source is None else source
+        check_kind("stock", self.stock, Stock)
+        check_kind("source", self.source, RandomSource)
+        size = self.stock.choose(epsilon, crowd, encoder) if prototypes is None else prototypes
+        self.mechanism: NeighbourResponse = NeighbourResponse(
+            epsilon=epsilon, k=crowd, outputs=None, lists="nearest" if crowd == 1 else "crowds"
+        )
+        chosen = self.stock.encoder(encoder)
+        self.embeddings = self.stock.level(size, chosen)
+        self.options = SentenceOptions(
+            unknown="typed" if grids else "random",
+            numbers="metric" if grids else "unknown",
+            grids=tuple(grids),
+            chosen={"stock": self.stock.embeddings.header.name, "prototypes": size, "crowd": crowd, "encoder": encoder},
+        )
+        self.threads, self.certificate, self.device = threads, None, "cpu"
+        self.parts = _assembled(self.embeddings, self.mechanism.fit(self.embeddings), self.options, chosen, threads)
+
+    @property
+    def encoder(self) -> str:
+        """Name of what brings sentences to prototypes."""
+        return str(self.options.chosen["encoder"])
+
+    def release_documents(
+        self,
+        documents: Sequence[Sequence[PrivateText]],
+        *,
+        ids: Sequence[str] | None = None,
+        progress: Progress | None = None,
+    ) -> BatchRelease:
+        """Rephrase a batch of documents; as for words, with a sentence for a token."""
+        batch = super().release_documents(documents, ids=ids, progress=progress)
+        return replace(batch, tokens=batch.tokens // (1 + len(self.options.grids)))
+
+    @property
+    def in_words(self) -> InWords:
+        said = super().in_words
+        return replace(said, sentence=said.sentence.replace("two words", "two sentences"))
+
+    def explained(self, tokens: int = 10) -> Explanation:
+        drawn = self.parts.randomizer
+        once = "at epsilon each; a crowd of several prototypes is all that repetition shows, where there is one"
+        advice = f"several releases of one sentence show its prototype, {once}" if self.mechanism.k == 1 else ""
+        found = explain(self.embeddings, self.guarantee, tokens=tokens)
+        return replace(found, procedure=drawn.procedure().replace("words", "sentences"), advice=advice)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given: dict[str, Any] = {name: self.options.chosen[name] for name in ("prototypes", "crowd", "encoder")}
+        given |= {"epsilon": self.mechanism.epsilon, "grids": self.options.grids, "threads": self.threads}
+        return partial(Rephraser, **given), (self.stock,)
+
+    def __repr__(self) -> str:
+        return f"Rephraser({self.embeddings.header.name!r}, {self.mechanism!r}, encoder={self.encoder!r})"
+
+
+def _assembled(
+    embeddings: Embeddings,
+    randomizer: FittedNeighbourResponse,
+    options: SentenceOptions,
+    encoder: SentenceEncoder,
+    threads: int | None,
+) -> Assembled:
+    """Return the parts of a rephraser, and what every release of it says of itself."""
+    typed = Surrogates(first=len(embeddings), grids=options.grids) if options.grids else None
+    provenance = Provenance(
+        version=__version__,
+        mechanism=shown(randomizer.mechanism),
+        vocabulary=embeddings.header.name,
+        checksum=embeddings.header.checksum,
+        candidates_checksum=embeddings.candidates_checksum,
+        engine=engine_name(),
+    )
+    claim = randomizer.guarantee()
+    assert isinstance(claim, LocalDP)
+    promise = replace(
+        claim,
+        epsilon=_total(claim.epsilon, options.grids),
+        unit=PrivacyUnit.SENTENCE,
+        assumptions=(
+            *claim.assumptions,
+            "both texts have the same number of sentences, as wordveil's public rules cut them",
+            "the stock and its size are public: made and chosen without these texts",
+        ),
+    )
+    return Assembled(
+        encoder=SentenceReader(embeddings=embeddings, encoder=encoder, typed=typed, threads=threads),
+        randomizer=randomizer,
+        writer=SentenceWriter(words=embeddings.words, typed=typed),
+        stand_ins=np.empty(0, np.int32),  # the response answers for sentences of unknown words itself
+        promise=promise,
+        unprotected=effective_guarantee(promise, TextOptions(), test_source=True),
+        options=options,
+        disclosed=_disclosures(options.grids) + randomizer.disclosed(),
+        provenance=provenance,
+        domain=noise_domain(randomizer.mechanism, randomizer, options, provenance),
+    )
+
+
+def _total(epsilon: float, grids: Sequence[NumberGrid]) -> float:
+    """Return the loss of a sentence with that of the numbers it releases over their whole ranges, rounded up."""
+    losses = [grid.guarantee().loss(grid.points - 1) for grid in grids]
+    return math.nextafter(math.fsum([epsilon, *losses]), math.inf) if losses else epsilon
+
+
+def _disclosures(grids: Sequence[NumberGrid]) -> tuple[str, ...]:
+    return (
+        "the number of sentences of each text, as public rules cut them, and nothing else of its length or layout",
+        "a sentence without any word that the encoder knows becomes a prototype drawn uniformly: no output "
+        "distinguishes two such sentences, and the loss to any other is at most that of two",
+        "values in the released sentences (numbers, dates, names) are made up by a public rule from the release alone"
+        + (", but where magnitude is kept" if grids else ""),
+        *(f"{grid_disclosure(grid)}; this is part of the sentence's epsilon" for grid in grids),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceReader:
+    """Texts to ids of prototypes, one a sentence, -1 where the encoder knows nothing of it.
+
+    With grids each sentence has an id more for each, of a point of the grid, in the codes of `Surrogates`.
+
+    Attributes:
+        embeddings: The stock of one size.
+        encoder: What brings sentences to its rows.
+        typed: What holds the grids; None without any.
+        threads: For the search.
+    """
+
+    embeddings: Embeddings
+    encoder: SentenceEncoder
+    typed: Surrogates | None = None
+    threads: int | None = None
+    _search: NearestWords = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_search", NearestWords(self.embeddings.vectors, self.embeddings.candidates))
+
+    def encode_parts(self, texts: Iterable[PrivateText]) -> Iterator[EncodedBatch]:
+        """Yield all texts as one batch: there are far fewer sentences than words."""
+        cut = [split_sentences(text) for text in texts]
+        ids = self._ids([sentence for sentences in cut for sentence in sentences])
+        counts = np.fromiter((len(sentences) * ids.shape[1] for sentences in cut), np.int64, len(cut))
+        yield EncodedBatch(
+            gaps=["", " "],
+            ids=PrivateIds(ids.ravel()),
+            before=np.empty(0, np.int32),
+            closing=np.zeros(len(cut), np.int32),
+            counts=counts,
+            exempt=np.zeros(len(cut), np.int64),
+            shapes=None,
+            last=np.ones(len(cut), np.bool_),
+        )
+
+    def nearest(self, sentences: Sequence[str]) -> IdArray:
+        """Return the prototype nearest to each sentence, lowest id on ties, -1 where nothing of it is known."""
+        found = dict.fromkeys(sentences, UNKNOWN)
+        different = list(found)
+        for low in range(0, len(different), TOGETHER):
+            part = different[low : low + TOGETHER]
+            rows = self.encoder.rows(part)
+            ids = np.where(rows.any(axis=1), self._search.nearest(rows, threads=self.threads), UNKNOWN)
+            found.update(zip(part, ids.tolist(), strict=True))
+        return np.array([found[sentence] for sentence in sentences], dtype=np.int32)
+
+    def _ids(self, sentences: Sequence[str]) -> IdArray:
+        grids = () if self.typed is None else self.typed.grids
+        ids = np.empty((len(sentences), 1 + len(grids)), np.int32)
+        ids[:, 0] = self.nearest(sentences)
+        first = UNKNOWN - 1 - len(KINDS)
+        for column, grid in enumerate(grids, 1):
+            ids[:, column] = [first - _point(sentence, grid) for sentence in sentences]
+            first -= grid.points
+        return ids
+
+
+def _point(sentence: str, grid: NumberGrid) -> int:
+    """Return the grid point of the first number of the kind in a sentence, the middle one where there is none."""
+    for token in Tokenizer().split(joined(PrivateText(sentence)))[1::2]:
+        if kind(token) == grid.kind:
+            return grid.nearest(amount(token, grid.kind))
+    return grid.points // 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceWriter:
+    """Released ids to released texts: prototypes with a space between them, their slots filled.
+
+    Attributes:
+        words: The prototypes.
+        typed: What holds the grids; None without any.
+    """
+
+    words: Sequence[str]
+    typed: Surrogates | None = None
+
+    def write_parts(self, parts: Sequence[EncodedBatch], released: ReleasedIds) -> list[ReleasedText]:
+        """Return the released texts; what fills a slot is a function of the ids released before it in its text."""
+        bounds = np.cumsum([0, *(count for part in parts for count in part.counts.tolist())]).tolist()
+        return [self._text(released[low:high]) for low, high in pairwise(bounds)]
+
+    def _text(self, released: IdArray) -> ReleasedText:
+        grids = () if self.typed is None else self.typed.grids
+        rows = released.reshape(-1, 1 + len(grids))
+        sentences, before = list[str](), b""
+        for first, *points in rows.tolist():
+            prototype = self.words[first]
+            before = hashlib.blake2b(before + first.to_bytes(4, "big"), digest_size=16).digest()
+            given = dict[str, str]()
+            if self.typed is not None and "[" in prototype:
+                texts = map(self.typed.text, points)
+                given = {grid.kind: text for grid, text in zip(grids, texts, strict=True)}
+            sentences.append(fill(prototype, before, given))
+        return ReleasedText(" ".join(sentences))
+
+
+def rephrase_documents(
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    rephraser: Rephraser,
+    *,
+    settings: DocumentSettings | None = None,
+    resume: bool = False,
+    progress: Callable[[int, int | None, int, int], None] | None = None,
+    notice: Notice | None = None,
+    deliver: Callable[[RunReport], None] | None = None,
+) -> RunReport:
+    """Rephrase a file, a directory tree or standard input in its own format; see `sanitize_documents`.
+
+    Raises:
+        ParameterError: Besides what is said there, if the stock was built from a file of the input: its sentences
+            would be released as they are.
+    """
+    public = {file["sha256"] for file in rephraser.stock.facts.sources}
+    if any(file.sha256 in public for file in file_digests(Path(source), settings or DocumentSettings())):
+        raise ParameterError(
+            "source", os.fspath(source), "is text that the stock was built from; build one from public text alone."
+        )
+    return sanitize_documents(
+        source,
+        destination,
+        rephraser,
+        settings=settings,
+        resume=resume,
+        progress=progress,
+        notice=notice,
+        deliver=deliver,
+    )

@@ -1,0 +1,250 @@
+"""A stock of public sentences: a vocabulary whose words are sentences, and how well each size of it serves.
+
+    DIR/header.json, words.txt, vectors.npy, ...   the vocabulary of all prototypes; see `vocabulary.storage`
+    DIR/stock.json                                 which of them make the stock of each size, the curve, the sources
+    DIR/map.npy                                    from rows of the static encoder to those of the stock's, where it has
+                                                   another
+
+For each size there are prototypes of its own. Which size an epsilon is best served by is read off the curve, measured
+on public sentences when the stock was built: nothing here ever sees a private text. What comes inside the package is
+in the layout of `vocabulary.packaged`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from wordveil.arrays import Float32Array
+from wordveil.errors import EmbeddingFormatError, ParameterError
+from wordveil.files.atomic import write_whole
+from wordveil.parameters import check_positive, check_whole
+from wordveil.sentences.encoding import STATIC, SentenceEncoder, StaticEncoder, encoder_named
+from wordveil.sentences.slots import fill
+from wordveil.sentences.splitting import RULES
+from wordveil.vocabulary.packaged import read_packaged
+from wordveil.vocabulary.table import Embeddings, load_embeddings
+
+__all__ = ["GENERAL", "Level", "Stock", "StockFacts", "load_stock", "unit_rows"]
+
+GENERAL = Path(__file__).parent / "general"
+FACTS_FILE, MAP_FILE = "stock.json", "map.npy"
+_REMEDY = "Build one with: wordveil sentences build."
+_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """The stock of one size.
+
+    Attributes:
+        ids: Its prototypes, as rows of the stock.
+        near: By the name of an encoder, for a crowd of k, the mean similarity of a public sentence to the k prototypes
+            of its list.
+        anywhere: The mean similarity to a prototype drawn at random.
+    """
+
+    ids: tuple[int, ...] = field(repr=False)
+    near: Mapping[str, Mapping[int, float]]
+    anywhere: float
+
+    def expected(self, epsilon: float, crowd: int, encoder: str) -> float:
+        """Return the mean similarity of a public sentence to its release; -inf where no list is so long."""
+        near = self.near.get(encoder) or next(iter(self.near.values()))
+        if crowd not in near:
+            return -math.inf
+        weight = math.exp(-epsilon)  # of a prototype outside the list, if one inside has 1
+        anywhere = len(self.ids) * weight / (crowd + (len(self.ids) - crowd) * weight)
+        return anywhere * self.anywhere + (1 - anywhere) * near[crowd]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StockFacts:
+    """What a stock says of itself beside its vocabulary.
+
+    Attributes:
+        encoder: Name of the encoder that its rows come from.
+        identity: The encoder's identity then: rows of another version are computed anew.
+        judge: Name of the encoder that the curve is measured with.
+        levels: The stock of each size, ascending.
+        sources: Name, size and SHA-256 of each public file it was built from.
+        kept: Number of different public sentences it was chosen from.
+        dropped: Why others were left out, and how many.
+        slots: Kinds of typed slots in the sentences kept, and how many of each.
+    """
+
+    encoder: str
+    identity: str
+    judge: str
+    levels: tuple[Level, ...]
+    sources: tuple[Mapping[str, Any], ...]
+    kept: int
+    dropped: Mapping[str, int]
+    slots: Mapping[str, int]
+
+    def save(self, folder: Path) -> None:
+        """Write the facts into a folder."""
+        text = json.dumps({"version": _VERSION, **asdict(self)}, indent=1, ensure_ascii=False)
+        write_whole(folder / FACTS_FILE, (text + "\n").encode())
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read the facts of a folder.
+
+        Raises:
+            EmbeddingFormatError: If they are missing or damaged.
+        """
+        path = folder / FACTS_FILE
+        try:
+            read = json.loads(path.read_text(encoding="utf-8"))
+            if read.pop("version") != _VERSION:
+                raise ValueError("another version")
+            levels = tuple(
+                Level(
+                    ids=tuple(map(int, level["ids"])),
+                    near={name: {int(k): float(x) for k, x in near.items()} for name, near in level["near"].items()},
+                    anywhere=float(level["anywhere"]),
+                )
+                for level in read.pop("levels")
+            )
+            return cls(levels=levels, **{**read, "sources": tuple(read["sources"])})
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise EmbeddingFormatError(path, f"is no stock of sentences ({error}).", remedy=_REMEDY) from None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Stock:
+    """A stock of public sentences.
+
+    Attributes:
+        embeddings: All prototypes with their rows.
+        facts: What is known of them.
+        into: From rows of the static encoder to those of the stock's; None where that is the static one.
+    """
+
+    embeddings: Embeddings
+    facts: StockFacts
+    into: Float32Array | None = field(default=None, repr=False)
+
+    @cached_property
+    def levels(self) -> dict[int, Level]:
+        """The stock of each size."""
+        return {len(level.ids): level for level in self.facts.levels}
+
+    def encoder(self, name: str = STATIC) -> SentenceEncoder:
+        """Return what brings sentences to the prototypes, by name; see `encoding`."""
+        if name == STATIC and self.into is not None:
+            return self._mapped
+        return encoder_named(name)
+
+    @cached_property
+    def _mapped(self) -> SentenceEncoder:
+        return StaticEncoder(self.into, self.facts.identity)
+
+    def choose(self, epsilon: float, crowd: int = 1, encoder: str = STATIC) -> int:
+        """Return the number of prototypes that serves an epsilon best, by the public curve and by nothing else.
+
+        Args:
+            epsilon: Nats per sentence.
+            crowd: Prototypes in a list.
+            encoder: What brings sentences to prototypes; one that was not measured counts as the stock's own.
+
+        Raises:
+            ParameterError: If epsilon is not above 0, or no size was measured with such crowds.
+
+        Example:
+            >>> stock = load_stock()
+            >>> stock.choose(2.0) <= stock.choose(8.0) <= stock.choose(20.0)
+            True
+        """
+        check_positive("epsilon", epsilon)
+        check_whole("crowd", crowd)
+        score, best = max((level.expected(epsilon, crowd, encoder), n) for n, level in self.levels.items())
+        if score == -math.inf:
+            measured = sorted({k for level in self.levels.values() for near in level.near.values() for k in near})
+            raise ParameterError("crowd", crowd, f"must be one of {', '.join(map(str, measured))}.")
+        return best
+
+    def level(self, prototypes: int, encoder: SentenceEncoder) -> Embeddings:
+        """Return the stock of one size as a vocabulary.
+
+        Args:
+            prototypes: Its size.
+            encoder: What its rows are to come from.
+
+        Raises:
+            ParameterError: If there is no such size.
+        """
+        if prototypes not in self.levels:
+            sizes = ", ".join(map(str, sorted(self.levels)))
+            raise ParameterError("prototypes", prototypes, f"must be one of {sizes}, the sizes of this stock.")
+        ids = list(self.levels[prototypes].ids)
+        words, header = [self.embeddings.words[i] for i in ids], self.embeddings.header
+        own = encoder.space == self.facts.identity
+        rows = (
+            unit_rows(self.embeddings.vectors[ids])
+            if own
+            else encoder.rows([fill(word) for word in words], together=True)
+        )
+        made = Embeddings.from_arrays(
+            words,
+            rows,
+            name=f"{header.name}, {prototypes} sentences",
+            source=header.source,
+            licence=header.licence,
+            casing="cased",
+            candidate_rule="all",
+        )
+        return made.with_header(tokenizer=f"{RULES}, {encoder.identity}", normalisation="length 1")
+
+
+def unit_rows(rows: Any) -> Any:
+    """Return rows at length 1, zeros as they are."""
+    given = np.asarray(rows, dtype=np.float64)
+    norms = np.linalg.norm(given, axis=1, keepdims=True)
+    return np.asarray(given / np.where(norms > 0, norms, 1.0), dtype=np.float32)
+
+
+def load_stock(path: str | PathLike[str] | None = None) -> Stock:
+    """Return a stock: the general one that comes with wordveil, or a directory that `wordveil sentences build` wrote.
+
+    Raises:
+        EmbeddingFormatError: If it is no stock, or damaged.
+        FileNotFoundError: If there is nothing at the path.
+    """
+    folder = GENERAL if path is None else Path(path)
+    facts = StockFacts.load(folder)
+    into = folder / MAP_FILE
+    found = Stock(
+        embeddings=_packaged() if path is None else load_embeddings(folder),
+        facts=facts,
+        into=np.load(into, allow_pickle=False).astype(np.float32) if into.exists() else None,
+    )
+    if any(not 0 <= i < len(found.embeddings) for level in facts.levels for i in level.ids):
+        raise EmbeddingFormatError(folder / FACTS_FILE, "names prototypes that are not there.", remedy=_REMEDY)
+    return found
+
+
+def _packaged() -> Embeddings:
+    packaged = read_packaged(GENERAL)
+    header = packaged.header
+    made = Embeddings.from_arrays(
+        list(packaged.words),
+        packaged.vectors,
+        name=header.name,
+        source=header.source,
+        licence=header.licence,
+        casing="cased",
+        candidate_rule="all",
+    )
+    if made.header.checksum != header.checksum:
+        raise EmbeddingFormatError(GENERAL, "differs from its checksum.", remedy="Reinstall wordveil.")
+    return made

@@ -1,0 +1,272 @@
+"""A tree of files through Spark, a task a file: the bytes of `wordveil sanitize` on the tree, under the same key.
+
+Tasks write to folders of their own in the run's unfinished output. The first that is done with a file links its output
+into place; another attempt at the same file made the same bytes, and is thrown away. A receipt tells that a file is
+done: a driver that is started again goes on with those that have none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from shutil import rmtree
+from typing import TYPE_CHECKING, Any
+
+from wordveil.documents import DocumentSettings, Record, TreeFiles, tree_files
+from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.files.atomic import sibling, write_whole
+from wordveil.files.run_key import run_key_path
+from wordveil.pipeline.document_places import check_tree, tell, tree_file_identity, tree_identity
+from wordveil.pipeline.document_runs import Answers, DocumentSummary, run_tree_file
+from wordveil.pipeline.run import Notice, Position, Run, silent
+from wordveil.pipeline.runs import RunReport, fingerprint, release_records, run_report
+from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.spark.frames import Worker, packed_for_tasks
+from wordveil.spark.keys import check_repeatable, noise_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["sanitize_files"]
+
+_RECEIPTS, _ATTEMPTS, _WHOLE = "receipts", "attempts", "whole"
+_POLL = 0.5  # seconds between looks at the receipts
+
+Progress = Callable[[int, int, int], None]
+"""Called with files done, files in all and documents done."""
+
+
+def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
+    spark: SparkSession,
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    sanitizer: Sanitizer,
+    *,
+    settings: DocumentSettings | None = None,
+    resume: bool = False,
+    stop_at_bad_files: bool = False,
+    progress: Progress | None = None,
+    notice: Notice = silent,
+    deliver: Callable[[RunReport], None] | None = None,
+) -> RunReport:
+    """Sanitize a directory tree on a cluster, a task a file: text, JSONL, JSON, CSV, TSV, Parquet, `.gz`, `.zst`.
+
+    Args:
+        spark: The session; its executors see the same paths as the driver, and have this package.
+        source: A directory. Files of 100 MB to 1 GB share the work best: a file is never cut.
+        destination: A new or empty directory outside it.
+        sanitizer: The pipeline; give it `run_source(destination, resume=resume)` as its source to be able to resume.
+        settings: How documents are read.
+        resume: Go on with an interrupted run, whose files that are done are taken over.
+        stop_at_bad_files: Fail at a file that cannot be read, rather than leave it out and name it.
+        progress: Called about twice a second.
+        notice: Told of files that were not read or are malformed, and of an interrupted run.
+        deliver: Called with the report when the output is in its place.
+
+    Returns:
+        The report of the run.
+
+    Raises:
+        DocumentFormatError: If no file can be read, or one cannot and `stop_at_bad_files`.
+        ParameterError: If places or settings do not fit, or a host would draw other noise than the driver.
+        ResumeError: If the interrupted run had other input, settings, vocabulary or version.
+    """
+    origin, settings, started = os.fspath(Path(source).absolute()), settings or DocumentSettings(), time.perf_counter()
+    if not Path(origin).is_dir():
+        raise ParameterError("source", origin, "must be a directory.")
+    check_tree(Path(origin), os.fspath(destination), resume=resume)
+    check_repeatable(sanitizer)
+    found = tree_files(Path(origin), settings)
+    if not found.taken:
+        raise ParameterError("source", origin, "holds no file of a known format that fits the pattern.")
+    context = spark.sparkContext
+    spread = partial(context.parallelize, numSlices=len(found.taken))
+    read, _ = tree_identity(dict(zip(found.taken, spread(found.taken).map(_Identity(origin)).collect(), strict=True)))
+    work = _Tree(
+        spread=lambda task, pending: context.parallelize(pending, len(pending)).foreach(task),
+        task=_Task(
+            sanitizer=packed_for_tasks(sanitizer),
+            key_file=str(run_key_path(destination)),
+            noise=noise_of(sanitizer),
+            root=origin,
+            folder=str(sibling(destination, "partial")),
+            settings=settings,
+            stop_at_bad_files=stop_at_bad_files,
+        ),
+        found=found,
+        notice=notice,
+        progress=progress or (lambda *_: None),
+    )
+    reports: list[RunReport] = []
+
+    def published() -> None:
+        spent = time.perf_counter() - started, work.here
+        summary, counts = work.summary(), work.counts
+        reports.append(run_report(source, destination, sanitizer, settings, summary, counts=counts, spent=spent))
+        if deliver is not None:
+            deliver(reports[0])
+
+    work.published = published
+    facts = {**settings.fingerprint(), "input": read, **fingerprint(sanitizer)}
+    run = Run(destination=destination, work=work, identity=facts, source=sanitizer.source, resume=resume, notice=notice)
+    run.execute()
+    return reports[0]
+
+
+@dataclass(frozen=True)
+class _Identity:
+    root: str
+
+    def __call__(self, name: str) -> dict[str, Any]:
+        return tree_file_identity(self.root, name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Task(Worker):
+    """Sanitizes one file on an executor; it may run several times, even at once."""
+
+    root: str
+    folder: str
+    settings: DocumentSettings
+    stop_at_bad_files: bool
+
+    def __call__(self, numbered: tuple[int, str]) -> None:
+        index, name = numbered
+        attempt = Path(self.folder) / _ATTEMPTS / uuid.uuid4().hex
+        attempt.mkdir(mode=0o700)
+        try:
+            receipt = self._one(name, attempt)
+            whole = json.dumps(receipt).encode("ascii")
+            write_whole(Path(self.folder) / _RECEIPTS / f"{index}.json", whole, private=True, shared=True)
+            if self.stop_at_bad_files and "bad" in receipt:
+                raise DocumentFormatError(name, "cannot be read.")  # the driver tells why
+        finally:
+            rmtree(attempt, ignore_errors=True)
+
+    def _one(self, name: str, attempt: Path) -> dict[str, Any]:
+        job, counts = self.ready(), Counter[str]()
+
+        def process(records: list[Record]) -> Answers:
+            answers, found = release_records(job, records)
+            counts.update(found)
+            return answers
+
+        try:
+            made, tally = run_tree_file(self.root, name, attempt, process, settings=self.settings, counts=counts)
+        except DocumentFormatError as error:
+            return {"bad": str(error)}
+        with suppress(FileExistsError):  # another attempt was faster, with the same bytes
+            os.link(made, Path(self.folder) / _WHOLE / name)
+        return dict(tally)
+
+
+@dataclass(kw_only=True)
+class _Tree:
+    """The files of a tree on their way through a cluster; a `Work`."""
+
+    spread: Callable[[_Task, list[tuple[int, str]]], None]
+    task: _Task
+    found: TreeFiles
+    notice: Notice
+    progress: Progress
+    published: Callable[[], None] = lambda: None
+    receipts: list[dict[str, Any]] = field(default_factory=list)
+    resumed: int = 0
+    here: int = 0  # tokens of this driver's part
+
+    def restore(self, tally: Mapping[str, Any]) -> str:
+        self.receipts = list(tally.get("receipts", ()))
+        self.resumed = len(self.receipts) or len(list((Path(self.task.folder) / _RECEIPTS).glob("*.json")))
+        return f"{self.resumed:,} files"
+
+    def tally(self) -> Mapping[str, Any]:
+        return {"receipts": self.receipts}
+
+    def steps(self, folder: Path | None, position: Position) -> Generator[Position | None, None, str]:
+        assert folder is not None  # a tree is always a folder
+        for name in (_RECEIPTS, _ATTEMPTS, _WHOLE):
+            (folder / name).mkdir(exist_ok=True)
+        for name in self.found.taken:
+            (folder / _WHOLE / name).parent.mkdir(parents=True, exist_ok=True)
+        yield {"started": True}
+        places = [folder / _RECEIPTS / f"{index}.json" for index in range(len(self.found.taken))]
+        before = [place.exists() for place in places]
+        pending = [numbered for numbered, done in zip(enumerate(self.found.taken), before, strict=True) if not done]
+        if pending:
+            self._spread(pending, places)
+        self.receipts = _read(places)
+        new = [receipt for receipt, done in zip(self.receipts, before, strict=True) if not done]
+        self.here = sum(receipt.get("counts", {}).get("tokens", 0) for receipt in new)
+        if all("bad" in receipt for receipt in self.receipts):
+            problem = f"none of its {len(places)} files can be read. The first: {self.receipts[0]['bad']}"
+            raise DocumentFormatError(self.task.root, problem)
+        yield {"started": True, "done": True}
+        return _WHOLE
+
+    def _spread(self, pending: list[tuple[int, str]], places: list[Path]) -> None:
+        try:
+            with _Watched(places, self.progress):
+                self.spread(self.task, pending)
+        except Exception:
+            bad = [receipt["bad"] for receipt in _read(places) if "bad" in receipt]
+            if self.task.stop_at_bad_files and bad:
+                raise DocumentFormatError(self.task.root, f"holds what cannot be read: {bad[0]}") from None
+            raise
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Documents, tokens and exempt tokens of all files."""
+        return sum((Counter(receipt.get("counts", {})) for receipt in self.receipts), Counter[str]())
+
+    def finish(self) -> None:
+        tell([receipt["bad"] for receipt in self.receipts if "bad" in receipt], self.found, self.notice)
+        self.published()
+
+    def summary(self) -> DocumentSummary:
+        """What was done."""
+        columns = dict.fromkeys(name for receipt in self.receipts for name in receipt.get("columns", ()))
+        bad = [receipt["bad"] for receipt in self.receipts if "bad" in receipt]
+        return DocumentSummary(
+            documents=self.counts["documents"],
+            files=len(self.receipts) - len(bad),
+            copied_columns=list(columns),
+            gaps=dict(sum((Counter(receipt.get("gaps", {})) for receipt in self.receipts), Counter[str]())),
+            skipped_files=self.found.skipped,
+            bad_files=bad,
+        )
+
+
+def _read(places: list[Path]) -> list[dict[str, Any]]:
+    return [json.loads(place.read_bytes()) for place in places if place.exists()]
+
+
+class _Watched:
+    """Tells of progress from the receipts while a job runs."""
+
+    def __init__(self, places: list[Path], progress: Progress) -> None:
+        self._places, self._progress, self._end = places, progress, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        seen: dict[Path, int] = {}
+        while not self._end.wait(_POLL):
+            for place in self._places:
+                if place not in seen and place.exists():
+                    seen[place] = json.loads(place.read_bytes()).get("counts", {}).get("documents", 0)
+            self._progress(len(seen), len(self._places), sum(seen.values()))

@@ -1,0 +1,155 @@
+"""Digests of a user's classes: unequal wherever the code does something else, equal in every process otherwise."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+import types
+
+import pytest
+
+from wordveil.errors import CertificateError
+from wordveil.promises.certificates import class_name, identity
+
+CELL = """
+import functools, math
+from dataclasses import dataclass, field
+from typing import ClassVar
+SCALE = {scale}
+def helper(x):
+    return {helper}
+class Base:
+    def shared(self, x):
+        return {base}
+def logged(function):
+    @functools.wraps(function)
+    def around(*args):
+        return function(*args) + {around}
+    return around
+def make(captured):
+    @dataclass(frozen=True)
+    class Mine(Base):
+        constant: ClassVar = {constant}
+        x: int = 0
+        made: list = field(default_factory={factory})
+        def between(self, a, b, factor={default}, *, bias={keyword}):
+            inner = lambda t: t + {inner}
+            return SCALE * helper(inner(a)) + captured + factor + bias + len({{1, "a", b"b"}}) + math.sqrt(b)
+        @property
+        def width(self):
+            return {width}
+        @staticmethod
+        def still():
+            return {still}
+        @functools.cached_property
+        def kept(self):
+            return {kept}
+        @logged
+        def wrapped(self):
+            return 1
+        part = functools.partial(helper, {part})
+        def again(self):
+            return Mine, self.again
+        def __call__(self):
+            return {call}
+    return Mine
+"""
+SAME = dict.fromkeys(("scale", "base", "around", "constant", "default", "keyword", "inner", "width"), "1")
+SAME |= dict.fromkeys(("still", "kept", "part", "call"), "2") | {"helper": "x + 1", "factory": "list"}
+CHANGES = {name: "7" for name in SAME} | {"helper": "x - 1", "factory": "dict"}
+
+
+def made(captured=3, module="notebook", **changes):
+    cell = sys.modules[module] = types.ModuleType(module)
+    exec(compile(CELL.format(**SAME | changes), "<cell>", "exec"), cell.__dict__)
+    try:
+        return cell.make(captured)
+    finally:
+        del sys.modules[module]
+
+
+def test_a_cell_run_again_unchanged_is_the_same_class():
+    assert class_name(made()) == class_name(made())
+    mine = made()
+    before = class_name.__wrapped__(mine)
+    for _ in range(100):  # an interpreter that specializes code must not change what is seen of it
+        mine().between(1, 4)
+    assert class_name.__wrapped__(mine) == before == class_name(made())
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_an_edit_anywhere_makes_it_another(name):
+    assert class_name(made(**{name: CHANGES[name]})) != class_name(made())
+
+
+def test_what_a_function_captured_and_where_it_lies_count():
+    assert len({class_name(kind) for kind in (made(), made(captured=4), made(module="elsewhere"))}) == 3
+
+
+def test_functions_of_a_module_of_the_users_own_count(monkeypatch):
+    names = []
+    for result in ("1", "2", "1"):
+        helpers = types.ModuleType("helpers")
+        exec(f"def far(x): return {result}\nother = object()", helpers.__dict__)
+        monkeypatch.setitem(sys.modules, "helpers", helpers)
+        for code in ("import helpers\nclass Mine:\n def f(self): return helpers.far(1)",
+                     "class Mine:\n def f(self):\n  import helpers\n  return helpers.far(1)",
+                     "class Mine:\n def f(self):\n  from helpers import far\n  return far(1)"):  # fmt: skip
+            scope = {"__name__": "notebook"}
+            exec(code, scope)
+            names.append(class_name(scope["Mine"]))
+    assert names[:3] == names[6:]
+    assert set(names[:3]).isdisjoint(names[3:6])
+
+
+@pytest.mark.parametrize("captured", [object(), iter(()), made])
+def test_what_cannot_be_shown_is_never_taken_for_the_same(captured):
+    kinds = [made(captured=captured) for _ in range(2)]
+    if captured is made:  # a function whose own code and names show
+        assert class_name(kinds[0]) == class_name(kinds[1])
+        return
+    assert class_name(kinds[0]) != class_name(kinds[1])
+    assert class_name(kinds[0]) == class_name(kinds[0]), "one class keeps its name, so that its passes add up"
+    with pytest.raises(CertificateError, match="cannot be named"):
+        identity(kinds[0]())
+
+
+@pytest.mark.parametrize("body", ["from . import random", "import no_such_module"])
+def test_imports_that_nobody_can_follow_have_no_name(body):
+    names: list[str] = []
+    for _ in range(2):
+        scope = {"__name__": "notebook"}
+        exec(f"class Mine:\n def f(self):\n  {body}", scope)
+        names.append(class_name(scope["Mine"]))
+    assert names[0] != names[1]
+
+
+def test_a_class_that_holds_itself_has_no_endless_name():
+    mine = made()
+    mine.first = mine()
+    with pytest.raises(CertificateError, match="cannot be named"):
+        identity(mine())
+
+
+def test_shipped_classes_need_no_digest():
+    from wordveil import TEM
+
+    assert class_name(TEM) == ""
+    assert "class=" not in identity(TEM(epsilon=1.0))
+
+
+PROGRAM = """
+import sys
+sys.path[:0] = [{folder!r}]
+from test_class_digests import made
+from wordveil.promises.certificates import class_name
+print(class_name(made()))
+"""
+
+
+def test_every_process_gives_the_same_digest():
+    code = PROGRAM.format(folder=os.path.dirname(__file__))
+    run = functools.partial(subprocess.run, [sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert {run(env={**os.environ, "PYTHONHASHSEED": seed}).stdout.strip() for seed in "12"} == {class_name(made())}

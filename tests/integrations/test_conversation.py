@@ -1,0 +1,192 @@
+"""Conversations: what leaves is the sanitizer's release, once for each message; what comes back is restored."""
+
+import gc
+import weakref
+from collections import Counter
+
+import leak_free
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+import wordveil as wv
+from wordveil.errors import ParameterError, WordveilError
+from wordveil.integrations.conversation import RESTORED, Conversation, Conversations, Message
+from wordveil.text.kinds import KINDS, kind
+
+KEY = bytes(range(16))
+
+
+def user(*texts):
+    return [Message("user", text) for text in texts]
+
+
+def talk(**settings):
+    return Conversation(leak_free.sanitizer(), **settings)
+
+
+def test_what_leaves_is_what_the_sanitizer_releases():
+    base = leak_free.sanitizer()
+    fresh = wv.Sanitizer(base.embeddings, base.mechanism, options=base.options, source=wv.RandomSource(KEY), threads=1)
+    for text in (*leak_free.PROMPTS, "", "no typed token", "x" * 10):
+        one = Conversation(base, source=wv.RandomSource(KEY))
+        # Where a value comes once and takes nobody's surrogate, not a byte differs.
+        assert one.release(user(text)) == [fresh(text, document_id="message").text]
+
+
+ODD = (
+    "14 March 2026", "5 p.m.", "50 EUR", "a@b.se", "#x", "\u0664\u0665", "\u200b", "\n\n", "can't", "12-year-old",
+    "\ud800", "漢字", "é", "</p>",
+)  # fmt: skip
+
+
+@given(st.lists(st.one_of(st.sampled_from([*ODD, *leak_free.PROMPTS]), st.text(max_size=8)), max_size=8), st.booleans())
+def test_any_text_is_released_and_nothing_of_it_is_left(parts, spaced):
+    leak_free.check_release(talk().release(user((" " if spaced else "").join(parts)))[0])
+
+
+def test_a_long_text_is_read_as_a_short_one():
+    conversation = talk()
+    short = conversation.release(user("a@b.se, B-4711, 14 March 2026."))[0]
+    long = conversation.release(user("a@b.se, B-4711, 14 March 2026.\n" * 40_000))[0]
+    assert set(long.lower().split("\n")) == {short.lower(), ""}
+
+
+def test_every_restorable_value_comes_back_and_words_do_not():
+    conversation = talk()
+    sent = conversation.release(user(*leak_free.PROMPTS))
+    restored = " ".join(map(conversation.restore, sent))
+    for text in sent:
+        leak_free.check_release(text)
+    for value in ("maria.lindqvist@clinic.se", "+46 70 555 01 23", "4532 0151 1283 0366", "10.2.3.4", "B-4711",
+                  "14-March-2026", "https://clinic.se/notes/anna?id=7", "/home/anna/notes.pdf", "@annaberg",
+                  "DE89 3704 0044 0532 0130 00"):  # fmt: skip
+        assert value in restored
+    assert "Lindqvist" not in restored
+    assert "54" not in restored.split()
+
+
+def test_a_value_has_one_surrogate_in_a_conversation_and_two_values_have_two():
+    conversation = talk()
+    first, second, third = conversation.release(user("a@b.se", "c@d.se and a@b.se", "7 and 7 and 8"))
+    assert first.lower() == second.split()[-1]
+    assert first.lower() != second.split()[0].lower()
+    numbers = third.split()
+    assert numbers[0] == numbers[2]
+
+
+def test_a_message_is_released_once():
+    conversation = talk()
+    first = conversation.release(user("Maria lives in Uppsala."))
+    assert conversation.release(user("Maria lives in Uppsala.")) == first
+    assert any(talk().release(user("Maria lives in Uppsala.")) != first for _ in range(20))
+
+
+def test_surrogates_without_replacement_are_uniform():
+    # All 16 cards in one conversation are all 16 surrogates; which one the third value gets is uniform.
+    cards = [f"4{i:015}" for i in range(16)]
+    assert all(kind(card) == "card" for card in cards)
+    seen = Counter()
+    for seed in range(320):
+        conversation = talk(source=wv.RandomSource.seeded_for_tests(seed))
+        sent = conversation.release(user(", ".join(cards[:3])))[0].split(", ")
+        assert len(set(sent)) == 3
+        seen[sent[2]] += 1
+    assert len(seen) == 16
+    assert chisquare(list(seen.values())).pvalue > 1e-9
+
+
+def test_a_kind_that_has_run_out_stops_the_message():
+    conversation = talk()
+    conversation.release(user(", ".join(f"4{i:015}" for i in range(16))))
+    with pytest.raises(WordveilError, match="16 values of the kind card"):
+        conversation.release(user("4999999999999999"))
+
+
+def test_an_assistant_message_that_repeats_a_reply_goes_back_as_the_vendor_wrote_it():
+    conversation = talk()
+    sent = conversation.release(user("write to a@b.se"))[0]
+    reply = f"I wrote to {sent.split()[-1]}, as you said."
+    restored = conversation.restore(reply)
+    assert "a@b.se" in restored
+    assert conversation.release([Message("assistant", restored)]) == [reply]
+    # A user's words are never taken for the vendor's.
+    leak_free.check_release(conversation.release(user(restored))[0])
+    leak_free.check_release(conversation.release([Message("assistant", f"{restored} Uppsala")])[0])
+
+
+def test_public_texts_go_out_verbatim_and_are_declared():
+    conversation = talk(public=["You are a helpful assistant."])
+    sent = conversation.release([Message("system", "You are a helpful assistant."), *user("You are a helpful")])
+    assert sent[0] == "You are a helpful assistant."
+    leak_free.check_release(sent[1])
+    assert any("1 public texts" in line for line in conversation.disclosed)
+    assert any("1 public texts" in line for line in conversation.guarantee.assumptions)
+
+
+def test_the_promise_names_what_a_conversation_adds():
+    conversation, base = talk(), leak_free.sanitizer()
+    assert conversation.guarantee.epsilon == base.guarantee.epsilon
+    assert set(base.disclosed) < set(conversation.disclosed)
+    assert any("same value has the same surrogate" in line for line in conversation.guarantee.assumptions)
+    assert set(RESTORED) <= set(KINDS)
+    seeded = talk(source=wv.RandomSource.seeded_for_tests(1))
+    assert isinstance(seeded.guarantee, wv.NoGuarantee)
+
+
+def test_a_sanitizer_that_keeps_no_kinds_is_refused():
+    base = leak_free.sanitizer()
+    with pytest.raises(ParameterError, match="unknown='typed'"):
+        Conversation(wv.Sanitizer(base.embeddings, base.mechanism))
+
+
+def test_numbers_on_a_grid_are_left_as_drawn():
+    base = leak_free.sanitizer()
+    ages = wv.NumberGrid(kind="number", low=0, high=120, step=5, epsilon=0.5)
+    options = wv.TextOptions(unknown="typed", numbers="metric", grids=(ages,))
+    conversation = Conversation(wv.Sanitizer(base.embeddings, base.mechanism, options=options))
+    numbers = {n for _ in range(40) for n in conversation.release(user(f"54 {_} a@b.se"))[0].split()[:1]}
+    assert len(numbers) > 1
+    assert all(int(n) % 5 == 0 for n in numbers)
+
+
+def test_a_conversation_is_found_again_by_what_was_said():
+    live = Conversations(leak_free.sanitizer())
+    opened = live.of("me", user("one"))
+    assert live.of("me", user("one")) is opened  # a retry
+    assert live.of("me", [*user("one"), Message("assistant", "x"), *user("two")]) is opened
+    assert live.of("me", [*user("one"), Message("assistant", "y"), *user("two")]) is opened  # answered anew
+    assert live.of("you", user("one")) is not opened
+    assert live.of("me", user("two")) is not opened
+    assert live.of("me", [Message("system", "one")]) is not opened
+    assert len(live) == 4
+
+
+def test_conversations_are_dropped_when_idle_when_told_and_when_too_many():
+    now = [0.0]
+    live = Conversations(leak_free.sanitizer(), idle=10.0, most=3, clock=lambda: now[0])
+    first = weakref.ref(live.of("me", user("one")))
+    now[0] = 9.0
+    assert live.of("me", user("one")) is first()
+    now[0] = 18.0
+    live.drop_idle()
+    assert len(live) == 1
+    now[0] = 20.0
+    live.drop_idle()
+    gc.collect()
+    assert first() is None
+    assert len(live) == 0
+    for text in "abcd":
+        live.of("me", user(text))
+    live.of("you", user("e"))
+    assert len(live) == 3
+    assert live.drop("me") == 2
+    assert len(live) == 1
+
+
+def test_the_repr_of_a_conversation_says_nothing_of_its_texts():
+    conversation = talk()
+    conversation.release(user("write to a@b.se in Uppsala"))
+    assert "a@b.se" not in repr(conversation)
+    assert "Uppsala" not in repr(conversation)

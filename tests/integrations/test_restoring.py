@@ -1,0 +1,93 @@
+"""Replies in pieces come out as the same replies in one, with the private values where their surrogates stood."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wordveil.integrations.restoring import Restorer
+
+ORIGINALS = {
+    "192.0.2.1": "10.2.3.4",
+    "192.0.2.12": "10.9.9.9",
+    "id-00017": "B-4711",
+    "quartz.birch@mail.example.com": "maria@clinic.se",
+    "https://example.com/amber-anchor": "https://clinic.se/notes",
+    "0121 496 0059": "+46 70 555 01 23",
+}
+PIECES = [*ORIGINALS, "ID-000", "17", " ", ".", "1", "a", "_", "\n", "http", "s:", "//", "<", ">", "é", "ID-00017", "ı"]
+
+
+def in_pieces(text, cuts):
+    restorer = Restorer(ORIGINALS)
+    ends = [0, *sorted(cuts), len(text)]
+    return "".join([*(restorer.feed(text[a:b]) for a, b in itertools.pairwise(ends)), restorer.close()])
+
+
+def oracle(text):
+    """The same by a regular expression over the whole reply, where it holds no address."""
+    longest = sorted(map(re.escape, ORIGINALS), key=len, reverse=True)
+    pattern = rf"(?<![^\W])(?:{'|'.join(longest)})(?![^\W])"
+    return re.sub(pattern, lambda found: ORIGINALS[found[0].lower()], text, flags=re.IGNORECASE)
+
+
+def test_a_surrogate_cut_anywhere_is_restored():
+    text = "Mail Quartz.birch@mail.example.com (host 192.0.2.12), or see https://example.com/amber-anchor."
+    assert oracle(text) == "Mail maria@clinic.se (host 10.9.9.9), or see https://clinic.se/notes."
+    for cut in range(len(text) + 1):
+        assert in_pieces(text, [cut]) == oracle(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["ID-000170", "xID-00017", "192.0.2.123", "ID-0001", "quartz.birch@mail.example.company"]
+)
+def test_what_is_longer_or_shorter_is_no_surrogate(text):
+    assert in_pieces(text, range(len(text))) == text == oracle(text)
+
+
+@given(st.lists(st.sampled_from([p for p in PIECES if "/" not in p]), max_size=12), st.data())
+def test_any_reply_in_any_pieces_comes_out_as_the_oracle_says(parts, data):
+    text = "".join(parts)
+    cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=20))
+    assert in_pieces(text, cuts) == oracle(text)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12), st.data())
+def test_how_a_reply_is_cut_changes_nothing(parts, data):
+    text = "".join(parts)
+    cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=20))
+    assert in_pieces(text, cuts) == in_pieces(text, [])
+
+
+@pytest.mark.slow
+def test_ten_thousand_chunkings_of_one_reply():
+    text = "To quartz.birch@mail.example.com: case ID-00017, host 192.0.2.1, then ID-000170 and 0121 496 0059. " * 3
+    draws = np.random.default_rng(1)
+    for _ in range(10_000):
+        assert in_pieces(text, draws.integers(0, len(text) + 1, draws.integers(1, 60)).tolist()) == oracle(text)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "![x](https://elsewhere.example/?q=ID-00017)",
+        "![x](//elsewhere.example/ID-00017)",
+        "![x](<https://elsewhere.example/? ID-00017>)",
+        "<img src='https://elsewhere.example/?\nID-00017'>",
+        "https://elsewhere.example/https://example.com/amber-anchor",
+    ],
+)
+def test_no_private_value_gets_into_an_address_that_a_window_would_fetch(reply):
+    restored = in_pieces(reply, range(len(reply)))
+    assert restored == reply
+    assert in_pieces(f"{reply} > ID-00017", []) == f"{reply} > B-4711"
+
+
+def test_nothing_waits_but_what_may_become_a_surrogate():
+    restorer = Restorer(ORIGINALS)
+    assert restorer.feed("Hello there, ") == "Hello there, "
+    assert restorer.feed("I") == ""  # of ID-00017
+    assert restorer.feed(" am") == "I am"

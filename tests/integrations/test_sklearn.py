@@ -1,0 +1,80 @@
+"""The scikit-learn transformers with the library's own checks."""
+
+import leak_free
+import numpy as np
+import pytest
+
+import wordveil as wv
+from wordveil.errors import ParameterError
+
+sklearn = pytest.importorskip("sklearn", reason="needs the extra sklearn")
+
+from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+from wordveil.integrations.sklearn import PrivateVectors, TextSanitizer
+
+AFRESH = "every transform draws afresh"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", [TextSanitizer(), PrivateVectors(wv.ClippedLaplace(epsilon=10.0))], ids=repr)
+def test_scikit_learns_own_checks(estimator):
+    excused = {"check_estimators_pickle": AFRESH, "check_fit_idempotent": AFRESH}
+    answers = check_estimator(estimator, on_fail=None, expected_failed_checks=excused)
+    assert [(each["check_name"], each["exception"]) for each in answers if each["status"] == "failed"] == []
+    assert any(each["status"] == "passed" for each in answers)
+
+
+def test_texts_are_released_in_their_shape():
+    for given in (["good film", "bad film", None], np.array([["a", "b"], ["c", None]], dtype=object)):
+        out = TextSanitizer(sanitizer=leak_free.sanitizer()).fit(given).transform(given)
+        assert out.shape == np.shape(given)
+        for text in out.ravel():
+            if text is not None:
+                leak_free.check_release(text)
+    assert TextSanitizer().transform(["x"]).shape == (1,)
+    with pytest.raises(ParameterError):
+        TextSanitizer().transform([7])
+
+
+def test_clones_have_the_same_parameters_and_a_key_of_their_own():
+    made = TextSanitizer(epsilon=3.0, sanitizer=leak_free.sanitizer())
+    other = clone(made)
+    assert other.get_params()["epsilon"] == 3.0
+    assert other.sanitizer.mechanism == made.sanitizer.mechanism
+    assert other.sanitizer.source is not made.sanitizer.source
+    assert TextSanitizer(epsilon=3.0).guarantee.epsilon == pytest.approx(3.0, abs=1e-12)
+    assert clone(PrivateVectors(wv.MultivariateLaplace(epsilon=2.0))).mechanism == wv.MultivariateLaplace(epsilon=2.0)
+
+
+def test_both_stand_in_pipelines():
+    texts, labels = ["good film", "bad film"] * 10, [1, 0] * 10
+    sanitizer = TextSanitizer(epsilon=30.0)
+    pipeline = make_pipeline(sanitizer, CountVectorizer(), LogisticRegression()).fit(texts, labels)
+    assert len(pipeline.predict(["good film"])) == 1
+    rows = np.array([[1.0, 0.0], [-1.0, 0.0]] * 10)
+    private = make_pipeline(PrivateVectors(wv.ClippedLaplace(epsilon=50.0)), LogisticRegression()).fit(rows, labels)
+    assert private.score(rows, labels) > 0.9
+
+
+def test_names_of_columns_and_containers():
+    pd = pytest.importorskip("pandas", reason="needs the extra pandas")
+    frame = pd.DataFrame({"text": ["good film"], "note": ["bad film"]})
+    out = TextSanitizer(sanitizer=leak_free.sanitizer()).set_output(transform="pandas").fit_transform(frame)
+    assert list(out.columns) == ["text", "note"]
+    rows = PrivateVectors(wv.MultivariateLaplace(epsilon=5.0)).set_output(transform="pandas").fit_transform(np.eye(3))
+    assert list(rows.columns) == ["privatevectors0", "privatevectors1", "privatevectors2"]
+
+
+def test_released_rows_lie_on_the_grid_and_say_what_they_promise():
+    made = PrivateVectors(wv.Projection(epsilon=5.0, dimensions=2, directions="orthonormal", sensitivity="spectral"))
+    out = made.fit_transform(np.eye(4))
+    assert out.shape == (4, 2)
+    assert made.guarantee_.epsilon == 5.0
+    steps = out / made.grid_
+    assert np.array_equal(np.round(steps), steps)
+    assert not np.array_equal(made.transform(np.eye(4)), out)

@@ -1,0 +1,148 @@
+"""Trees of files: the bytes of one process, whatever happens to executors and driver on the way."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.spark.spark_sessions import JSONL, MARKS
+
+import wordveil as wv
+from wordveil import spark as veil
+from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.files.atomic import sibling
+from wordveil.files.run_key import load_run_key, run_key_path
+
+pytestmark = MARKS
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(Path(folder).rglob("*")) if p.is_file()}
+
+
+def undisturbed(root, out, make, key):
+    wv.sanitize_documents(root, out, make(wv.RandomSource(key)), settings=JSONL)
+    return contents(out)
+
+
+def executors():
+    """Process ids of the executors of this machine's Spark, youngest last."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if b"org.apache.spark.executor.CoarseGrainedExecutorBackend" in place.read_bytes().split(b"\0"):
+                found.append(int(place.parent.name))
+    return sorted(found)
+
+
+def receipts(destination):
+    return len(list((sibling(destination, "partial") / "receipts").glob("*.json")))
+
+
+def test_bytes_are_those_of_one_process(spark, tree, sanitizer, tmp_path):
+    root, key, told, seen = tree(), os.urandom(16), [], []
+    report = veil.sanitize_files(
+        spark,
+        root,
+        tmp_path / "out",
+        sanitizer(wv.RandomSource(key)),
+        settings=JSONL,
+        notice=told.append,
+        progress=lambda *done: seen.append(done),
+    )
+    assert contents(tmp_path / "out") == undisturbed(root, tmp_path / "one", sanitizer, key)
+    assert (report.documents, report.files, report.bad_files) == (600, 12, 1)
+    assert report.tokens == wv.sanitize_documents(root, tmp_path / "two", sanitizer(), settings=JSONL).tokens
+    assert any("broken.jsonl.gz" in line for line in told)
+    assert seen == sorted(seen)
+    assert not sibling(tmp_path / "out", "key").exists()
+    assert not sibling(tmp_path / "out", "partial").exists()
+
+
+def test_a_bad_file_stops_where_that_is_asked_for(spark, tree, sanitizer, tmp_path):
+    with pytest.raises(DocumentFormatError, match=r"holds what cannot be read: .*broken\.jsonl\.gz"):
+        veil.sanitize_files(spark, tree(), tmp_path / "out", sanitizer(), settings=JSONL, stop_at_bad_files=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    with pytest.raises(ParameterError, match="must be a directory"):
+        veil.sanitize_files(spark, tmp_path / "in" / "broken.jsonl.gz", tmp_path / "out", sanitizer())
+
+
+def run_while(spark, tree, sanitizer, tmp_path, disturb):
+    """Run with a disturbance once the first files are done; returns both outputs."""
+    root, key, out = tree(lines=2000), os.urandom(16), tmp_path / "out"
+    done = []
+
+    def watch():
+        while receipts(out) < 2:
+            time.sleep(0.02)
+        done.append(disturb())
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    veil.sanitize_files(spark, root, out, sanitizer(wv.RandomSource(key)), settings=JSONL)
+    thread.join()
+    return contents(out), undisturbed(root, tmp_path / "one", sanitizer, key), done[0]
+
+
+def test_a_killed_executor_changes_nothing(spark, tree, sanitizer, tmp_path):
+    def kill():
+        victim = executors()[-1]
+        os.kill(victim, signal.SIGKILL)
+        return victim
+
+    out, expected, victim = run_while(spark, tree, sanitizer, tmp_path, kill)
+    assert out == expected
+    assert victim not in executors()
+
+
+def test_speculation_changes_nothing(spark, tree, sanitizer, tmp_path):
+    """An executor is stopped, so that the other runs its task too; then it goes on with the attempt that lost."""
+
+    def stop():
+        victim = executors()[-1]
+        os.kill(victim, signal.SIGSTOP)
+        return victim
+
+    out, expected, victim = run_while(spark, tree, sanitizer, tmp_path, stop)
+    os.kill(victim, signal.SIGCONT)
+    time.sleep(2)
+    assert out == expected == contents(tmp_path / "out")
+    assert not sibling(tmp_path / "out", "partial").exists()
+
+
+DRIVER = """
+import sys
+import wordveil as wv
+from tests.spark.spark_sessions import JSONL, MARKS, session
+from wordveil import spark as veil
+root, out = sys.argv[1:]
+made = wv.Sanitizer(
+    wv.load_embeddings(), wv.NeighbourResponse(), source=wv.run_source(out, resume=True),
+    options=wv.TextOptions(unknown="typed"),
+)
+report = veil.sanitize_files(session("local[2]"), root, out, made, settings=JSONL, resume=True, notice=print)
+print(report.documents, report.tokens)
+"""
+
+
+def test_a_killed_driver_goes_on_with_the_same_bytes(tree, sanitizer, tmp_path):
+    root, out = tree(lines=2000), tmp_path / "out"
+    command = [sys.executable, "-c", DRIVER, str(root), str(out)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, start_new_session=True) as driver:
+        while receipts(out) < 3:
+            assert driver.poll() is None
+            time.sleep(0.02)
+        os.killpg(driver.pid, signal.SIGKILL)
+    key, before = load_run_key(run_key_path(out)), receipts(out)
+    assert 3 <= before < 13
+    assert not out.exists()
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert f"going on with the interrupted run: {before} files" in ran.stdout
+    assert contents(out) == undisturbed(root, tmp_path / "one", sanitizer, key)
+    assert not run_key_path(out).exists()

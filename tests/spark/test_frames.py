@@ -1,0 +1,162 @@
+"""Data frames: schema kept, bytes that depend on neither partitions nor attempts, budgets counted before the noise."""
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.spark.spark_sessions import MARKS
+
+import wordveil as wv
+from wordveil import spark as veil
+from wordveil.errors import ParameterError, ResumeError
+from wordveil.pipeline.vectors import release_vectors
+from wordveil.spark.frames import _Texts, packed_for_tasks
+from wordveil.spark.keys import noise_of
+
+pytestmark = MARKS
+
+
+@pytest.fixture(scope="session")
+def frame(spark):
+    rows = [(f"n{n}", f"Maria was here on {n} March", None if n % 3 == 0 else "good film", n % 2) for n in range(60)]
+    return spark.createDataFrame(rows, "id string, note string, title string, user int")
+
+
+@pytest.fixture
+def key(tmp_path):
+    with veil.run_key(tmp_path / "run.key") as path:
+        yield path
+
+
+def test_rows_do_not_depend_on_partitions(frame, sanitizer, key):
+    one = veil.sanitize(frame, ["note", "title"], sanitizer(), ids="id", key_file=key)
+    other = veil.sanitize(frame.repartition(7), ["note", "title"], sanitizer(), ids="id", key_file=key)
+    released = sorted(one.collect())
+    assert released == sorted(other.collect())
+    private = sorted(frame.collect())
+    assert [(row.id, row.user, row.title is None) for row in released] == [
+        (row.id, row.user, row.title is None) for row in private
+    ]
+    assert sum(a.note == b.note for a, b in zip(released, private, strict=True)) < 10
+
+
+def test_rows_are_those_of_the_sanitizer_alone(frame, sanitizer, key):
+    """The oracle is `release_documents` under the same key, one row at a time."""
+    alone = sanitizer(wv.RandomSource(Path(key).read_bytes()))
+    rows = sorted(veil.sanitize(frame, ["note", "title"], sanitizer(), ids="id", key_file=key).collect())
+    for row, private in zip(rows[:9], sorted(frame.collect()), strict=False):
+        texts = [text for text in (private.note, private.title) if text is not None]
+        expected = list(alone.release_documents([texts], ids=[private.id]).texts)
+        assert [text for text in (row.note, row.title) if text is not None] == expected
+
+
+def test_another_key_draws_other_noise(frame, sanitizer, key):
+    one = veil.sanitize(frame, ["note"], sanitizer(), ids="id", key_file=key).collect()
+    other = veil.sanitize(frame, ["note"], sanitizer(), ids="id").collect()
+    same = sum(a.note == b.note for a, b in zip(sorted(one), sorted(other), strict=True))
+    assert same < 10
+
+
+def test_schema_and_guarantee_are_kept_in_parquet(spark, frame, sanitizer, key, tmp_path):
+    frame.write.partitionBy("user").parquet(str(tmp_path / "in"))
+    read = spark.read.parquet(str(tmp_path / "in"))
+    released = veil.sanitize(read, ["note"], sanitizer(), key_file=key)
+    assert [(f.name, f.dataType) for f in released.schema] == [(f.name, f.dataType) for f in read.schema]
+    again = veil.sanitize(read, ["note"], sanitizer(), key_file=key)
+    assert sorted(released.collect(), key=lambda row: row.id) == sorted(again.collect(), key=lambda row: row.id)
+    released.write.partitionBy("user").parquet(str(tmp_path / "out"))
+    field = spark.read.parquet(str(tmp_path / "out")).schema["note"]
+    said = json.loads(field.metadata["wordveil"])
+    assert said["sentence"] == sanitizer().guarantee.sentence()
+    assert sanitizer().disclosed[0] in said["disclosed"]
+    assert "wordveil" not in spark.read.parquet(str(tmp_path / "out")).schema["title"].metadata
+
+
+def test_ids_that_repeat_are_refused(frame, sanitizer):
+    with pytest.raises(ParameterError, match="60 rows have 2 ids"):
+        veil.sanitize(frame, ["note"], sanitizer(), ids="user")
+    with pytest.raises(ParameterError, match="must be a column that is not released"):
+        veil.sanitize(frame, ["note"], sanitizer(), ids="note")
+    with pytest.raises(ParameterError, match="must be a column of strings"):
+        veil.sanitize(frame, ["user"], sanitizer(), ids="id")
+
+
+def test_the_key_is_in_no_plan_and_no_task_and_goes(frame, sanitizer, tmp_path, capsys):
+    with veil.run_key(tmp_path / "k") as path:
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+        secret = Path(path).read_bytes()
+        released = veil.sanitize(frame, ["note"], sanitizer(), ids="id", key_file=path)
+        released.explain(extended=True)
+        assert "MapInArrow" in (plan := capsys.readouterr().out)
+        assert secret.hex() not in plan
+        made = sanitizer()
+        task = packed_for_tasks(made)
+        assert secret not in task
+        assert made.source.export_key() not in task
+        released.count()
+    assert not (tmp_path / "k").exists()
+
+
+def test_the_key_stays_where_the_job_fails_and_is_taken_up(tmp_path):
+    with pytest.raises(KeyError), veil.run_key(tmp_path / "k") as path:
+        raise KeyError
+    before = (tmp_path / "k").read_bytes()
+    os.chmod(tmp_path / "k", 0o644)
+    with pytest.raises(ResumeError, match="can be read by others"), veil.run_key(tmp_path / "k"):
+        pass
+    os.chmod(tmp_path / "k", 0o600)
+    with veil.run_key(tmp_path / "k") as path:
+        assert Path(path).read_bytes() == before
+
+
+def test_a_host_that_would_draw_other_noise_is_refused(sanitizer, key):
+    made = sanitizer()
+    noise = noise_of(made)
+    task = dict(sanitizer=packed_for_tasks(made), key_file=key, columns=("note",))
+    assert _Texts(**task, noise=noise).ready().source.export_key() == Path(key).read_bytes()
+    with pytest.raises(ParameterError, match=r"version is .* here and '0' on the driver"):
+        _Texts(**task, noise={**noise, "version": "0"}).ready()
+    with pytest.raises(ResumeError, match="is not on this host"):
+        _Texts(**{**task, "key_file": key + "x"}, noise=noise).ready()
+
+
+def test_a_test_source_is_refused(frame, sanitizer):
+    with pytest.raises(ParameterError, match="test source"):
+        veil.sanitize(frame, ["note"], sanitizer(wv.RandomSource.seeded_for_tests(1)), ids="id")
+
+
+def test_budgets_hold_for_each_user_and_name_nobody(spark, sanitizer):
+    rows = [(n, "secret" if n < 3 else None if n == 9 else f"user {n}", "good film here") for n in range(10)]
+    frame = spark.createDataFrame(rows, "id int, user string, note string")
+    within = dict(user="user", ids="id")
+    three = 24.0  # what a row of three tokens costs, rounded up
+    assert veil.within_budget(frame, ["note"], sanitizer(), max_nats=3 * three, **within).count() == 10
+    with pytest.raises(ParameterError, match="less than what 1 users' texts cost") as refused:
+        veil.within_budget(frame, ["note"], sanitizer(), max_nats=2 * three, **within)
+    assert "secret" not in str(refused.value)
+    kept = veil.within_budget(frame, ["note"], sanitizer(), max_nats=2 * three, over="drop", **within)
+    assert sorted(row.id for row in kept.collect()) == list(range(3, 10))
+    kept = veil.within_budget(frame, ["note"], sanitizer(), max_nats=2 * three, over="truncate", **within)
+    assert sorted(row.id for row in kept.collect()) == [0, 1, *range(3, 10)]
+    assert kept.columns == frame.columns
+    made = wv.Sanitizer(sanitizer().embeddings, wv.TEM(epsilon=4.0))
+    with pytest.raises(ParameterError, match="pure local DP"):
+        veil.within_budget(frame, ["note"], made, max_nats=9.0, **within)
+
+
+def test_vectors_are_released_row_by_row(spark, key):
+    rows = np.random.default_rng(3).normal(size=(40, 6)).astype(np.float32)
+    frame = spark.createDataFrame([(n, row.tolist()) for n, row in enumerate(rows)], "id int, v array<float>")
+    mechanism = wv.MultivariateLaplace(epsilon=8.0)
+    one = sorted(veil.release(frame, "v", mechanism, ids="id", key_file=key).collect())
+    other = sorted(veil.release(frame.repartition(5), "v", mechanism, ids="id", key_file=key).collect())
+    assert one == other
+    noise = np.array([row.v for row in one]) - rows
+    plain = release_vectors(np.zeros((4000, 6)), mechanism).vectors
+    assert 0.7 < noise.std() / plain.std() < 1.4
+    frame = spark.createDataFrame([(1, [1.0]), (2, [1.0, 2.0])], "id int, v array<float>")
+    with pytest.raises(Exception, match="must hold 1 numbers in every row"):
+        veil.release(frame, "v", mechanism, ids="id", key_file=key).collect()
