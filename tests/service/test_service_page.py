@@ -28,7 +28,7 @@ def test_the_commands_and_the_client_of_the_page(tmp_path):
     asked = re.search(r"^    \$ (curl .*?)\n\n", PAGE, flags=re.MULTILINE | re.DOTALL)[1]
     asked = asked.replace("http://127.0.0.1:8080", served.address)
     run = subprocess.run(["bash", "-c", asked], env={"KEY": served.key, "PATH": "/usr/bin:/bin"}, capture_output=True)
-    assert b'"cost":"48"' in run.stdout, run.stderr
+    assert b'"cost":"40"' in run.stdout, run.stderr
     snippet = re.search(r"^    client = .*?\n\n", PAGE, flags=re.MULTILINE | re.DOTALL)[0]
     given = "from wordveil.service.client import Client\nfrom wordveil.service.messages import TextRequest\n"
     given += f"key, note = {served.key!r}, 'good film'\n"
