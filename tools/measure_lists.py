@@ -5,9 +5,9 @@ Usage: python tools/measure_lists.py speed VOCABULARY [--k K] [--blocks N] [--th
        python tools/measure_lists.py repeats
 
 `speed` builds the lists of N blocks of 8 192 words and states what all of them take; times are processor time too, for
-machines that do other things. `degrees` reports on the embedded vocabulary. `repeats` attacks words of it that are
-released 1 to 16 times by the default and by its crowds, and says how often the best guess of somebody
-who knows how often words occur is right (standard error .01; 3 GB of memory).
+machines that do other things. `degrees` reports on the embedded vocabulary. `repeats` attacks 2 000 words
+of it that are released 1 to 64 times by the default and by its crowds, as an audit does, says how often the best guess
+of somebody who knows how often words occur is right, and draws docs/results/repeats.svg.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from in_degrees import guessed_share, in_degrees, own_posteriors
+from wordveil.auditing.repeated import RELEASES, named_after
+from wordveil.lab.evaluation.evidence import channel_guesses, word_channel
+from wordveil.lab.evaluation.priors import draw_words
+from wordveil.lab.evaluation.subjects import subject_of
+from wordveil.lab.papers.figures import Plotted, draw
 from wordveil.mechanisms.neighbours import NeighbourResponse
+from wordveil.randomness import RandomSource
 from wordveil.text import FUNCTION_WORDS
 from wordveil.vocabulary.frequencies import most_frequent, word_frequencies
 from wordveil.vocabulary.neighbour_lists import BLOCK, build_lists, list_blocks
@@ -29,7 +35,6 @@ CASES = ((16, 4000, 8.0), (8, 4000, 9.0), (16, None, 10.0))
 PERCENTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)
 TILE = (1024, 512)
 WORDS = 2000
-REPEATS = (2, 4, 8, 16)
 
 
 def product_seconds(embeddings: Embeddings) -> float:
@@ -86,29 +91,29 @@ def degrees() -> None:
 
 def repeats() -> None:
     """Print how often the likeliest input of n releases is the input: exactly for one release, else by simulation."""
-    embeddings, generator = load_embeddings(), np.random.default_rng(0)
+    embeddings, source = load_embeddings(), RandomSource.seeded_for_tests(0)
     prior = word_frequencies(embeddings, smoothing=0.5)
     prior = prior / prior.sum()
-    inputs = generator.choice(len(embeddings), WORDS, p=prior)
+    inputs = draw_words(prior, WORDS, source, "repeats")
     function = np.isin(embeddings.words, list(FUNCTION_WORDS))
     kinds = {"all": prior > 0, "function words": function, "others": ~function, "rarer than 2e-4": prior < 2e-4}
+    points = []
     for lists in ("nearest", "crowds"):
-        law = NeighbourResponse(lists=lists).fit(embeddings).law(np.arange(len(embeddings), dtype=np.int32))
-        drawn = np.stack([generator.choice(law.shape[1], max(REPEATS), p=law[word]) for word in inputs])
-        law *= prior[:, None]
-        guesses = law.argmax(axis=0)
-        hits = law[guesses, np.arange(law.shape[1])]
-        shares = {name: hits[kind[guesses]].sum() / prior[kind].sum() for name, kind in kinds.items()}
-        _print_shares(f"{lists}, one release, exact", shares)
-        np.log(law, out=law)
-        for n in REPEATS:
-            named = [(law[:, seen[:n]].sum(axis=1) - (n - 1) * np.log(prior)).argmax() for seen in drawn]
-            right = np.array(named) == inputs
-            _print_shares(f"{lists}, {n} releases", {name: right[kind[inputs]].mean() for name, kind in kinds.items()})
-
-
-def _print_shares(what: str, shares: dict[str, float]) -> None:
-    print(f"{what}: named by the best guess: {', '.join(f'{name} {share:.3f}' for name, share in shares.items())}")
+        fitted = NeighbourResponse(lists=lists).fit(embeddings)
+        guesses, hits = channel_guesses(word_channel(subject_of(fitted), prior), prior)
+        right = named_after(fitted, inputs, prior, source)
+        for i, n in enumerate(RELEASES):
+            shares = {name: right[kind[inputs], i].mean() for name, kind in kinds.items()}
+            if n == 1:
+                shares = {name: hits[kind[guesses]].sum() / prior[kind].sum() for name, kind in kinds.items()}
+            print(f"{lists}, {n} releases: named: {', '.join(f'{name} {share:.3f}' for name, share in shares.items())}")
+            for name in ("all", "rarer than 2e-4"):
+                error = (
+                    0.0 if n == 1 else float(np.std(right[kinds[name][inputs], i]) / kinds[name][inputs].sum() ** 0.5)
+                )
+                points.append(Plotted(figure=name, series=lists, epsilon=n, value=shares[name], error=error))
+    title = "Share of words named by the best guess after n releases of each: epsilon 8, k = 16 of 4 000"
+    draw(points, "docs/results/repeats.svg", title, across="releases of the word")
 
 
 def main() -> None:

@@ -241,6 +241,8 @@ def words_follow_the_law_that_is_stated(example: Example, twins: bool = True) ->
     kept = randomizer.keep_probabilities(randomizer.outputs[:5])
     own = randomizer.law(randomizer.outputs[:5])[np.arange(5), np.arange(5)] if len(randomizer.outputs) > 5 else None
     assert own is None or np.allclose(kept, own, rtol=1e-6)
+    some = randomizer.outputs[::2]
+    np.testing.assert_allclose(randomizer.likelihoods(some), law[:, ::2].T, rtol=1e-5, err_msg="columns of the law")
 
 
 def the_claim_holds_on_the_exact_channel(example: Example) -> None:

@@ -90,6 +90,10 @@ BROKEN = {
         "words_follow_the_law_that_is_stated",
         broken(TEM, law=lambda kept, ids: less_noise(TEM, 1.1).law(ids)),
     ),
+    "columns of another law": (
+        "words_follow_the_law_that_is_stated",
+        broken(TEM, likelihoods=lambda kept, outputs: less_noise(TEM, 1.1).likelihoods(outputs)),
+    ),
     "a word that may only be input": (
         "words_follow_the_law_that_is_stated",
         broken(TEM, randomize=lambda kept, ids, draws, **_: np.full(len(ids), contract.BARRED[0], dtype=np.int32)),

@@ -14,8 +14,9 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: to
 from small_models import sentences, small_table, write_texts, write_vectors  # noqa: E402
 
 from rewrite_scores import score_rewrites  # noqa: E402
-from wordveil.errors import DataFormatError, GuaranteeError, ParameterError, ResumeError  # noqa: E402
+from wordveil.errors import ChecksumError, DataFormatError, GuaranteeError, ParameterError, ResumeError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
+from wordveil.mechanisms.common import UNCHECKED  # noqa: E402
 from wordveil.neural import training as training_module  # noqa: E402
 from wordveil.neural.corpora import TextFile, encode_texts, model_vocabulary, read_texts  # noqa: E402
 from wordveil.neural.jobs import Job, load_model, run_job  # noqa: E402
@@ -298,6 +299,12 @@ def test_a_model_directory_that_is_not_whole_is_refused(job, tmp_path):
     with pytest.raises(DataFormatError, match="names a mechanism that does not exist"):
         load_model(place)
     (place / "config.json").write_text(json.dumps(config))
+    assert UNCHECKED not in load_model(place).embedding.guarantee().assumptions
+    rows = np.load(place / "vocabulary" / "vectors.npy")
+    np.save(place / "vocabulary" / "vectors.npy", 50 * rows)
+    with pytest.raises(ChecksumError, match="words and matrix"):  # its header is as it was
+        load_model(place)
+    np.save(place / "vocabulary" / "vectors.npy", rows)
     (place / "model.pt").write_bytes(b"garbage")
     with pytest.raises(DataFormatError, match="no model file"):
         load_model(place)

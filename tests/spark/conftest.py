@@ -1,16 +1,10 @@
 """A real Spark, two executors in processes of their own; without PySpark or Java these tests are skipped."""
 
 import json
-import os
-import shutil
 
 import pytest
 
 import wordveil as wv
-
-pytest.importorskip("pyspark", reason="needs PySpark (extra: spark)")
-if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-    pytest.skip("needs Java 17: tools/install_system_parts java", allow_module_level=True)
 
 
 @pytest.fixture(scope="session")

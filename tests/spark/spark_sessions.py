@@ -1,11 +1,16 @@
 """What the tests and the drivers they start share: one way to make a session."""
 
 import os
+import shutil
 import sys
 
 import pytest
 
 from wordveil.documents import DocumentSettings
+
+pytest.importorskip("pyspark", reason="needs PySpark (extra: spark)")
+if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    pytest.skip("needs Java 17: tools/install_system_parts java", allow_module_level=True)
 
 MARKS = [
     pytest.mark.slow,

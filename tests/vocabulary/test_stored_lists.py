@@ -176,23 +176,28 @@ def forged(saved, tmp_path):
     return load_embeddings(place)
 
 
-def test_lists_that_are_not_the_nearest_are_found_out(saved, tmp_path):
+def test_lists_that_are_not_the_nearest_are_found_out_after_a_check(saved, tmp_path):
     other = forged(saved, tmp_path)
-    saved.verify()
+    assert find_lists(other, 6) != find_lists(saved, 6), "nothing else tells them apart"
+    for table in (saved, other):
+        table.verify()
+    assert find_lists(saved, 6) == build_lists(saved, 6)
     with pytest.raises(ChecksumError, match="not the nearest outputs"):
-        other.verify()
-    store_lists(saved, 3, outputs=[1, 5, 9, 11])  # of a choice that nothing can guess: only its own checksum is held
-    saved.verify()
+        find_lists(other, 6)
+    with pytest.raises(ChecksumError, match="not the nearest outputs"):
+        NeighbourResponse(epsilon=2.0, k=6, outputs=None).fit(other)
+    for case in ({"metric": Euclidean()}, {"outputs": [1, 5, 9, 11]}):
+        stored = store_lists(saved, 4, **case)
+        assert find_lists(saved, 4, **case) == stored
 
 
 def test_crowds_in_a_wrong_form_are_found_out(saved):
     made = crowds(saved, 4)
-    saved.verify()
     block = made.block.copy()
     block[block == 0] = 1
     save_crowds(replace(made, block=block), next(saved.directory.glob("crowds-*.npy")))
     with pytest.raises(ChecksumError, match="wrong size"):
-        saved.verify()
+        crowds(saved, 4)
 
 
 def test_other_lists_beside_equal_words_share_no_noise(saved, tmp_path):

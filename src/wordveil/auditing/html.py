@@ -13,6 +13,7 @@ from wordveil.promises.guarantees import round_up
 __all__ = ["page", "trade_off_svg"]
 
 WIDTH, HEIGHT, MARGIN = 640, 320, 48
+COLOURS = ("rule", "refuted")
 
 
 def page(report: dict[str, Any], lines: Sequence[str]) -> str:
@@ -25,6 +26,7 @@ def page(report: dict[str, Any], lines: Sequence[str]) -> str:
         _pairs(report["pairs"]),
         *(_figure(pair) for pair in report["pairs"] if pair["curve"] is not None),
         _facts("Exact verification", "number", report["exact"] or {}),
+        _repeated(report["repeated"]),
         _findings(report["findings"]),
         _facts("Settings", "setting", report["settings"]),
     ]
@@ -70,6 +72,35 @@ def _pairs(pairs: Sequence[dict[str, Any]]) -> str:
 def _findings(findings: Sequence[dict[str, Any]]) -> str:
     rows = [([f["check"], f["status"], f["observed"], f["expected"]], f["status"] == "refuted") for f in findings]
     return _table("Other checks", ["check", "result", "observed", "expected"], rows)
+
+
+def _repeated(found: dict[str, Any] | None) -> str:
+    """Return the shares named after n releases as a table and a figure, one line for each kind of word."""
+    if found is None:
+        return ""
+    releases, lines, names = found["releases"], [], []
+    for i, (kind, shares) in enumerate(found["named"].items()):
+        xs = [MARGIN + (WIDTH - 2 * MARGIN) * j / (len(releases) - 1) for j in range(len(releases))]
+        ys = [HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * share for share in shares]
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
+        lines.append(f'<polyline points="{points}" fill="none" stroke="var(--{COLOURS[i]})" stroke-width="2"/>')
+        names.append(f'<text x="{xs[-1]:.1f}" y="{ys[-1] - 8 + 22 * i:.1f}" text-anchor="end">{escape(kind)}</text>')
+    ticks = (
+        f'<text x="{x:.1f}" y="{HEIGHT - 30}" text-anchor="middle">{n}</text>'
+        for x, n in zip(xs, releases, strict=True)
+    )
+    axes = f"{MARGIN},{MARGIN} {MARGIN},{HEIGHT - MARGIN} {WIDTH - MARGIN},{HEIGHT - MARGIN}"
+    picture = "".join([
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="share of words named after several releases">',
+        f'<polyline points="{axes}" fill="none" stroke="var(--text)"/>',
+        *lines, *names, *ticks,
+        f'<text x="{WIDTH / 2}" y="{HEIGHT - 10}" text-anchor="middle">releases of the word</text>',
+        f'<text x="8" y="{MARGIN - 8}">share named, up to 1</text></svg>',
+    ])  # fmt: skip
+    about = f"{found['words']} words as they occur in public text, attacked by who knows the law and word frequencies."
+    rows = [([kind, *(f"{share:.2f}" for share in shares)], False) for kind, shares in found["named"].items()]
+    table = _table("Releases of one word, together", ["words", *map(str, releases)], rows)
+    return f"{table}<figure>{picture}<figcaption>{escape(about)}</figcaption></figure>"
 
 
 def _figure(pair: dict[str, Any]) -> str:

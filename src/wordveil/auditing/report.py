@@ -15,6 +15,7 @@ from wordveil.auditing.black_box import PairAudit
 from wordveil.auditing.exact import ChannelVerdict
 from wordveil.auditing.findings import Finding, Status, at_least
 from wordveil.auditing.html import page
+from wordveil.auditing.repeated import RELEASES, RepeatedReleases
 from wordveil.promises.guarantees import round_up
 
 __all__ = ["AuditReport"]
@@ -31,6 +32,7 @@ class AuditReport:
         exact: The exact verification, where there was one.
         pairs: The statistical audits.
         findings: Other checks.
+        repeated: What several releases of one word show, where a law says so; it refutes nothing.
         settings: How to repeat the audit.
     """
 
@@ -40,6 +42,7 @@ class AuditReport:
     exact: ChannelVerdict | None = None
     pairs: tuple[PairAudit, ...] = ()
     findings: tuple[Finding, ...] = ()
+    repeated: RepeatedReleases | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -80,6 +83,7 @@ class AuditReport:
             "exact": None if self.exact is None else self.exact.as_dict(),
             "pairs": [pair.as_dict() for pair in self.pairs],
             "findings": [finding.as_dict() for finding in self.findings],
+            "repeated": None if self.repeated is None else self.repeated.as_dict(),
             "settings": self.settings,
         }
 
@@ -100,6 +104,8 @@ class AuditReport:
             lines.append(_exact_line(self.exact))
         lines += [_pair_line(pair) for pair in sorted(self.pairs, key=lambda p: not p.refuted)]
         lines += [_finding_line(finding) for finding in sorted(self.findings, key=lambda f: not f.refuted)]
+        if self.repeated is not None:
+            lines += _repeated_lines(self.repeated)
         lines.append(
             f"alpha: an honest mechanism is called refuted with probability at most {round_up(self.alpha)}; "
             "not refuted is no proof"
@@ -135,6 +141,11 @@ def _pair_line(audit: PairAudit) -> str:
         f"{text}; certified: delta at least {at_least(audit.delta_at_least)} at epsilon {epsilon}, epsilon at least "
         f"{at_least(audit.epsilon_at_least)} at delta {delta}; confidence 1 - {round_up(audit.alpha, 2)}"
     )
+
+
+def _repeated_lines(found: RepeatedReleases) -> list[str]:
+    head = f"{found.words} words of public text, likeliest word right after {', '.join(map(str, RELEASES))} releases"
+    return [f"{head}: {kind}: {', '.join(f'{share:.2f}' for share in shares)}" for kind, shares in found.named.items()]
 
 
 def _finding_line(finding: Finding) -> str:

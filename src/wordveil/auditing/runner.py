@@ -22,10 +22,11 @@ from wordveil.auditing.cases import Case, Inputs, make_case
 from wordveil.auditing.findings import Finding
 from wordveil.auditing.float_attack import check_float_bits
 from wordveil.auditing.intervals import check_alpha
+from wordveil.auditing.repeated import RepeatedReleases, attack_repeats
 from wordveil.auditing.report import AuditReport
 from wordveil.auditing.reuse import WITHIN_PROCESS, check_reuse
 from wordveil.auditing.side_doors import check_side_doors
-from wordveil.auditing.subjects import OnGrid, Subject, VectorSubject
+from wordveil.auditing.subjects import OnGrid, Subject, VectorSubject, WordSubject
 from wordveil.auditing.text_leaks import TextChecks, check_text
 from wordveil.auditing.timing import check_timing
 from wordveil.errors import ParameterError
@@ -50,6 +51,7 @@ class AuditOptions:
         leaks: Whether text mechanisms are checked for leaks: unknown words, digits, casing, length, order, side doors.
         declared: Disclosures that a text mechanism declares.
         timing: Whether words are timed; only useful on a quiet machine.
+        repeats: Words that are attacked by up to 64 releases of each, where a law is stated; 0 for none.
         seed: None draws afresh; an integer makes the audit repeatable.
     """
 
@@ -61,11 +63,12 @@ class AuditOptions:
     leaks: bool = True
     declared: tuple[str, ...] = ("length", "order")
     timing: bool = False
+    repeats: int = 200
     seed: int | None = None
 
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
-        for name, low in (("samples", 200), ("pairs", 1), ("curve_points", 0)):
+        for name, low in (("samples", 200), ("pairs", 1), ("curve_points", 0), ("repeats", 0)):
             if getattr(self, name) < low:
                 raise ParameterError(name, getattr(self, name), f"must be at least {low}.")
 
@@ -154,8 +157,15 @@ def audit_mechanism(
         exact=case.exact,
         pairs=audits,
         findings=tuple(findings),
+        repeated=_repeats(case, options, source),
         settings={**vars(options), "pairs_tried": len(case.pairs) if fresh else 0},
     )
+
+
+def _repeats(case: Case, options: AuditOptions, source: RandomSource) -> RepeatedReleases | None:
+    if not (options.repeats and isinstance(case.raw, WordSubject)):
+        return None
+    return attack_repeats(case.raw.randomizer, options.repeats, source)
 
 
 def _freshness(case: Case, alpha: float) -> list[Finding]:

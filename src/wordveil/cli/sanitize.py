@@ -270,6 +270,8 @@ def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tupl
 
     embedded = path is None and exclude != "none"
     embeddings = load_embeddings(None, every_output=not embedded) if path is None else open_vocabulary(path)
+    if verify:
+        embeddings.verify()
     notes = []
     listed = never_output()
     if exclude == "offensive" and not embedded:
@@ -288,8 +290,6 @@ def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tupl
             " (surrogates of typed tokens and public words may hold them)"
         )
         embeddings = narrowed
-    if verify:  # as it is used: lists beside it are made for what may be output
-        embeddings.verify()
     return embeddings, tuple(notes)
 
 

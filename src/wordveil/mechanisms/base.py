@@ -277,6 +277,18 @@ class WordRandomizer(Randomizer):
         """
         return None
 
+    def likelihoods(self, outputs: IdArray) -> Float64Array | None:
+        """Return P(output | word) of some outputs for every word, shape (outputs, v): columns of `law`; or None."""
+        if self.law(outputs[:0]) is None:
+            return None
+        wanted, found = np.searchsorted(self.outputs, outputs), np.empty((len(outputs), len(self.embeddings)))
+        for start in range(0, found.shape[1], LAW_ROWS):
+            part = np.arange(start, min(start + LAW_ROWS, found.shape[1]), dtype=np.int32)
+            rows = self.law(part)
+            assert rows is not None
+            found[:, part] = rows[:, wanted].T
+        return found
+
     def keep_probabilities(self, ids: IdArray) -> Float64Array | None:
         """Return the exact probability that each word, one that may be output, stays unchanged; None as for `law`."""
         if self.law(ids[:0]) is None:

@@ -159,6 +159,19 @@ class FittedExponential(WordRandomizer):
         kept = np.exp(-self.rows.log_normalizers(ids))  # a word's own weight is its base measure, 1 unless there is one
         return kept if self.base is None else kept * self.base[np.searchsorted(self.rows.outputs, ids)]
 
+    def likelihoods(self, outputs: IdArray) -> Float64Array:
+        words = np.arange(len(self.embeddings), dtype=np.int32)
+        found = word_distances(self.embeddings, self.metric)(checked_ids(outputs, len(words)), words)
+        np.minimum(found, self.rows.cap, out=found)
+        found *= -self.rows.rate
+        found -= self._log_normalizers
+        np.exp(found, out=found)
+        return found if self.base is None else found * self.base[np.searchsorted(self.outputs, outputs)][:, None]
+
+    @cached_property
+    def _log_normalizers(self) -> Float64Array:
+        return self.rows.log_normalizers(np.arange(len(self.embeddings), dtype=np.int32), threads=1)
+
     def channel(self) -> Float64Array:
         """Return the channel that `rows` draw from, shape (v, number of candidates); for small vocabularies.
 

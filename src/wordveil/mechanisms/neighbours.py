@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from functools import cached_property
@@ -103,6 +103,10 @@ class NeighbourResponse(WordMechanism):
             cls(epsilon=2.0, k=1, outputs=4),
             cls(epsilon=2.0, k=2, outputs=None, lists="crowds"),
         )
+
+    def fitter(self, embeddings: Embeddings) -> Callable[[float], FittedNeighbourResponse]:
+        fitted = self.fit(embeddings)
+        return lambda epsilon: replace(fitted, mechanism=self.with_epsilon(epsilon))
 
     def fit(self, embeddings: Embeddings) -> FittedNeighbourResponse:
         few = self.outputs is not None and self.outputs < len(embeddings.candidates)
@@ -285,6 +289,19 @@ class FittedNeighbourResponse(WordRandomizer):
 
     def law(self, ids: IdArray) -> Float64Array:
         return np.asarray(self.weights(ids) / float(TOTAL))
+
+    def likelihoods(self, outputs: IdArray) -> Float64Array:
+        law, longest = self.integers, self.lists.shape[1]
+        place = np.full(len(self.embeddings), -1)
+        place[outputs] = np.arange(len(outputs))
+        sizes = np.full(len(self.lists), longest) if self.sizes is None else self.sizes
+        rows, members = np.nonzero((place[self.lists] >= 0) & (np.arange(longest) < sizes[:, None]))
+        shares = self._shares[rows]
+        rests = np.uint64(TOTAL - law.anywhere) - shares * sizes[rows].astype(np.uint64)
+        table = np.full((len(outputs), len(self.lists)), law.floor, dtype=np.uint64)
+        table[place[self.lists[rows, members]], rows] += shares + np.where(members == sizes[rows] - 1, rests, 0)
+        found: Float64Array = table / float(TOTAL)
+        return found if self.row is None else found[:, self.row]
 
     def keep_probabilities(self, ids: IdArray) -> Float64Array:
         return np.asarray((self.integers.floor + self._shares[self._rows(ids)].astype(np.float64)) / float(TOTAL))

@@ -188,7 +188,7 @@ class _Build:
             taken += sorted(own, key=_place)[: self.settings.each]
             self.shown(number + 1, len(self.paths), "files read")
         taken.sort(key=_place)
-        held = min(self.settings.held_out, len(taken) // 5)
+        held = min(self.settings.held_out, max(1, len(taken) // 5))
         return taken[held:], taken[:held], counted
 
     def _encode(self, folder: Path, sentences: Sequence[str], done: int) -> Iterator[int]:

@@ -263,14 +263,14 @@ def list_blocks(
         yield _lists_of(search, words, k, outputs, threads)
 
 
-def check_sample(embeddings: Embeddings, lists: NeighbourLists) -> None:
-    """Build the lists by cosine of a fixed public sample again, and compare them.
+def check_sample(embeddings: Embeddings, lists: NeighbourLists, metric: AnyMetric | None) -> None:
+    """Build the lists of a fixed public sample again, and compare them.
 
     Raises:
         ChecksumError: If one differs.
     """
     words = np.unique(np.linspace(0, len(lists) - 1, SAMPLE).astype(np.int32))
-    search = _search(embeddings, lists.outputs, None)
+    search = _search(embeddings, lists.outputs, metric)
     if not np.array_equal(_lists_of(search, words, lists.k, lists.outputs, None), lists.ids[words]):
         raise ChecksumError(f"{lists.path or 'Lists'}: not the nearest outputs. Remove it and build the lists again.")
 

@@ -25,11 +25,9 @@ from wordveil.arrays import IdArray, Progress
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.files.atomic import sync, write_whole
 from wordveil.metrics.distances import AnyMetric
-from wordveil.vocabulary.checksums import candidates_checksum
 from wordveil.vocabulary.crowds import CROWDS, Crowds, build_crowds
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import (
-    COSINE,
     ListsKey,
     NeighbourLists,
     build_lists,
@@ -50,7 +48,6 @@ __all__ = [
     "save_crowds",
     "store_lists",
     "stored_keys",
-    "verify_stored",
 ]
 
 _Made = TypeVar("_Made", NeighbourLists, Crowds)
@@ -134,6 +131,8 @@ def find_lists(
 ) -> NeighbourLists | None:
     """Return stored lists, whole and checked against their checksum, or None where none were stored.
 
+    Of lists beside a vocabulary that was checked (`Embeddings.verify`), those of a public sample are built again.
+
     Args:
         embeddings: The public vocabulary; its directory is searched, or what comes with the embedded one.
         k: Length of a list; the beginnings of longer ones serve too.
@@ -152,7 +151,10 @@ def find_lists(
             continue
         lists = _open(note.with_suffix(".npy"), key, chosen)
         whole = len(lists) == len(embeddings) and lists.checksum == checksum
-        return _verified(lists, lists.path or note, whole).first(k)
+        _verified(lists, lists.path or note, whole)
+        if embeddings.is_checked and embeddings.directory is not None:
+            check_sample(embeddings, lists, metric)
+        return lists.first(k)
     return None
 
 
@@ -160,31 +162,6 @@ def stored_keys(embeddings: Embeddings) -> list[tuple[ListsKey, int]]:
     """Return what the lists stored for a vocabulary depend on, with the number of their outputs."""
     notes = map(_read_note, _notes(embeddings))
     return [(key, outputs) for key, _, outputs in notes if key.vocabulary == embeddings.header.checksum]
-
-
-def verify_stored(embeddings: Embeddings) -> None:
-    """Check what lies beside a vocabulary: of lists by cosine a public sample, of crowds their form.
-
-    Looked at is what is made of all words that may be output, or of the most frequent. All of it is held against its
-    own checksum besides.
-
-    Raises:
-        EmbeddingFormatError, ChecksumError: If any is damaged, or is no list of nearest outputs.
-    """
-    for rule, pattern in ((COSINE, "neighbours-*.json"), (CROWDS, "crowds-*.json")):
-        for key, _, count in map(_read_note, _notes(embeddings, pattern)):
-            if (key.vocabulary, key.metric) != (embeddings.header.checksum, rule):
-                continue
-            try:
-                chosen = _chosen(embeddings, count if count < len(embeddings.candidates) else None)
-            except ParameterError:  # nothing says which are frequent
-                continue
-            if candidates_checksum(chosen) != key.outputs:
-                continue
-            if rule == CROWDS:
-                crowds(embeddings, key.k, outputs=chosen)
-            elif (lists := find_lists(embeddings, key.k, outputs=chosen)) is not None:
-                check_sample(embeddings, lists)
 
 
 def store_lists(
@@ -288,8 +265,8 @@ def _resume(stream: BinaryIO, v: int, k: int) -> int:
     return done
 
 
-def _notes(embeddings: Embeddings, pattern: str = "neighbours-*.json") -> list[Path]:
-    return sorted((embeddings.directory or PACKAGED_FOLDER).glob(pattern))
+def _notes(embeddings: Embeddings) -> list[Path]:
+    return sorted((embeddings.directory or PACKAGED_FOLDER).glob("neighbours-*.json"))
 
 
 def _verified(made: _Made, path: Path, whole: bool) -> _Made:

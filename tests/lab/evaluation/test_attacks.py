@@ -48,7 +48,7 @@ def test_exact_measures_are_those_of_the_whole_channel(world, prior, mechanism):
     found = BayesGuess().run(prior, subject, SOURCE)
     assert found["success"] == pytest.approx((prior[:, None] * channel).max(axis=0).sum(), rel=1e-5)
     assert found["naming"] == pytest.approx(prior @ np.diag(channel), rel=1e-5)
-    guesses, _ = channel_guesses(word_channel(subject, prior, SOURCE), prior)
+    guesses, _ = channel_guesses(word_channel(subject, prior), prior)
     assert guesses.tolist() == (prior[:, None] * channel).argmax(axis=0).tolist()
     task = PlausibleDeniability(words=50, draws=20)
     ids = task.prepare(world)
@@ -60,7 +60,7 @@ def test_exact_measures_are_those_of_the_whole_channel(world, prior, mechanism):
 def test_columns_of_a_channel_are_those_of_the_whole_matrix(world, prior):
     fitted = SanText(epsilon=2.0).fit(world.without_outputs([world.words[1]]))
     released = np.array([3, 70, 11, 3], dtype=np.int32)
-    found = columns(word_channel(subject_of(fitted), prior, SOURCE), released, len(world))
+    found = columns(word_channel(subject_of(fitted), prior), released)
     expected = fitted.channel()[:, np.searchsorted(fitted.rows.outputs, released)].T
     assert found[:, :-1] == pytest.approx(expected / expected.max(axis=1, keepdims=True), rel=1e-6)
     assert found[:, -1] == pytest.approx(found[:, fitted.outputs].mean(axis=1)), (
@@ -78,7 +78,7 @@ def test_the_attack_reads_the_law_of_a_mechanism_that_takes_unknown_tokens(world
     seen = observe(subject, tokens, prior, SOURCE, "seen")
     law = fitted.law(np.append(np.arange(len(world), dtype=np.int32), np.int32(-1)))
     expected = law[:, np.searchsorted(fitted.outputs, seen.named)].T
-    assert seen.likelihoods(slice(None)) == pytest.approx(expected / expected.max(axis=1, keepdims=True), rel=1e-12)
+    assert seen.likelihoods(seen.kinds) == pytest.approx(expected / expected.max(axis=1, keepdims=True), rel=1e-12)
     joint = prior[:, None] * law[:-1]
     best = BayesGuess().run(prior, subject, SOURCE)
     assert best["success"] == pytest.approx(joint.max(axis=0).sum(), rel=1e-12)
@@ -117,13 +117,13 @@ def test_a_learnt_channel_comes_near_the_true_one_and_its_attacker_not_above_the
     """The true channel has the learnt shape; with confidence 1 - 1e-9 the attacker is not better than the best."""
     fitted, trials = SanText(epsilon=4.0).fit(world), 4000
     subject = Subject(words=Hidden(inner=fitted), vectors=None, space=world)
-    learnt = word_channel(subject, prior, SOURCE)
+    learnt = word_channel(subject, prior)
     everything = np.arange(len(world), dtype=np.int32)
-    assert np.abs(learnt.probabilities(everything) - fitted.channel()).sum(axis=1).mean() / 2 < 0.06
+    assert np.abs(learnt.likelihoods(everything).T - fitted.channel()).sum(axis=1).mean() / 2 < 0.06
     guesses, _ = channel_guesses(learnt, prior)
     inputs = draw_words(prior, trials, SOURCE, "fresh")
     hits = int((guesses[subject.release_words(inputs, SOURCE, "fresh release")] == inputs).sum())
-    best = channel_guesses(word_channel(subject_of(fitted), prior, SOURCE), prior)[1].sum()
+    best = channel_guesses(word_channel(subject_of(fitted), prior), prior)[1].sum()
     assert binom.sf(hits - 1, trials, best) >= ALPHA
     assert hits / trials > 0.97 * best
 
@@ -132,7 +132,7 @@ def test_a_learnt_channel_keeps_as_many_words_as_the_mechanism_does(world, prior
     """400 releases are learnt from and 4 000 compared with; five standard errors of both shares."""
     for epsilon in (1e-3, 4.0, 50.0):
         subject = decoded(world, epsilon)
-        learnt = word_channel(subject, prior, SOURCE).probabilities(np.arange(len(world), dtype=np.int32))
+        learnt = word_channel(subject, prior).likelihoods(np.arange(len(world), dtype=np.int32)).T
         inputs = draw_words(prior, 4000, SOURCE, "fresh")
         kept = float((subject.release_words(inputs, SOURCE, "fresh release") == inputs).mean())
         assert prior @ np.diag(learnt) == pytest.approx(kept, abs=5 * 0.5 * (1 / 400 + 1 / 4000) ** 0.5)

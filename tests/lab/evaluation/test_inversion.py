@@ -80,6 +80,23 @@ def test_posteriors_are_those_of_all_sequences(tiny):
     assert posteriors(np.empty((0, 5)), model).shape == (0, 5)
 
 
+def test_texts_side_by_side_are_read_as_one_by_one(tiny):
+    _, model = tiny
+    texts = [np.random.default_rng(t).random((t, 5)) ** 4 for t in (4, 2, 1)]
+    beside = np.ones((4, 5, 3))  # ones after a text's end
+    for i, text in enumerate(texts):
+        beside[: len(text), :, i] = text
+    for dtype, near in ((np.float64, 1e-12), (np.float32, 1e-5)):
+        single = model if dtype == np.float64 else model.single()
+        found = posteriors(beside.astype(dtype), single)
+        assert found.dtype == dtype
+        for i, text in enumerate(texts):
+            assert found[: len(text), :, i] == pytest.approx(posteriors(text, model), rel=near)
+    shifted = beside.copy()
+    shifted[1, 0, 2] = 0.1  # what stands there is read, unless it is ones
+    assert posteriors(shifted, model)[0, :, 2] != pytest.approx(posteriors(texts[2], model)[0], rel=1e-6)
+
+
 def test_the_posterior_names_more_words_than_the_likeliest_sequence_or_no_context(tiny):
     """Exactly, on a toy channel: every text of three words and every release of it, weighed by its probability."""
     _, model = tiny
@@ -170,6 +187,13 @@ def test_whoever_is_after_content_words_names_no_other(world, use_world):
         for name in ("alone", "pairs"):
             assert np.isin(found[name][1], prepared.content_words).all()
             assert not np.array_equal(*found[name])
+
+
+def test_only_the_first_words_are_attacked_where_that_is_asked_for(world, use_world):
+    whole, cut = (attack(world, length=length)[1].corpus for length in (None, 3))
+    assert np.diff(cut.offsets).tolist() == [3] * 20
+    for start, own in zip(whole.offsets, cut.offsets, strict=True):
+        assert cut.tokens[own : own + 3].tolist() == whole.tokens[start : start + 3].tolist()
 
 
 def test_two_data_sets_are_attacked(world, use_world):

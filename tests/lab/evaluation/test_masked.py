@@ -29,7 +29,7 @@ def test_candidates_are_the_likeliest_words_of_the_posterior(world, mechanism):
     features = np.asarray(world.vectors, dtype=np.float64)
     model = WordPredictor(prior, features, np.zeros((len(world), 30), dtype=np.float32))
     ids = np.arange(0, 80, 9, dtype=np.int32)
-    likelihoods = observe(subject, ids, prior, SOURCE, "evidence").likelihoods(slice(None))[:, :-1]
+    likelihoods = observe(subject, ids, prior, SOURCE, "evidence").likelihoods(np.arange(len(ids)))[:, :-1]
     found = Candidates.of(likelihoods, model, 5)
     posterior = likelihoods * prior
     posterior /= posterior.sum(axis=1, keepdims=True)
@@ -91,7 +91,8 @@ def attacked(alphabet, subject, *, shuffled_public, shuffled_texts):
     """Success with and without context on 1 200 tokens."""
     model = WordPredictor.of(encode(alphabet, ring(300, 12, 1, shuffled=shuffled_public)), alphabet, epochs=30)
     corpus = encode(alphabet, ring(100, 12, 2, shuffled=shuffled_texts))
-    likelihoods = observe(subject, corpus.tokens, model.prior, SOURCE, "ring").likelihoods(slice(None))[:, :-1]
+    seen = observe(subject, corpus.tokens, model.prior, SOURCE, "ring")
+    likelihoods = seen.likelihoods(seen.kinds)[:, :-1]
     alone = (likelihoods * model.prior).argmax(axis=1)
     joint = guess_in_context(Candidates.of(likelihoods, model, WORDS), corpus, model, passes=2)
     return (joint == corpus.tokens).mean(), (alone == corpus.tokens).mean()

@@ -57,7 +57,7 @@ class BayesGuess(Task):
         if subject.is_baseline:
             return {"success": 1.0, "naming": 1.0, "guessing": guessing}
         if subject.exact:
-            _, reached = channel_guesses(word_channel(subject, prepared, source), prepared)
+            _, reached = channel_guesses(word_channel(subject, prepared), prepared)
             outputs = subject.words.outputs
             kept = subject.words.keep_probabilities(outputs)
             assert kept is not None
@@ -69,11 +69,11 @@ class BayesGuess(Task):
         inputs = draw_words(prepared, self.trials, source, "bayes trials")
         if subject.vectors is None:
             released = subject.release_words(inputs, source, "bayes release")
-            channel = word_channel(subject, prepared, source)
+            channel = word_channel(subject, prepared)
             named, best = released, channel_guesses(channel, prepared)[0][np.searchsorted(channel.outputs, released)]
         else:
             seen = observe(subject, inputs, prepared, source, "bayes release")
-            spans = [slice(start, start + ROWS) for start in range(0, len(inputs), ROWS)]
+            spans = [seen.kinds[start : start + ROWS] for start in range(0, len(inputs), ROWS)]
             named = seen.named
             best = np.concatenate([(seen.likelihoods(span)[:, :-1] * prepared).argmax(axis=1) for span in spans])
         tried = [float((guess == inputs).mean()) for guess in (named, best, prepared.argmax())]

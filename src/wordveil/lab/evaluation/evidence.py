@@ -23,7 +23,7 @@ from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Observed", "WordChannel", "channel_guesses", "columns", "nearest_words", "observe", "word_channel"]
 
-ROWS = 256  # vectors compared with the vocabulary at a time
+ROWS = 64  # vectors compared with the vocabulary at a time
 INPUTS = 512  # rows of the channel computed at a time
 LEARNT_PAIRS = 400  # releases that the shape of an unknown channel is fitted to
 CERTAIN = 1e9  # in place of infinity, where a word without noise gives itself away
@@ -31,53 +31,81 @@ CERTAIN = 1e9  # in place of infinity, where a word without noise gives itself a
 
 @dataclass(frozen=True)
 class WordChannel:
-    """P(released word | word), up to a factor per input.
+    """P(released word | word), exact or learnt.
 
     Attributes:
         outputs: Words that may be released, shape (m,), ascending.
-        weights: Weight rows of some inputs, shape (n, m); a row over its sum is a distribution.
-        unknown: What is given in place of a token outside the vocabulary, uniformly: -1 where that is an input itself.
+        likelihoods: P(output | word) of some outputs for every word, shape (n, v).
+        unknown: P(output | unknown token) of some outputs, shape (n,), given their likelihoods.
     """
 
     outputs: IdArray = field(repr=False)
-    weights: Callable[[IdArray], Float64Array] = field(repr=False)
-    unknown: IdArray = field(repr=False)
-
-    def probabilities(self, ids: IdArray) -> Float64Array:
-        """Return P(output | input) of some inputs, shape (n, m)."""
-        rows = self.weights(ids)
-        return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+    likelihoods: Callable[[IdArray], Float64Array] = field(repr=False)
+    unknown: Callable[[IdArray, Float64Array], Float64Array] = field(repr=False)
 
 
-def word_channel(subject: Subject, prior: Float64Array, source: RandomSource) -> WordChannel:
-    """Return the exact channel of a mechanism that has one, or one learnt from fresh runs of any other.
+def word_channel(subject: Subject, prior: Float64Array) -> WordChannel:
+    """Return the exact channel of a mechanism that has one, or one learnt from runs of any other, once a prior.
 
-    Learnt channels are P(y | x) proportional to exp(-rate * distance) and to a bonus where y = x. Rate and bonus have
-    the highest likelihood of what words drawn from the prior were released as.
+    Learnt channels are P(y | x) proportional to exp(-rate * distance), where noisy vectors are decoded, and to a bonus
+    where y = x. Rate and bonus have the highest likelihood of what words drawn from the prior were released as.
     """
-    unknown = np.array([-1], dtype=np.int32) if subject.words.answers_unknown else subject.embeddings.candidates
+    words = subject.words
     if subject.exact:
-        return WordChannel(subject.words.outputs, lambda ids: _exact_law(subject, ids), unknown)
+
+        def unknown(outputs: IdArray, likelihoods: Float64Array) -> Float64Array:
+            if not words.answers_unknown:
+                return _stand_in(subject, likelihoods)
+            law = _known(words.law(np.array([-1], dtype=np.int32)))
+            return np.asarray(law[0, np.searchsorted(words.outputs, outputs)])
+
+        return WordChannel(words.outputs, lambda outputs: _known(words.likelihoods(outputs)), unknown)
+    key = prior.tobytes()
+    if key not in subject.learnt:
+        subject.learnt[key] = _learnt_channel(subject, prior)
+    learnt: Callable[[IdArray], Float64Array] = subject.learnt[key]
+    return WordChannel(subject.embeddings.candidates, learnt, lambda _, likelihoods: _stand_in(subject, likelihoods))
+
+
+def _known(found: Float64Array | None) -> Float64Array:
+    assert found is not None
+    return found
+
+
+def _stand_in(subject: Subject, likelihoods: Float64Array) -> Float64Array:
+    """Return P(output | unknown token) where a uniform public word is given in its place, shape (n,)."""
+    weights = np.zeros(likelihoods.shape[1])
+    weights[subject.embeddings.candidates] = 1 / len(subject.embeddings.candidates)
+    return np.asarray(likelihoods @ weights)
+
+
+def _learnt_channel(subject: Subject, prior: Float64Array) -> Callable[[IdArray], Float64Array]:
+    source = RandomSource.seeded_for_tests(0)  # the attacker's own runs, the same in every run of a task
     inputs = draw_words(prior, LEARNT_PAIRS, source, "learnt channel")
     released = subject.release_words(inputs, source, "learnt channel release")
-    distances = _Distances(subject.embeddings)
+    noise = subject.words.vectors
+    distances = _Distances(subject.embeddings if noise is None else noise.decoding_space(subject.embeddings))
     rate, bonus = _learnt(distances(inputs), inputs, released, distances.outputs)
+    words = np.arange(len(subject.embeddings), dtype=np.int32)
 
-    def weights(ids: IdArray) -> Float64Array:
-        rows = distances(ids)
+    def weights(ids: IdArray, rows: Float64Array) -> Float64Array:
         rows *= -rate
         np.exp(rows, out=rows)
         same, places = _own(ids, distances.outputs)
         rows[same, places] = np.exp(bonus)
         return rows
 
-    return WordChannel(distances.outputs, weights, unknown)
+    parts = np.split(words, range(INPUTS, len(words), INPUTS))
+    sums = np.concatenate([weights(part, distances(part)).sum(axis=1) for part in parts])
 
+    def likelihoods(outputs: IdArray) -> Float64Array:
+        found = distances.of_all(outputs)
+        found *= -rate
+        np.exp(found, out=found)
+        found[np.arange(len(outputs)), outputs] = np.exp(bonus)
+        return np.asarray(found / sums)
 
-def _exact_law(subject: Subject, ids: IdArray) -> Float64Array:
-    rows = subject.words.law(ids)
-    assert rows is not None
-    return rows
+    return likelihoods
 
 
 def _learnt(distances: Float64Array, inputs: IdArray, released: IdArray, outputs: IdArray) -> tuple[float, float]:
@@ -127,15 +155,18 @@ class _Distances:
 
     def __init__(self, embeddings: Embeddings) -> None:
         self.outputs = embeddings.candidates
-        self._vectors = embeddings.vectors
-        self._words = np.asarray(embeddings.vectors[self.outputs], dtype=np.float64)
+        self._words = np.asarray(embeddings.vectors, dtype=np.float64)
         self._squares = np.square(self._words).sum(axis=1)
 
     def __call__(self, ids: IdArray) -> Float64Array:
-        rows = np.asarray(self._vectors[ids], dtype=np.float64)
-        found = (-2 * rows) @ self._words.T
-        found += self._squares
-        found += np.square(rows).sum(axis=1)[:, None]
+        return self.of_all(ids, self.outputs)
+
+    def of_all(self, ids: IdArray, others: IdArray | None = None) -> Float64Array:
+        """Return the distances from words to some others, or all words, shape (n, m)."""
+        chosen = slice(None) if others is None or len(others) == len(self._words) else others
+        found = (-2 * self._words[ids]) @ self._words[chosen].T
+        found += self._squares[chosen]
+        found += self._squares[ids][:, None]
         np.maximum(found, 0.0, out=found)
         return np.asarray(np.sqrt(found, out=found))
 
@@ -146,31 +177,20 @@ def channel_guesses(channel: WordChannel, prior: Float64Array) -> tuple[IdArray,
     The sum of the latter is the success of the best attacker who sees one released word and knows the prior. No array
     of shape (v, v) is made.
     """
-    best, guesses = np.zeros(len(channel.outputs)), np.zeros(len(channel.outputs), dtype=np.int32)
-    for start in range(0, len(prior), INPUTS):
-        part = np.arange(start, min(start + INPUTS, len(prior)), dtype=np.int32)
-        joint = channel.probabilities(part) * prior[part][:, None]
-        top = joint.argmax(axis=0)
-        reached = joint[top, np.arange(joint.shape[1])]
-        guesses = np.where(reached > best, part[top], guesses)
-        best = np.maximum(best, reached)
-    return guesses.astype(np.int32), best
+    guesses, reached = np.zeros(len(channel.outputs), dtype=np.int32), np.zeros(len(channel.outputs))
+    for start in range(0, len(channel.outputs), INPUTS):
+        part = slice(start, start + INPUTS)
+        joint = channel.likelihoods(channel.outputs[part]) * prior
+        guesses[part], reached[part] = joint.argmax(axis=1), joint.max(axis=1)
+    return guesses, reached
 
 
-def columns(channel: WordChannel, released: IdArray, v: int) -> Float64Array:
+def columns(channel: WordChannel, released: IdArray) -> Float64Array:
     """Return P(released word | token) for every word and an unknown token, shape (n, v + 1), the largest of each 1."""
-    distinct, places = np.unique(released, return_inverse=True)
-    wanted = np.searchsorted(channel.outputs, distinct)
-    found = np.empty((len(distinct), v + 1))
-    for start in range(0, v, INPUTS):
-        part = np.arange(start, min(start + INPUTS, v), dtype=np.int32)
-        found[:, part] = channel.probabilities(part)[:, wanted].T
-    if channel.unknown[0] < 0:
-        found[:, v] = channel.probabilities(channel.unknown)[0, wanted]
-    else:
-        found[:, v] = found[:, channel.unknown].mean(axis=1)
+    found = channel.likelihoods(released)
+    found = np.column_stack((found, channel.unknown(released, found)))
     found /= found.max(axis=1, keepdims=True, initial=0.0)
-    return np.asarray(found[places])
+    return found
 
 
 def nearest_words(subject: Subject, released: Float64Array) -> IdArray:
@@ -190,12 +210,14 @@ class Observed:
 
     Attributes:
         named: The released words, or those nearest to the released vectors, shape (t,).
-        likelihoods: P(release | word) of a span of its tokens, and last P(release | unknown token), scaled so that the
-            largest of each is 1, shape (n, v + 1).
+        kinds: Number of the release of each token, the same for equal ones, shape (t,).
+        likelihoods: P(release | word) of some releases by their numbers, and last P(release | unknown token), scaled so
+            that the largest of each is 1, shape (n, v + 1).
     """
 
     named: IdArray = field(repr=False)
-    likelihoods: Callable[[slice], Float64Array] = field(repr=False)
+    kinds: NDArray[np.intp] = field(repr=False)
+    likelihoods: Callable[[NDArray[np.intp]], Float64Array] = field(repr=False)
 
 
 def observe(subject: Subject, inputs: IdArray, prior: Float64Array, source: RandomSource, label: str) -> Observed:
@@ -205,21 +227,25 @@ def observe(subject: Subject, inputs: IdArray, prior: Float64Array, source: Rand
         subject: A mechanism whose law is known, where vectors are released.
         inputs: Private words, shape (t,); public ones here.
         prior: Public word frequencies, shape (v,).
-        source: Randomness of the release and of the attacker's own runs.
+        source: Randomness of the release.
         label: Tells the uses of one source apart.
     """
     if subject.vectors is None:
         words = subject.release_words(inputs, source, label)
-        channel = word_channel(subject, prior, source)
-        return Observed(words, lambda span: columns(channel, words[span], len(prior)))
+        channel, (distinct, kinds) = word_channel(subject, prior), np.unique(words, return_inverse=True)
+        return Observed(words, kinds, lambda chosen: columns(channel, distinct[chosen]))
     vectors = subject.release_vectors(inputs, source, label)
-    return Observed(nearest_words(subject, vectors), lambda span: _densities(subject, vectors[span]))
+    named = nearest_words(subject, vectors)
+    return Observed(named, np.arange(len(vectors)), lambda chosen: _densities(subject, vectors[chosen]))
 
 
 def _densities(subject: Subject, vectors: Float64Array) -> Float64Array:
     assert subject.vectors is not None
-    logs = subject.vectors.log_density(vectors, subject.embeddings.vectors)
-    assert logs is not None
-    logs = np.clip(logs, -CERTAIN, CERTAIN)
-    found = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
-    return np.column_stack((found, found[:, subject.embeddings.candidates].mean(axis=1)))
+    found = np.empty((len(vectors), len(subject.embeddings) + 1))
+    for start in range(0, len(vectors), ROWS):
+        span = slice(start, start + ROWS)
+        logs = _known(subject.vectors.log_density(vectors[span], subject.embeddings.vectors))
+        logs = np.clip(logs, -CERTAIN, CERTAIN)
+        found[span, :-1] = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
+    found[:, -1] = _stand_in(subject, found[:, :-1])
+    return found

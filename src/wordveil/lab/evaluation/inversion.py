@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import FloatArray, IdArray
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.corpora import place_unknown
@@ -36,7 +36,7 @@ from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["ATTACKERS", "ReviewInversion", "SentenceInversion"]
 
-ENTRIES = 1 << 25  # evidence held at a time: 256 MiB
+ENTRIES = 1 << 25  # evidence held at a time: 128 MiB
 ATTACKERS = {
     "naming": "naming the released word, or the nearest one",
     "alone": "the posterior of each token without its context",
@@ -67,6 +67,7 @@ class _Inversion(Task):
         public: File of public text for the attackers' models; texts that are attacked are left out of it.
         public_text: Its column.
         limit: Texts attacked.
+        length: Words of each that are attacked, as white space parts them; None for all.
         public_limit: Public texts for the pair model.
         model_limit: Public texts for the model of words in context.
         epochs: Passes over them.
@@ -90,6 +91,7 @@ class _Inversion(Task):
     public: str = "documents/imdb.train.jsonl.gz"
     public_text: str = "text"
     limit: int = 200
+    length: int | None = None
     public_limit: int = 10_000
     model_limit: int = 2000
     epochs: int = 3
@@ -100,7 +102,7 @@ class _Inversion(Task):
         if min(self.candidates, self.passes, self.epochs) < 1:
             raise ParameterError("candidates", self.candidates, "must be at least 1, like passes and epochs.")
         texts = read_texts(self.path, column=self.text, limit=self.limit)
-        corpus = encode(embeddings, texts)
+        corpus = encode(embeddings, [" ".join(text.split()[: self.length]) for text in texts])
         known = corpus.tokens >= 0
         if not known.any():
             raise ParameterError("path", self.path, "must hold at least one word of the vocabulary.")
@@ -113,7 +115,7 @@ class _Inversion(Task):
             corpus,
             known,
             np.flatnonzero(content_words(embeddings)).astype(np.int32),
-            PairModel.of(public[0], word_prior(embeddings)),
+            PairModel.of(public[0], word_prior(embeddings)).single(),
             WordPredictor.of(public[1], embeddings, epochs=self.epochs),
         )
 
@@ -147,42 +149,57 @@ def _guesses(attack: Attack, subject: Subject, source: RandomSource, task: _Inve
     corpus, model = attack.corpus, attack.pairs
     frequencies = model.unigram[:-1]
     inputs = place_unknown(corpus.tokens, subject, source, task.name)
-    seen = observe(subject, inputs, frequencies, source, task.name)
-    alone, pairs, parts = [], [], []
-    for texts in _groups(corpus, len(frequencies)):
-        span = slice(texts[0][0], texts[-1][1])
-        states = seen.likelihoods(span)
-        likelihoods = states[:, :-1]
-        alone.append(_likeliest(likelihoods * frequencies, attack))
-        for start, stop in texts:
-            found = posteriors(states[start - span.start : stop - span.start], model)
-            pairs.append(_likeliest(found[:, :-1], attack))
-        parts.append(Candidates.of(likelihoods, attack.words, task.candidates))
-    masked = guess_in_context(Candidates.joined(parts), corpus, attack.words, passes=task.passes)
-    joined = {name: _joined(guesses) for name, guesses in (("alone", alone), ("pairs", pairs))}
-    return {"naming": (seen.named, seen.named), **joined, "masked": (masked, masked)}
+    seen = observe(subject, inputs, frequencies.astype(np.float64), source, task.name)
+    alone, pairs = (np.empty((2, len(corpus.tokens)), dtype=np.int32) for _ in range(2))
+    order, parts = [], []
+    for places in _batches(corpus, len(frequencies)):
+        inside = places >= 0
+        tokens = places[inside]
+        kinds, which = np.unique(seen.kinds[tokens], return_inverse=True)
+        # After the end of a shorter text stands a release that any token may have: it says nothing.
+        rows = np.ones((len(kinds) + 1, len(model.unigram)), dtype=np.float32)
+        rows[:-1] = seen.likelihoods(kinds)
+        found = Candidates.of(rows[:-1, :-1], attack.words, task.candidates)
+        alone[:, tokens] = _likeliest(rows[:-1, :-1] * frequencies, attack)[:, which]
+        parts.append(found.chosen(which))
+        order.append(tokens)
+        spread, turned = np.full(places.shape, -1), np.ascontiguousarray(rows.T)
+        spread[inside] = which
+        read = posteriors(np.stack([np.take(turned, step, axis=1) for step in spread]), model)
+        pairs[:, tokens] = _likeliest(np.moveaxis(read, 1, 2)[inside][:, :-1], attack)
+    joined = Candidates.joined(parts).chosen(np.argsort(np.concatenate(order)))
+    masked = guess_in_context(joined, corpus, attack.words, passes=task.passes)
+    return {
+        "naming": (seen.named, seen.named),
+        "alone": (alone[0], alone[1]),
+        "pairs": (pairs[0], pairs[1]),
+        "masked": (masked, masked),
+    }
 
 
-def _likeliest(scores: Float64Array, attack: Attack) -> _Guesses:
-    among = attack.content_words
-    best = scores.argmax(axis=1).astype(np.int32)
-    return best, among[scores[:, among].argmax(axis=1)] if len(among) else best
+def _likeliest(scores: FloatArray, attack: Attack) -> IdArray:
+    """Return the likeliest word of each row, and the likeliest that carries content, shape (2, rows)."""
+    best = scores.argmax(axis=1)
+    if len(attack.content_words):
+        others = np.ones(scores.shape[1], dtype=bool)
+        others[attack.content_words] = False
+        scores[:, others] = -1.0  # the scores are at least 0
+    return np.stack((best, scores.argmax(axis=1))).astype(np.int32)
 
 
-def _joined(parts: list[_Guesses]) -> _Guesses:
-    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+def _batches(corpus: Corpus, v: int) -> Iterator[NDArray[np.intp]]:
+    """Yield the tokens of texts of about equal length, shape (longest, texts), -1 where a text has ended.
 
-
-def _groups(corpus: Corpus, v: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield runs of texts, each a (start, stop) of tokens, whose evidence fits into memory; one text always does."""
-    texts: list[tuple[int, int]] = []
-    for start, stop in zip(corpus.offsets[:-1].tolist(), corpus.offsets[1:].tolist(), strict=True):
-        if texts and (stop - texts[0][0]) * v > ENTRIES:
-            yield texts
-            texts = []
-        texts.append((start, stop))
-    if texts:
-        yield texts
+    What is held of a batch fits into memory; one text always does.
+    """
+    lengths = np.diff(corpus.offsets)
+    order = np.argsort(-lengths, kind="stable")
+    order = order[lengths[order] > 0]
+    while len(order):
+        longest = int(lengths[order[0]])
+        texts, order = np.split(order, [max(1, ENTRIES // (longest * v))])
+        steps = np.arange(longest)[:, None]
+        yield np.where(steps < lengths[texts], corpus.offsets[texts] + steps, -1)
 
 
 @dataclass(frozen=True, kw_only=True)

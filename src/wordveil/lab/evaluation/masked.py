@@ -18,7 +18,7 @@ from wordveil.vocabulary.corpora import Corpus
 
 __all__ = ["Candidates", "guess_in_context"]
 
-ROWS = 256
+ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,18 @@ class Candidates:
     expected: Float64Array = field(repr=False)
 
     @classmethod
-    def of(cls, likelihoods: Float64Array, model: WordPredictor, k: int) -> Candidates:
+    def of(cls, likelihoods: FloatArray, model: WordPredictor, k: int) -> Candidates:
         """Return the k likeliest originals of each token from P(release | word) up to a factor, shape (t, v)."""
-        joint = likelihoods * model.prior
+        joint = likelihoods * model.prior.astype(likelihoods.dtype)
         size = min(k, joint.shape[1])
         ids = np.argpartition(-joint, size - 1, axis=1)[:, :size].astype(np.int32)
-        expected = (joint @ model.features) / joint.sum(axis=1, keepdims=True)
+        expected = (joint @ model.features.astype(joint.dtype)) / joint.sum(axis=1, keepdims=True)
         chosen = np.take_along_axis(likelihoods, ids.astype(np.int64), axis=1)
-        return cls(ids, np.log(np.maximum(chosen, np.finfo(np.float64).tiny)), expected)
+        return cls(ids, np.log(np.maximum(chosen, np.finfo(chosen.dtype).tiny)), expected)
+
+    def chosen(self, rows: NDArray[np.intp]) -> Candidates:
+        """Return those of some rows, in the order given."""
+        return Candidates(self.ids[rows], self.logs[rows], self.expected[rows])
 
     @classmethod
     def joined(cls, parts: list[Candidates]) -> Candidates:
@@ -68,7 +72,7 @@ def _expected_at(ids: IdArray, contexts: FloatArray, model: WordPredictor) -> Fl
     found = np.empty(ids.shape)
     for start in range(0, len(ids), ROWS):
         span = slice(start, start + ROWS)
-        found[span] = np.take_along_axis(model.scores(contexts[span]), ids[span].astype(np.int64), axis=1)
+        found[span] = model.scores(contexts[span], ids[span])
     return found
 
 

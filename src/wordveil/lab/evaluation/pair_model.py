@@ -8,11 +8,12 @@ word of each posterior is what maximizes the expected number of tokens named; th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from wordveil.arrays import Float64Array
+from wordveil.arrays import Float64Array, FloatArray
 from wordveil.vocabulary.corpora import Corpus
 
 __all__ = ["PairModel", "posteriors"]
@@ -57,32 +58,45 @@ class PairModel:
         pairs.data /= np.repeat(np.maximum(followed, 1), distinct)
         return cls(unigram, pairs, followed / np.maximum(followed + distinct, 1))
 
-    def following(self, states: Float64Array) -> Float64Array:
-        """Return sum over left of states[left] P(right | left), shape (v + 1,)."""
-        return np.asarray(self.pairs.T @ (self.trust * states) + self.unigram * float((1 - self.trust) @ states))
+    def single(self) -> PairModel:
+        """Return the model in single precision: half the time and memory of an attack, and ample."""
+        parts: list[Any] = [part.astype(np.float32) for part in (self.unigram, self.pairs, self.trust)]
+        return PairModel(*parts)
 
-    def preceding(self, states: Float64Array) -> Float64Array:
-        """Return sum over right of P(right | left) states[right], shape (v + 1,)."""
-        return np.asarray(self.trust * (self.pairs @ states) + (1 - self.trust) * float(self.unigram @ states))
+    def following(self, states: FloatArray) -> FloatArray:
+        """Return sum over left of states[left] P(right | left), shape (v + 1,) or (v + 1, n) as the states are."""
+        found = self.pairs.T @ (self.trust * states.T).T
+        found += np.multiply.outer(self.unigram, (1 - self.trust) @ states)
+        return np.asarray(found)
+
+    def preceding(self, states: FloatArray) -> FloatArray:
+        """Return sum over right of P(right | left) states[right], shape (v + 1,) or (v + 1, n) as the states are."""
+        found = (self.trust * (self.pairs @ states).T).T
+        found += np.multiply.outer(1 - self.trust, self.unigram @ states)
+        return np.asarray(found)
 
 
-def posteriors(likelihoods: Float64Array, model: PairModel) -> Float64Array:
-    """Return P(state of token i | the whole release), shape (t, v + 1), for one text.
+def posteriors(likelihoods: FloatArray, model: PairModel) -> FloatArray:
+    """Return P(state of token i | the whole release) of one text, or of n texts of equal length.
 
     Args:
-        likelihoods: P(release of token i | state) up to a factor per token, shape (t, v + 1); no row is all zero.
+        likelihoods: P(release of token i | state) up to a factor per token, shape (t, v + 1) or (t, v + 1, n); no
+            column is all zero. Ones after a shorter text's end say nothing of its tokens.
         model: The pair model.
+
+    Returns:
+        An array of that shape.
     """
     found = np.empty_like(likelihoods)
-    expected = model.unigram
+    expected: FloatArray = model.unigram.reshape(-1, *[1] * (likelihoods.ndim - 2))
     for i in range(len(found)):  # forward: given the releases up to i
-        found[i] = expected * likelihoods[i]
-        found[i] /= found[i].sum()
+        np.multiply(expected, likelihoods[i], out=found[i])
+        found[i] /= found[i].sum(axis=0)
         expected = model.following(found[i])
-    after = np.ones(found.shape[1])
+    after = np.ones_like(found[0]) if len(found) else found
     for i in range(len(found) - 2, -1, -1):  # backward: times what the later releases say
         after = model.preceding(likelihoods[i + 1] * after)
-        after /= after.max()
+        after /= after.max(axis=0)
         found[i] *= after
-        found[i] /= found[i].sum()
-    return np.asarray(found)
+        found[i] /= found[i].sum(axis=0)
+    return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -102,11 +103,12 @@ def _projection(plan: RowPlan) -> Contender:
     return _decoded(plan, Projection(epsilon=plan.epsilon, dimensions=plan.projected), note=note)
 
 
+def _principal(plan: RowPlan, epsilon: float) -> Projection:
+    return Projection(epsilon=epsilon, dimensions=plan.projected, directions="principal", sensitivity="spectral")
+
+
 def _projection_principal(plan: RowPlan) -> Contender:
-    mechanism = Projection(
-        epsilon=plan.epsilon, dimensions=plan.projected, directions="principal", sensitivity="spectral"
-    )
-    return _decoded(plan, mechanism, note="principal directions of the public table: no stretch")
+    return _decoded(plan, _principal(plan, plan.epsilon), note="principal directions of the public table: no stretch")
 
 
 def _selected(words: WordRandomizer, note: str = "") -> Contender:
@@ -165,7 +167,15 @@ def diameter(embeddings: Embeddings) -> float:
 
 
 def _laplace_local(plan: RowPlan) -> Contender:
-    reach, d, delta = diameter(plan.embeddings), plan.embeddings.dimensions, plan.settings.delta
+    return _local_by_profile(plan, lambda epsilon: MultivariateLaplace(epsilon=epsilon), plan.embeddings.dimensions)
+
+
+def _principal_local(plan: RowPlan) -> Contender:
+    return _local_by_profile(plan, partial(_principal, plan), plan.projected)
+
+
+def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], VectorMechanism], d: int) -> Contender:
+    reach, delta = diameter(plan.embeddings), plan.settings.delta
     low = high = plan.epsilon  # loss at the diameter: delta is 0 there, and grows with the loss
     while laplace_delta(plan.epsilon, dimensions=d, loss=high) <= delta:
         low, high = high, 2 * high
@@ -175,7 +185,7 @@ def _laplace_local(plan: RowPlan) -> Contender:
             low = middle
         else:
             high = middle
-    words = Decoded(mechanism=MultivariateLaplace(epsilon=low / reach)).fit(plan.embeddings)
+    words = Decoded(mechanism=mechanism(low / reach)).fit(plan.embeddings)
     own = words.randomizer.guarantee()
     assert isinstance(own, MetricDP)
     local = laplace_to_local(words.randomizer, diameter=reach, delta=delta)
@@ -200,9 +210,13 @@ def _tem_local_certified(plan: RowPlan) -> Contender:
 
 
 def _neighbours(k: int, outputs: int | None = None, lists: Lists = "nearest") -> _Recipe:
-    return lambda plan: _selected(
-        NeighbourResponse(epsilon=plan.epsilon, k=k, outputs=outputs, lists=lists).fit(plan.embeddings)
-    )
+    unfitted = NeighbourResponse(k=k, outputs=outputs, lists=lists)
+    return lambda plan: _selected(_listed(unfitted, plan.embeddings)(plan.epsilon))
+
+
+@lru_cache(maxsize=4)  # epsilon is the last of what rows differ in, and the lists do not depend on it
+def _listed(mechanism: NeighbourResponse, embeddings: Embeddings) -> Callable[[float], WordRandomizer]:
+    return mechanism.fitter(embeddings)
 
 
 def _clipped_laplace(plan: RowPlan) -> Contender:
@@ -274,6 +288,7 @@ _VECTORS: dict[tuple[Group, str], _Recipe] = {
     (Group.METRIC, "projection"): _projection,
     (Group.METRIC, "projection-principal"): _projection_principal,
     (Group.LOCAL, "laplace-profile"): _laplace_local,
+    (Group.LOCAL, "projection-principal-profile"): _principal_local,
     (Group.LOCAL, "clipped-gaussian"): _clipped_gaussian,
     (Group.LOCAL, "clipped-laplace"): _clipped_laplace,
     (Group.LOCAL, "truncated-laplace"): _truncated,

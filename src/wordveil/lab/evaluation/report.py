@@ -25,7 +25,7 @@ from wordveil.lab.evaluation.page import data_lines, league_page
 from wordveil.lab.evaluation.promise_text import audit_legend, promise_cells
 from wordveil.lab.evaluation.promises import Baseline, Group, Target
 
-__all__ = ["GROUP_TEXT", "as_dict", "as_markdown", "write_league"]
+__all__ = ["GROUP_TEXT", "as_dict", "as_json", "as_markdown", "write_league"]
 
 GROUP_TEXT = {
     Group.METRIC: "Metric DP, Euclidean: between words at distance t the loss is at most epsilon t",
@@ -192,14 +192,14 @@ def write_league(league: League, path: str | os.PathLike[str], command: str = ""
     """
     target = Path(path)
     report = as_dict(league, command)
-    forms = {".json": _as_json, ".md": as_markdown, ".html": league_page}
+    forms = {".json": as_json, ".md": as_markdown, ".html": league_page}
     if target.suffix not in forms:
         raise ParameterError("report", target.name, "must end in .html, .md or .json.")
     target.write_text(forms[target.suffix](report), encoding="utf-8")
     return report
 
 
-def _as_json(report: dict[str, Any]) -> str:
+def as_json(report: dict[str, Any]) -> str:
     """Return the report as JSON, a line for each cell: diffs of two runs stay readable, and the file small."""
     text = json.dumps(_finite(report), indent=1, ensure_ascii=False)
     return re.sub(r"\n {5,}|\n {4}(?=[}\]])", " ", text) + "\n"

@@ -7,6 +7,7 @@ turns them into, and then nobody sees the vectors. The vector of a released word
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -51,6 +52,7 @@ class Subject:
         space: The vocabulary with its vectors where the released vectors live.
         threads: Threads; no score depends on it.
         is_baseline: Whether nothing is randomized.
+        learnt: What attackers learnt by running it, by what they know beforehand.
     """
 
     words: WordRandomizer = field(repr=False)
@@ -58,6 +60,7 @@ class Subject:
     space: Embeddings = field(repr=False)
     threads: int | None = 1
     is_baseline: bool = False
+    learnt: dict[bytes, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def embeddings(self) -> Embeddings:

@@ -101,9 +101,10 @@ class WordPredictor:
                 _step(weights, adam, contexts[chosen], corpus.tokens[chosen], others)
         return cls(prior, features, weights)
 
-    def scores(self, contexts: FloatArray) -> Float64Array:
-        """Return ln P(w | context) up to a constant per row, shape (n, v)."""
-        return np.asarray(np.log(self.prior) + contexts.astype(np.float32) @ self.weights.T)
+    def scores(self, contexts: FloatArray, ids: IdArray) -> Float64Array:
+        """Return ln P(w | context) of k words of each context up to a constant per row, shape (n, k)."""
+        own = np.matmul(self.weights[ids], contexts.astype(np.float32)[:, :, None])[:, :, 0]
+        return np.asarray(np.log(self.prior)[ids] + own)
 
 
 def _step(weights: Float32Array, adam: Adam, contexts: FloatArray, words: IdArray, others: NDArray[np.int64]) -> None:

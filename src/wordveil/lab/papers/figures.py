@@ -45,13 +45,14 @@ def point(figure: str, series: str, epsilon: float | None, summary: Summary) -> 
     return Plotted(figure=figure, series=series, epsilon=epsilon, value=summary.mean, error=summary.standard_error)
 
 
-def draw(points: Sequence[Plotted], path: str | os.PathLike[str], title: str = "") -> None:
+def draw(points: Sequence[Plotted], path: str | os.PathLike[str], title: str = "", across: str = "epsilon") -> None:
     """Write an SVG with one panel for each figure; the same points write the same bytes.
 
     Args:
         points: At least one.
         path: File to write.
         title: Over all panels.
+        across: What goes across, where that is not epsilon.
 
     Raises:
         MissingExtraError: If matplotlib is not installed.
@@ -68,16 +69,17 @@ def draw(points: Sequence[Plotted], path: str | os.PathLike[str], title: str = "
         canvas = Figure(figsize=(4.6 * columns, 3.9 * rows + 0.3), layout="constrained")
         axes = canvas.subplots(rows, columns, squeeze=False).ravel()
         for axis, name in zip(axes, names, strict=False):
-            _panel(axis, name, [p for p in points if p.figure == name])
+            _panel(axis, name, [p for p in points if p.figure == name], across)
         for axis in axes[len(names) :]:
             axis.set_axis_off()
         canvas.suptitle(title, fontsize=10)
         canvas.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
 
 
-def _panel(axis: Any, name: str, points: Sequence[Plotted]) -> None:
+def _panel(axis: Any, name: str, points: Sequence[Plotted], across: str) -> None:
     series = list(dict.fromkeys((p.series, p.paper) for p in points))
-    colours = {label: f"C{i % 10}" for i, label in enumerate(dict.fromkeys(label for label, _ in series))}
+    places = {label: i for i, label in enumerate(dict.fromkeys(label for label, _ in series))}
+    colours = {label: f"C{i % 10}" for label, i in places.items()}
     for label, paper in series:
         own = sorted(
             (p for p in points if (p.series, p.paper) == (label, paper)), key=lambda p: (p.epsilon or 0.0, p.value)
@@ -90,7 +92,7 @@ def _panel(axis: Any, name: str, points: Sequence[Plotted]) -> None:
             [p.epsilon for p in own],
             [p.value for p in own],
             yerr=None if paper else [p.error for p in own],
-            marker="s" if paper else "o",
+            marker="s" if paper else "o^v"[places[label] // 10 % 3],
             markersize=4,
             markerfacecolor="none" if paper else colours[label],
             linestyle="--" if paper else "-",
@@ -98,10 +100,10 @@ def _panel(axis: Any, name: str, points: Sequence[Plotted]) -> None:
             capsize=2,
             **style,
         )
-    places = [p.epsilon for p in points if p.epsilon is not None]
-    if places and max(places) > WIDE_RANGE * min(places):
+    across_at = [p.epsilon for p in points if p.epsilon is not None]
+    if across_at and max(across_at) > max(1.0, WIDE_RANGE * min(across_at)):  # shares are never drawn so
         axis.set_xscale("log")
     axis.set_title(name, fontsize=9)
-    axis.set_xlabel("epsilon")
+    axis.set_xlabel(across)
     axis.grid(alpha=0.3)
     axis.legend(fontsize=6.5, framealpha=0.6)
