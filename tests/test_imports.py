@@ -53,7 +53,7 @@ OPTIONAL = {
     "spacy",
     "starlette",
 }
-ADAPTER = "wordveil.integrations."
+ADAPTER = ("wordveil.integrations.", "wordveil.service")
 """What derives from a library's classes cannot be imported without it, and says which extra brings it."""
 
 

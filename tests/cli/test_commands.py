@@ -24,8 +24,9 @@ HELPS = [
     ["vocabulary", "neighbours", "build"],
     *(["sentences", name] for name in ("build", "info")),
     ["prior", "build"],
+    *(["budget", name] for name in ("show", "grant", "history", "export", "key", "revoke")),
 ]
-GROUPS = (["vocabulary"], ["sentences"], ["prior"])
+GROUPS = (["vocabulary"], ["sentences"], ["prior"], ["budget"])
 
 
 @pytest.fixture

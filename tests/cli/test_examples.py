@@ -13,7 +13,14 @@ import pytest
 from wordveil.cli.examples import EXAMPLES
 
 ROOT = Path(__file__).parents[2]
-NEEDS = {"train": "torch", "rewrite": "torch", "spark-sanitize": "pyspark"}
+NEEDS = {
+    "train": "torch",
+    "rewrite": "torch",
+    **dict.fromkeys(
+        ("serve", "budget show", "budget grant", "budget history", "budget export", "budget key"), "alembic"
+    ),
+    "spark-sanitize": "pyspark",
+}
 PUBLIC = ("evaluate", "reproduce")
 BEFORE = {
     "report": "sanitize",
