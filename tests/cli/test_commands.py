@@ -23,9 +23,10 @@ HELPS = [
     *(["vocabulary", name] for name in ("import", "info", "neighbors")),
     ["vocabulary", "neighbours", "build"],
     *(["sentences", name] for name in ("build", "info")),
+    ["prior", "build"],
     *(["budget", name] for name in ("show", "grant", "history", "export", "key", "revoke")),
 ]
-GROUPS = (["vocabulary"], ["sentences"], ["budget"])
+GROUPS = (["vocabulary"], ["sentences"], ["prior"], ["budget"])
 
 
 @pytest.fixture

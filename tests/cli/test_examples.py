@@ -23,6 +23,7 @@ NEEDS = {
 PUBLIC = ("evaluate", "reproduce")
 BEFORE = {
     "report": "sanitize",
+    "denoise": "sanitize",
     "vocabulary info": "vocabulary import",
     "vocabulary neighbours build": "vocabulary import",
     "certify": "vocabulary import",

@@ -28,10 +28,18 @@ def in_pieces(text, cuts):
 
 
 def oracle(text):
-    """The same by a regular expression over the whole reply, where it holds no address."""
+    """The same by a regular expression over the whole reply, and a look at what stands before each place."""
     longest = sorted(map(re.escape, ORIGINALS), key=len, reverse=True)
-    pattern = rf"(?<![^\W])(?:{'|'.join(longest)})(?![^\W])"
-    return re.sub(pattern, lambda found: ORIGINALS[found[0].lower()], text, flags=re.IGNORECASE)
+    space, opening, closing = r" \t\n\r\f\v", "\"'“‘«„(*_`~", ".,;:!?)\"'”’»*_`~…"
+    pattern = rf"(?<![^{space}])([{opening}]*)({'|'.join(longest)})(?=(?:['’]s)?[{closing}]*(?![^{space}]))"
+    tags = (i for i, (a, b) in enumerate(itertools.pairwise(text)) if a == "<" and (b.isalpha() or b in "/!?"))
+    tag = next(tags, len(text))
+
+    def put(found):
+        line = text[text.rfind("\n", 0, found.start(2)) + 1 : found.start(2)]
+        return found[0] if found.start() > tag or "<" in line else found[1] + ORIGINALS[found[2].lower()]
+
+    return re.sub(pattern, put, text, flags=re.IGNORECASE | re.ASCII)
 
 
 def test_a_surrogate_cut_anywhere_is_restored():
@@ -48,18 +56,11 @@ def test_what_is_longer_or_shorter_is_no_surrogate(text):
     assert in_pieces(text, range(len(text))) == text == oracle(text)
 
 
-@given(st.lists(st.sampled_from([p for p in PIECES if "/" not in p]), max_size=12), st.data())
+@given(st.lists(st.sampled_from(PIECES), max_size=12), st.data())
 def test_any_reply_in_any_pieces_comes_out_as_the_oracle_says(parts, data):
     text = "".join(parts)
     cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=20))
     assert in_pieces(text, cuts) == oracle(text)
-
-
-@given(st.lists(st.sampled_from(PIECES), max_size=12), st.data())
-def test_how_a_reply_is_cut_changes_nothing(parts, data):
-    text = "".join(parts)
-    cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=20))
-    assert in_pieces(text, cuts) == in_pieces(text, [])
 
 
 @pytest.mark.slow
@@ -78,12 +79,28 @@ def test_ten_thousand_chunkings_of_one_reply():
         "![x](<https://elsewhere.example/? ID-00017>)",
         "<img src='https://elsewhere.example/?\nID-00017'>",
         "https://elsewhere.example/https://example.com/amber-anchor",
+        # What a window may take for an address, or for white space, and other windows not.
+        "![x](https://elsewhere.example/?>ID-00017)",
+        "<img src='https://elsewhere.example/?>ID-00017'>",
+        "<img src='https://elsewhere.example/?>\n\n ID-00017'>",
+        r"![x](https:\/\/elsewhere.example/?ID-00017)",
+        "![x](https:&#47;&#47;elsewhere.example/?ID-00017)",
+        "![x](https://elsewhere.example/?\u00a0ID-00017)",
+        "![x](https://elsewhere.example/?\u2003ID-00017)",
+        "![x](https:elsewhere.example/?ID-00017)",
+        r"![x](https:\\elsewhere.example/?ID-00017)",
+        "![x](< https://elsewhere.example/? ID-00017 >)",
+        "[x]: https://elsewhere.example/?ID-00017",
+        "![ID-00017](https://elsewhere.example/)",
+        "https://example.com/amber-anchor.elsewhere.example/",
+        "192.0.2.1.elsewhere.example",
     ],
 )
 def test_no_private_value_gets_into_an_address_that_a_window_would_fetch(reply):
     restored = in_pieces(reply, range(len(reply)))
     assert restored == reply
-    assert in_pieces(f"{reply} > ID-00017", []) == f"{reply} > B-4711"
+    later = "ID-00017" if re.search("<[a-z]", reply) else "B-4711"  # what may be a tag never ends
+    assert in_pieces(f"{reply}\n> ID-00017", []) == f"{reply}\n> {later}"
 
 
 def test_nothing_waits_but_what_may_become_a_surrogate():

