@@ -16,9 +16,8 @@ ROOT = Path(__file__).parents[2]
 NEEDS = {
     "train": "torch",
     "rewrite": "torch",
-    **dict.fromkeys(
-        ("serve", "budget show", "budget grant", "budget history", "budget export", "budget key"), "alembic"
-    ),
+    "serve": "alembic",
+    **{name: "alembic" for name in EXAMPLES if name.startswith("budget ")},
     "spark-sanitize": "pyspark",
 }
 PUBLIC = ("evaluate", "reproduce")
@@ -30,6 +29,7 @@ BEFORE = {
     "certify": "vocabulary import",
     "audit": "vocabulary import",
     "rewrite": "train",
+    "budget revoke": "budget key",
     "sentences info": "sentences build",
 }
 """Command -> the one whose examples make what its own speak of."""

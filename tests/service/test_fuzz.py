@@ -14,7 +14,7 @@ def test_no_request_that_fits_or_breaks_the_document_makes_it_fail(served):
     schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis")
     schema = schemathesis.openapi.from_url(f"{served.address}/openapi.json", headers=served.headers)
     statuses = set()
-    for operation in schema.get_all_operations():
+    for operation in schema.exclude(path="/v1/sanitize/stream").get_all_operations():
         for mode in (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE):
 
             @settings(

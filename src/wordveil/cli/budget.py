@@ -107,7 +107,7 @@ def key(
 
 @app.command(cls=Command)
 def revoke(
-    name: Annotated[str, argument(metavar="KEY", help="The public part of a key: what stands between wv_ and _.")],
+    name: Annotated[str, argument(metavar="KEY", help="A key's name, or what stands in it between wv_ and _.")],
     *,
     state: StateOption = STATE,
     database: DatabaseOption = "",
@@ -117,5 +117,5 @@ def revoke(
     from wordveil.service.access import revoke_key
 
     revoke_key(ledger, name)
-    say(f"{name} is refused from now on")
+    say("refused from now on")
     ledger.close()

@@ -97,6 +97,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "budget history": ("wordveil budget history subject:maria", "wordveil budget history key:0123456789abcdef"),
     "budget export": ("wordveil budget export", "wordveil budget export --state service"),
     "budget key": ("wordveil budget key gateway", "wordveil budget key prometheus --read-only"),
+    "budget revoke": ("wordveil budget revoke gateway", "wordveil budget revoke prometheus"),
     "bench": (
         "wordveil bench --vocabulary 2000 --dimensions 50 --tokens 512 --no-peers",
         "wordveil bench --growth tokens --most 4096 --no-peers --json",

@@ -80,16 +80,17 @@ def any_key(ledger: Ledger) -> bool:
         return connection.execute(select(API_KEYS.c.id).limit(1)).first() is not None
 
 
-def revoke_key(ledger: Ledger, id_: str) -> None:
-    """Refuse a key from now on.
+def revoke_key(ledger: Ledger, name: str) -> None:
+    """Refuse a key from now on, or all of one name.
 
     Raises:
-        ParameterError: If there is none of this name.
+        ParameterError: If there is none; what was given is not shown, as it may be a whole key.
     """
+    meant = (API_KEYS.c.id == name) | (API_KEYS.c.name == name)
     with ledger.transaction() as connection:
-        changed = connection.execute(update(API_KEYS).where(API_KEYS.c.id == id_).values(revoked=time.time()))
-    if changed.rowcount != 1:
-        raise ParameterError("key", id_, "does not exist; its name is the part between wv_ and the next underscore.")
+        changed = connection.execute(update(API_KEYS).where(meant).values(revoked=time.time()))
+    if changed.rowcount < 1:
+        raise ParameterError("key", "<hidden>", "must be the name of a key, or what stands in it between wv_ and _.")
 
 
 def find_caller(ledger: Ledger, key: str) -> Caller | None:
