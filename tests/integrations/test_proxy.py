@@ -380,7 +380,7 @@ def test_a_piece_of_a_reply_is_passed_on_before_the_vendor_says_the_next():
             if b"bbqzx" in message.get("body", b""):
                 heard.set()
 
-        headers = [(name.encode(), value.encode()) for name, value in {**KEY, **JSON}.items()]
+        headers = [(name.encode(), value.encode()) for name, value in {**KEY, **JSON, "host": "localhost"}.items()]
         scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": headers}
         scope |= {"query_string": b"", "http_version": "1.1", "asgi": {"version": "3.0", "spec_version": "2.4"}}
         await setup.app(scope, receive, send)
@@ -463,7 +463,9 @@ def test_the_check_notices_a_history_that_is_passed_on(monkeypatch):
         setup.check([body])
 
 
-def test_a_page_under_another_name_that_leads_here_is_refused(setup):
+def test_a_page_under_another_name_that_leads_here_is_refused():
+    setup = Setup(echo())
+
     async def ask():
         transport = httpx.ASGITransport(app=setup.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://rebound.example") as client:
