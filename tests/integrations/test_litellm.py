@@ -236,3 +236,20 @@ def test_a_call_that_is_never_answered_keeps_no_conversation(guardrail, vendor):
     guardrail.conversations.drop("")
     gc.collect()
     assert all(call.conversation() is None for call in guardrail._open.values())
+
+
+def test_of_litellms_own_fields_only_those_pass_that_no_vendor_gets(guardrail, vendor):
+    from litellm.types.utils import all_litellm_params
+
+    assert adapter._OWN & {"litellm_system_prompt", "user_continue_message", "headers", "fallbacks", "tags"} == set()
+    for name in sorted({str(own) for own in all_litellm_params} - adapter._OWN):
+        data = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "litellm_call_id": "1", name: NOTE}
+        with pytest.raises(GuardrailRaisedException, match="nothing was sent"):
+            asyncio.run(guardrail.async_pre_call_hook(None, None, data, "completion"))
+
+
+def test_a_call_without_an_id_is_answered_nothing(guardrail):
+    sent = asyncio.run(guardrail.apply_guardrail({"texts": [NOTE]}, {}, "request"))
+    for request in ({}, {"litellm_call_id": None}):
+        back = asyncio.run(guardrail.apply_guardrail(dict(sent), request, "response"))
+        assert back["texts"] == sent["texts"]

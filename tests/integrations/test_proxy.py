@@ -138,13 +138,13 @@ def test_a_whole_conversation_is_released_and_its_history_is_not_drawn_again():
             return texts[0], second
 
     said, second = run(talk())
+    assert len(setup.conversations) == 1
     assert "maria.lindqvist@clinic.se" in said
     (*_, one), (*_, two) = setup.vendor.heard
     before, after = json.loads(one)["messages"], json.loads(two)["messages"]
     assert after[0] == before[0]
     assert after[1]["content"] == f"bbqzx: {before[0]['content']}"  # its own reply, as it wrote it
     setup.check([first, second])
-    assert len(setup.conversations) == 1
 
 
 def corpus():

@@ -86,3 +86,13 @@ def _timed(text):
     begun = time.process_time()
     split_sentences(text)
     return time.process_time() - begun
+
+
+def test_a_leader_of_dots_takes_linear_time():
+    took = []
+    for dots in (20_000, 200_000):
+        text = PrivateText("Contents" + "." * dots + "7 and more. The end.")
+        started = time.process_time()
+        assert split_sentences(text)[-1] == "The end."
+        took.append(time.process_time() - started)
+    assert took[1] < 60 * took[0] + 0.05  # a quadratic one takes 100 times as long, and half an hour
