@@ -53,7 +53,7 @@ OPTIONAL = {
     "spacy",
     "starlette",
 }
-ADAPTER = "wordveil.integrations."
+ADAPTER = ("wordveil.integrations.", "wordveil.service")
 """What derives from a library's classes cannot be imported without it, and says which extra brings it."""
 
 
@@ -134,6 +134,26 @@ def test_few_rooms_lie_on_the_way_from_a_document_to_a_released_document():
     rooms = {part(module) for module in reached(names.EXPORTS["sanitize_documents"])} - {""}
     assert rooms == WAY
     assert len(rooms) <= 16
+
+
+PRIVATE = {"documents", "pipeline", "lab", "neural", "cli"}
+"""Rooms in which private texts are read."""
+
+
+@pytest.mark.parametrize("module", [module for module in FILES if part(module) == "denoising"])
+def test_no_road_leads_from_a_denoiser_to_a_private_text(module):
+    assert not {part(to) for to in reached(module)} & PRIVATE
+    names_used = {node.id for node in ast.walk(ast.parse(FILES[module].read_text())) if isinstance(node, ast.Name)}
+    # A released text may be handled like a private one, never the other way round.
+    assert not {name for name in names_used if name.startswith("Private")} - {"PrivateText"}
+    assert "PrivateText" not in names_used or module == "wordveil.denoising.reading"
+
+
+def test_the_rule_notices_a_denoiser_that_could_read_an_original(monkeypatch):
+    twin = ROOT / "denoising" / "denoiser.py"
+    source = f"from wordveil.vocabulary.table import Embeddings\n{twin.read_text()}\nimport wordveil.documents.reader\n"
+    own = imported(ast.parse(source), "wordveil.denoising.denoiser", package=False) & FILES.keys()
+    assert {part(to) for start in own for to in reached(start)} & PRIVATE == {"documents"}
 
 
 def test_the_rule_notices_an_arrow_that_turns_back():

@@ -13,11 +13,17 @@ from wordveil.decoding.nearest import Nearest as Nearest
 from wordveil.decoding.rank_softmax import RankSoftmax as RankSoftmax
 from wordveil.decoding.rank_tuning import tune_rank_softmax as tune_rank_softmax
 from wordveil.decoding.vickrey import Vickrey as Vickrey
+from wordveil.denoising.counting import build_prior as build_prior
+from wordveil.denoising.denoiser import Denoised as Denoised
+from wordveil.denoising.denoiser import Denoiser as Denoiser
+from wordveil.denoising.prior import Prior as Prior
+from wordveil.denoising.prior import load_prior as load_prior
 from wordveil.errors import WordveilError as WordveilError
 from wordveil.files.run_key import run_source as run_source
 from wordveil.mechanisms.base import VectorMechanism as VectorMechanism
 from wordveil.mechanisms.base import WordMechanism as WordMechanism
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian as ClippedGaussian
+from wordveil.mechanisms.clipped_l2 import ClippedL2 as ClippedL2
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace as ClippedLaplace
 from wordveil.mechanisms.jaccard import Jaccard as Jaccard
 from wordveil.mechanisms.mahalanobis import Mahalanobis as Mahalanobis
@@ -80,8 +86,11 @@ __all__ = [
     "BatchRelease",
     "Certificate",
     "ClippedGaussian",
+    "ClippedL2",
     "ClippedLaplace",
     "Decoded",
+    "Denoised",
+    "Denoiser",
     "Embeddings",
     "Euclidean",
     "Guarantee",
@@ -100,6 +109,7 @@ __all__ = [
     "PairLoss",
     "PairwiseMetric",
     "Precomputed",
+    "Prior",
     "Projection",
     "RandomSource",
     "RankSoftmax",
@@ -123,6 +133,7 @@ __all__ = [
     "__version__",
     "audit",
     "audit_mechanism",
+    "build_prior",
     "build_stock",
     "calibrate",
     "certify",
@@ -135,6 +146,7 @@ __all__ = [
     "generic_pair",
     "import_embeddings",
     "load_embeddings",
+    "load_prior",
     "load_stock",
     "measure_retrieval",
     "precompute",

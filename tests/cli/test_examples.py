@@ -13,15 +13,23 @@ import pytest
 from wordveil.cli.examples import EXAMPLES
 
 ROOT = Path(__file__).parents[2]
-NEEDS = {"train": "torch", "rewrite": "torch", "spark-sanitize": "pyspark"}
+NEEDS = {
+    "train": "torch",
+    "rewrite": "torch",
+    "serve": "alembic",
+    **{name: "alembic" for name in EXAMPLES if name.startswith("budget ")},
+    "spark-sanitize": "pyspark",
+}
 PUBLIC = ("evaluate", "reproduce")
 BEFORE = {
     "report": "sanitize",
+    "denoise": "sanitize",
     "vocabulary info": "vocabulary import",
     "vocabulary neighbours build": "vocabulary import",
     "certify": "vocabulary import",
     "audit": "vocabulary import",
     "rewrite": "train",
+    "budget revoke": "budget key",
     "sentences info": "sentences build",
 }
 """Command -> the one whose examples make what its own speak of."""

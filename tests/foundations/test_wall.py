@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 START = """
 from wordveil.arrays import PrivateIds, PrivateText, PrivateVectors, ReleasedIds, ReleasedText, ReleasedVectors
 from wordveil.decoding.nearest import Nearest
+from wordveil.denoising.denoiser import Denoiser
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.pipeline.vectors.grid import round_to_grid
@@ -22,7 +23,7 @@ from wordveil.vocabulary.table import Embeddings
 
 def step(
     encoder: Encoder, writer: Writer, embeddings: Embeddings, texts: list[PrivateText], vectors: PrivateVectors,
-    words: WordRandomizer, noise: FittedMultivariateLaplace, source: RandomSource,
+    words: WordRandomizer, noise: FittedMultivariateLaplace, source: RandomSource, denoiser: Denoiser,
 ) -> object:
     (batch,) = encoder.encode_parts(texts)
 """
@@ -31,12 +32,14 @@ THROUGH = {
     "vectors without noise": "return Nearest().fit(embeddings).decode(vectors, ())",
     "vectors of private ids": "return Nearest().fit(embeddings).decode(embeddings.vectors[batch.ids], ())",
     "a private text as a released one": "texts_out: list[ReleasedText] = texts\n    return texts_out",
+    "a private text to denoise": "return denoiser.read(texts)",
     "vectors rounded without noise": "return round_to_grid(vectors, 1.0, 'float32')",
 }
 HOLDS = (
     "writer.write(batch, words.release(batch.ids, source))\n"
     "    noisy = noise.release(vectors, source)\n"
     "    round_to_grid(noisy, 1.0, 'float32')\n"
+    "    denoiser.read(writer.write(batch, words.release(batch.ids, source)))\n"
     "    return writer.write(batch, Nearest().fit(embeddings).decode(noisy, ()))"
 )
 

@@ -151,16 +151,32 @@ def test_numbers_on_a_grid_are_left_as_drawn():
     assert all(int(n) % 5 == 0 for n in numbers)
 
 
-def test_a_conversation_is_found_again_by_what_was_said():
+def test_a_conversation_goes_on_with_what_was_said():
     live = Conversations(leak_free.sanitizer())
     opened = live.of("me", user("one"))
-    assert live.of("me", user("one")) is opened  # a retry
     assert live.of("me", [*user("one"), Message("assistant", "x"), *user("two")]) is opened
-    assert live.of("me", [*user("one"), Message("assistant", "y"), *user("two")]) is opened  # answered anew
     assert live.of("you", user("one")) is not opened
     assert live.of("me", user("two")) is not opened
     assert live.of("me", [Message("system", "one")]) is not opened
     assert len(live) == 4
+
+
+@pytest.mark.parametrize(
+    "answer", [(), (Message("assistant", "y"), Message("user", "two"))], ids=["retry", "answered anew"]
+)
+def test_who_begins_alike_sends_alike_and_reads_nothing_of_the_others(answer):
+    live = Conversations(leak_free.sanitizer())
+    begun = user("mail a@b.se")
+    first = live.of("me", begun)
+    sent = first.release(begun)
+    went_on = [*begun, Message("assistant", "fine"), *user("my card is 4222 2222 2222 2220")]
+    card = live.of("me", went_on).release(went_on)[-1]
+    assert first.restore(card).split()[-4:] == ["4222", "2222", "2222", "2220"]
+    other = live.of("me", [*begun, *answer])
+    assert other is not first
+    assert other.release(begun) == sent
+    assert other.restore(sent[0]).split()[-1] == "a@b.se"
+    assert other.restore(card) == card
 
 
 def test_conversations_are_dropped_when_idle_when_told_and_when_too_many():
@@ -168,7 +184,7 @@ def test_conversations_are_dropped_when_idle_when_told_and_when_too_many():
     live = Conversations(leak_free.sanitizer(), idle=10.0, most=3, clock=lambda: now[0])
     first = weakref.ref(live.of("me", user("one")))
     now[0] = 9.0
-    assert live.of("me", user("one")) is first()
+    assert live.of("me", [*user("one"), *user("two")]) is first()
     now[0] = 18.0
     live.drop_idle()
     assert len(live) == 1

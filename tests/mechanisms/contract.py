@@ -245,6 +245,21 @@ def words_follow_the_law_that_is_stated(example: Example, twins: bool = True) ->
     np.testing.assert_allclose(randomizer.likelihoods(some), law[:, ::2].T, rtol=1e-5, err_msg="columns of the law")
 
 
+def what_may_stand_behind_an_output_is_read_off_its_law(example: Example) -> None:
+    randomizer, everyone = example.randomizer, np.arange(len(example.words), dtype=np.int32)
+    outputs, law = randomizer.outputs[::5], randomizer.law(everyone)
+    weights = np.random.default_rng(4).exponential(size=len(everyone)) ** 3
+    for count in (7, 200):
+        ids, chances = randomizer.likely_inputs(outputs, weights, count)
+        size = min(count, len(everyone))
+        assert ids.shape == chances.shape == (len(outputs), size)
+        for row, own, column in zip(ids, chances, np.searchsorted(randomizer.outputs, outputs), strict=True):
+            assert len(set(row.tolist())) == size
+            assert np.allclose(own, law[row, column], rtol=1e-9, atol=0)
+            most = np.sort(weights * law[:, column])[::-1][:size]
+            assert np.allclose(np.sort(weights[row] * own)[::-1], most, rtol=1e-9, atol=0)
+
+
 def the_claim_holds_on_the_exact_channel(example: Example) -> None:
     randomizer = example.randomizer
     verdict = verify_law(randomizer)
@@ -380,6 +395,7 @@ EVERY: list[Callable[[Example], None]] = [
 ]
 WORDS: list[Callable[[Example], None]] = [
     words_follow_the_law_that_is_stated,
+    what_may_stand_behind_an_output_is_read_off_its_law,
     the_claim_holds_on_the_exact_channel,
     words_that_it_does_not_know_never_pass,
     two_thousand_words_are_no_special_case,

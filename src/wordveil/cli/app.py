@@ -28,6 +28,8 @@ COMMANDS: dict[str, str] = {
     "rephrase": "Release for each sentence a public one near it.",
     "sentences": "Build and inspect stocks of public sentences, for rephrase.",
     "report": "Check that a file is what a report of sanitize speaks of.",
+    "denoise": "Read a release: what it may have said, and what an attacker reads.",
+    "prior": "Count public text into a model for denoise.",
     "release": "Release an array of vectors, rounded to a public grid.",
     "vocabulary": "Import, inspect and query vocabularies.",
     "mechanisms": "List mechanisms with promise, standing and paper.",
@@ -40,6 +42,8 @@ COMMANDS: dict[str, str] = {
     "train": "Train a rewriter or a classifier behind the noise (extra: torch).",
     "rewrite": "Rewrite private text with a trained rewriter (extra: torch).",
     "proxy": "Release chat requests to a vendor and restore its replies (extra: proxy).",
+    "serve": "Serve releases over HTTP, paid from budgets (extra: serve).",
+    "budget": "Show and grant budgets of a service, and make API keys (extra: serve).",
     "bench": "Measure tokens per second against this machine's own product rate.",
 }
 """Command -> its line in the overview; `wordveil.cli.NAME` (_ for -) holds a function NAME, or `app` for a group."""

@@ -26,6 +26,14 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "wordveil report clean.txt --verify report.json",
         "wordveil report clean.jsonl --verify reviews.json",
     ),
+    "denoise": (
+        "wordveil denoise clean.txt report.json -o readable.txt",
+        "wordveil denoise clean.jsonl reviews.json --style faithful -o read.jsonl --report read.json",
+    ),
+    "prior build": (
+        "wordveil prior build sentences.txt -o sentences.npz",
+        "wordveil prior build reviews.jsonl --column text --triples 1000 -o reviews.npz",
+    ),
     "release": (
         "wordveil release vectors.npy -o noisy.npy --mechanism clipped-laplace --epsilon 10",
         "wordveil release vectors.npz --column rows --keep ids --epsilon 4 -o noisy.npz --report noisy.json",
@@ -77,6 +85,19 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "wordveil proxy --upstream https://api.openai.com/v1 --check",
         "wordveil proxy --upstream http://127.0.0.1:11434/v1 --epsilon 6 --public-prompt note.txt --check",
     ),
+    "serve": (
+        "wordveil serve --check",
+        "wordveil serve --state service --subject-budget 5000 --port 8081 --check",
+    ),
+    "budget show": ("wordveil budget show", "wordveil budget show subject:maria"),
+    "budget grant": (
+        "wordveil budget grant subject:maria 500",
+        "wordveil budget grant subject:maria 20 --mechanism tem --epsilon 9",
+    ),
+    "budget history": ("wordveil budget history subject:maria", "wordveil budget history key:0123456789abcdef"),
+    "budget export": ("wordveil budget export", "wordveil budget export --state service"),
+    "budget key": ("wordveil budget key gateway", "wordveil budget key prometheus --read-only"),
+    "budget revoke": ("wordveil budget revoke gateway", "wordveil budget revoke prometheus"),
     "bench": (
         "wordveil bench --vocabulary 2000 --dimensions 50 --tokens 512 --no-peers",
         "wordveil bench --growth tokens --most 4096 --no-peers --json",

@@ -32,6 +32,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 10_000  # Python's own 700 or 2 000 are for progra
 RUN = "where input and output are files, the same command with --resume continues"
 AFTER_INTERRUPTION = {
     "sanitize": RUN,
+    "denoise": RUN,
     "spark-sanitize": RUN,
     "release": RUN,
     "rewrite": RUN,

@@ -43,7 +43,11 @@ PrototypesOption = Annotated[
     int | None, typer.Option("--prototypes", help="Size of the stock. Default: the best for epsilon on public text.")
 ]
 CrowdOption = Annotated[
-    int, typer.Option("--crowd", help="Prototypes in a list: no number of releases tells which of them it was.")
+    int,
+    typer.Option(
+        "--crowd",
+        help="Prototypes in a list: which of them it was, only numbers that are kept can tell.",
+    ),
 ]
 NumbersOption = Annotated[str, typer.Option("--numbers", help="made-up, or metric to keep magnitude by --grid.")]
 GridOption = Annotated[

@@ -21,6 +21,7 @@ from wordveil.cli.options import option
 from wordveil.cli.progress import document_bar
 
 if TYPE_CHECKING:
+    from wordveil.denoising.denoiser import Style
     from wordveil.documents import DocumentSettings
     from wordveil.documents.base import Missing
     from wordveil.pipeline.explanations import InWords
@@ -31,12 +32,29 @@ if TYPE_CHECKING:
     from wordveil.promises.release import TextOptions
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Around", "Job", "Reading", "Running", "Speed", "sanitize"]
+__all__ = ["Around", "ExcludeOutputsOption", "Job", "Reading", "Running", "Speed", "sanitize", "sanitizing_vocabulary"]
 
 WARNING = (
     "warning: a weak promise: an observer may become 99 % sure of a word, or more; a smaller --epsilon is stronger"
 )
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
+ExcludeOutputsOption = Annotated[
+    str | None,
+    option(
+        "--exclude-outputs",
+        metavar="FILE",
+        help="File of words never output, besides the slurs the embedded vocabulary leaves out; offensive: bar these "
+        "from any vocabulary; none: bar nothing.",
+    ),
+]
+DenoiseOption = Annotated[
+    str | None,
+    option(
+        "--denoise",
+        metavar="STYLE",
+        help="Write what the released text may have said: fluent, faithful or balanced. Same promise.",
+    ),
+]
 CHARACTERS_PER_TOKEN = 6  # of English text with its spaces: turns --block-tokens into characters read at once
 
 
@@ -116,15 +134,7 @@ class Around:
             help="File of words that stay, written as listed; function: the English function words; repeat.",
         ),
     ] = None
-    exclude_outputs: Annotated[
-        str | None,
-        option(
-            "--exclude-outputs",
-            metavar="FILE",
-            help="File of words never output, besides the slurs the embedded vocabulary leaves out; offensive: bar "
-            "these from any vocabulary; none: bar nothing.",
-        ),
-    ] = None
+    exclude_outputs: ExcludeOutputsOption = None
 
     def text_options(self) -> TextOptions:
         """Return the choices; `TextOptions` refuses a word that is none of them."""
@@ -171,6 +181,7 @@ class Running:
 def sanitize(
     source: SourceArgument = "-",
     output: DestinationOption = "-",
+    denoise: DenoiseOption = None,
     *,
     wanted: Wanted,
     reading: Reading,
@@ -187,6 +198,12 @@ def sanitize(
 
     settings = reading.settings(speed.block_tokens, line_buffered=speed.line_buffered)
     job = Job.prepared_for(source, output, wanted, around, running, speed)
+    afterwards = None
+    if denoise is not None:
+        from wordveil.pipeline.denoising_runs import BLOCK_CHARACTERS, denoised_texts
+
+        settings = replace(settings, block_characters=min(settings.block_characters, BLOCK_CHARACTERS))
+        afterwards = denoised_texts(job.sanitizer, cast("Style", denoise))
     with document_bar(quiet=running.quiet) as progress:
         result = sanitize_documents(
             source,
@@ -197,6 +214,7 @@ def sanitize(
             progress=progress,
             notice=job.notice,
             deliver=lambda result: job.deliver(result, settings),
+            afterwards=afterwards,
         )
     job.print_summary(result)
 
@@ -225,7 +243,7 @@ class Job:
             others = (source, output, *(around.public_words or ()), wanted.certificate, around.exclude_outputs)
             check_report_path(running.report, others=others)
         verify = running.verify or running.report is not None
-        embeddings, barred = _vocabulary(wanted.vocabulary, around.exclude_outputs, verify=verify)
+        embeddings, barred = sanitizing_vocabulary(wanted.vocabulary, around.exclude_outputs, verify=verify)
         prepared = prepare(wanted, embeddings, quiet=running.quiet)
         sanitizer = Sanitizer(
             embeddings,
@@ -260,7 +278,9 @@ class Job:
             _print_summary(result, self.prepared, self.sanitizer.in_words)
 
 
-def _vocabulary(path: Path | None, exclude: str | None, *, verify: bool) -> tuple[Embeddings, tuple[str, ...]]:
+def sanitizing_vocabulary(
+    path: Path | None, exclude: str | None, *, verify: bool
+) -> tuple[Embeddings, tuple[str, ...]]:
     """Return the vocabulary, checked where asked for, without the words that must not be output, and what was barred.
 
     The embedded vocabulary leaves out the slurs and obscene words of its list unless `exclude` is "none".
@@ -311,7 +331,7 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
 
 
 def _print_summary(report: RunReport, prepared: Prepared, words: InWords) -> None:
-    from wordveil.pipeline.run_report import left_out
+    from wordveil.pipeline.run_report import left_out, read_and_attacked
 
     said = [f"{counted(report.documents, 'document')}, {counted(report.tokens, 'token')}"]
     if report.seconds >= WORTH_A_RATE:
@@ -333,3 +353,5 @@ def _print_summary(report: RunReport, prepared: Prepared, words: InWords) -> Non
         say(f"assumes: {line}")
     for line in report.disclosed:
         say(f"disclosed: {line}")
+    for line in read_and_attacked(vars(report)):
+        say(line)

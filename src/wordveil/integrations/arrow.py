@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from wordveil.errors import MissingExtraError
+from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.integrations.records import TableRelease, described, released_columns
 from wordveil.pipeline.sanitizer import Sanitizer
 
@@ -35,6 +35,8 @@ def sanitize(
     Raises:
         ParameterError: If a value is neither text nor null, or the ids do not fit.
     """
+    if ids is not None and not isinstance(table, pa.Table):
+        raise ParameterError("ids", f"<{len(ids)} entries>", "must come with a table: a reader's rows are not counted.")
     fields = [pa.field(each.name, _text(each.type) if each.name in columns else each.type) for each in table.schema]
     others = [name for name in table.schema.names if name not in columns]
     promise = described(None, sanitizer, columns, others, keyed=ids is not None).as_json()

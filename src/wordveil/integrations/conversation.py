@@ -19,6 +19,7 @@ from copy import copy
 from dataclasses import replace
 from threading import RLock
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -90,6 +91,7 @@ class Conversation:
         self._surrogates = dict[str, int]()  # private value -> released id
         self._taken = defaultdict[str, set[int]](set)
         self._originals, self._replies = dict[str, str](), dict[str, str]()
+        self._sent = dict[str, tuple[ReleasedText, list[tuple[int, str, int]]]]()  # text -> release, its typed values
         self._draws, self._lock = 0, RLock()
 
     @property
@@ -136,7 +138,9 @@ class Conversation:
             return ReleasedText(text)
         if role == "assistant" and (own := self._replies.get(text.strip())) is not None:
             return ReleasedText(own)
-        private = PrivateText(text)
+        if (known := self._sent.get(text)) is not None:
+            return known[0]
+        private, typed = PrivateText(text), list[tuple[int, str, int]]()
         parts = self._sanitizer.parts
         encoded, tokens = without_ids(parts.encoder.encode_parts([private]))
         counts, nonces = np.array([len(tokens)]), self._sanitizer.nonces([[private]], ["message"])
@@ -148,7 +152,23 @@ class Conversation:
             kind = UNKNOWN - 1 - int(tokens[place])
             if kind < len(KINDS):  # beyond lie grids, whose numbers are drawn afresh
                 released[place] = self._surrogate(kind, value, int(released[place]))
-        return parts.writer.write_parts(encoded, released)[0]
+                typed.append((kind, value, int(released[place])))
+        out = parts.writer.write_parts(encoded, released)[0]
+        self._sent[text] = out, typed
+        return out
+
+    def parted(self, messages: Sequence[Message]) -> Conversation:
+        """Return a conversation of its own that has begun with these messages: it knows no value of any other."""
+        with self._lock:
+            other = Conversation(self._sanitizer, public=self._public)
+            for text in (message.text for message in messages):
+                if text in self._sent:
+                    other._sent[text] = self._sent[text]
+                    for kind, value, drawn in self._sent[text][1]:
+                        other._keep(kind, value, drawn)
+                if text.strip() in self._replies:
+                    other._replies[text.strip()] = self._replies[text.strip()]
+            return other
 
     def _typed_values(self, text: PrivateText) -> list[str]:
         """Return the tokens of the text that are typed, in order."""
@@ -181,10 +201,16 @@ class Conversation:
                 self._draws += 1
                 stream = self._sanitizer.source.stream(f"another surrogate {self._draws}")
                 drawn = int(typed.draw(np.array([UNKNOWN - 1 - kind], np.int32), random_bits(stream.lane(0), (1,)))[0])
-            taken.add(drawn)
+        self._keep(kind, value, drawn)
+        return drawn
+
+    def _keep(self, kind: int, value: str, drawn: int) -> None:
+        """Take a surrogate into the private map."""
+        typed = self._sanitizer.parts.encoder.typed
+        if KINDS[kind] in RESTORED and typed is not None:
+            self._taken[KINDS[kind]].add(drawn)
             self._originals[typed.text(drawn).lower()] = value
         self._surrogates[value] = drawn
-        return drawn
 
     def __repr__(self) -> str:
         return f"Conversation({self._sanitizer!r})"
@@ -236,6 +262,7 @@ class Conversations:
         self._clock, self._lock, self._key = clock, RLock(), os.urandom(32)
         self._live: OrderedDict[Conversation, tuple[float, str, set[bytes]]] = OrderedDict()
         self._known = dict[bytes, Conversation]()
+        self._newest = WeakKeyDictionary[Conversation, bytes]()
 
     def __len__(self) -> int:
         return len(self._live)
@@ -250,10 +277,16 @@ class Conversations:
         with self._lock:
             self.drop_idle()
             places = self._places(owner, messages)
-            found = next((self._known[place] for place in reversed(places) if place in self._known), None)
+            known = next((n for n in range(len(places) - 1, 0, -1) if places[n] in self._known), 0)
+            found = self._known.get(places[known])
             if found is None:
                 found = Conversation(self._sanitizer, public=self._public)
+            elif known == len(messages) or self._newest[found] != places[known]:
+                found = found.parted(messages[:known])  # who begins alike must not read what another went on with
             _, _, held = self._live.pop(found, (0.0, owner, set[bytes]()))
+            if (other := self._known.get(places[-1])) is not None:
+                self._live[other][2].discard(places[-1])
+            self._newest[found] = places[-1]
             self._known[places[-1]] = found
             self._live[found] = (self._clock(), owner, held | {places[-1]})
             while len(self._live) > self._most:

@@ -69,8 +69,9 @@ class WordveilMiddleware(AgentMiddleware):
         if request.tools or request.response_format is not None:
             raise RefusedError("tools and response formats of an agent are not covered; nothing was sent.")
         system = [] if request.system_message is None else [request.system_message]
+        thread = get_config().get("configurable", {}).get("thread_id", "")
         body = {**request.model_settings, "messages": [_as_chat(each) for each in (*system, *request.messages)]}
-        out, conversation = released_request(body, self.conversations, "")
+        out, conversation = released_request(body, self.conversations, str(thread))
         self._running[_place(get_config().get("metadata", {}))] = conversation
         messages = [_CLASSES[each["role"]](content=each["content"]) for each in out.pop("messages")]
         head = messages.pop(0) if system else None

@@ -301,6 +301,32 @@ class WordRandomizer(Randomizer):
             kept[start : start + len(part)] = rows[np.arange(len(part)), np.searchsorted(self.outputs, part)]
         return kept
 
+    def likely_inputs(self, outputs: IdArray, weights: Float64Array, count: int) -> tuple[IdArray, Float64Array] | None:
+        """Return for each output the inputs x of largest weights[x] P(output | x), and that P.
+
+        Args:
+            outputs: Ids among `outputs`, ascending, shape (n,).
+            weights: How often each word is an input, in public text, shape (v,), positive.
+            count: c, how many inputs.
+
+        Returns:
+            Ids and probabilities, each of shape (n, min(c, v)), in no order; None as for `law`.
+        """
+        if self.law(np.arange(0, dtype=np.int32)) is None:
+            return None
+        columns, v = np.searchsorted(self.outputs, outputs), len(self.embeddings)
+        ids, chances = np.empty((0, len(outputs)), np.int32), np.empty((0, len(outputs)))
+        for start in range(0, v, 4 * LAW_ROWS):
+            part = np.arange(start, min(start + 4 * LAW_ROWS, v), dtype=np.int32)
+            rows = self.law(part)
+            assert rows is not None
+            ids = np.concatenate((ids, np.broadcast_to(part[:, None], (len(part), len(outputs)))))
+            chances = np.concatenate((chances, rows[:, columns]))
+            if len(ids) > count:
+                best = np.argpartition(-weights[ids] * chances, count - 1, axis=0)[:count]
+                ids, chances = np.take_along_axis(ids, best, 0), np.take_along_axis(chances, best, 0)
+        return ids.T, chances.T
+
     def pair_loss(self, first: int, second: int) -> float | None:
         """Return the largest loss between two given words in nats, where more is known than the guarantee says."""
         return None

@@ -104,27 +104,32 @@ class NeighbourResponse(WordMechanism):
             cls(epsilon=2.0, k=2, outputs=None, lists="crowds"),
         )
 
-    def fitter(self, embeddings: Embeddings) -> Callable[[float], FittedNeighbourResponse]:
-        fitted = self.fit(embeddings)
-        return lambda epsilon: replace(fitted, mechanism=self.with_epsilon(epsilon))
-
     def fit(self, embeddings: Embeddings) -> FittedNeighbourResponse:
+        return self.fitter(embeddings)(self.epsilon)
+
+    def fitter(self, embeddings: Embeddings) -> Callable[[float], FittedNeighbourResponse]:
         few = self.outputs is not None and self.outputs < len(embeddings.candidates)
         chosen = most_frequent(embeddings, self.outputs) if few and self.outputs else embeddings.candidates
         if self.k >= len(chosen):
             raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
         if self.lists == "nearest":
             lists = neighbour_lists(embeddings, self.k, outputs=chosen).ids
-            fitted = FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
+            listed = FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
+        else:
+            found = crowds(embeddings, self.k, outputs=chosen)
+            sizes = found.sizes.astype(np.int32)
+            members = found.members[found.starts[:-1, None] + np.minimum(np.arange(sizes.max()), sizes[:, None] - 1)]
+            listed = FittedNeighbourResponse(
+                embeddings=embeddings, mechanism=self, chosen=chosen, lists=members, sizes=sizes, row=found.block
+            )
+
+        def at(epsilon: float) -> FittedNeighbourResponse:
+            fitted = replace(listed, mechanism=self.with_epsilon(epsilon))
             # The last of a list weighs the remainder more: of equal lists in another order it has to be the same word.
-            even = (TOTAL - fitted.integers.anywhere) % self.k == 0
-            return fitted if even else replace(fitted, lists=np.sort(lists, axis=1))
-        found = crowds(embeddings, self.k, outputs=chosen)
-        sizes = found.sizes.astype(np.int32)
-        members = found.members[found.starts[:-1, None] + np.minimum(np.arange(sizes.max()), sizes[:, None] - 1)]
-        return FittedNeighbourResponse(
-            embeddings=embeddings, mechanism=self, chosen=chosen, lists=members, sizes=sizes, row=found.block
-        )
+            even = fitted.row is not None or (TOTAL - fitted.integers.anywhere) % self.k == 0
+            return fitted if even else replace(fitted, lists=np.sort(fitted.lists, axis=1))
+
+        return at
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,6 +310,30 @@ class FittedNeighbourResponse(WordRandomizer):
 
     def keep_probabilities(self, ids: IdArray) -> Float64Array:
         return np.asarray((self.integers.floor + self._shares[self._rows(ids)].astype(np.float64)) / float(TOTAL))
+
+    @cached_property
+    def _listing(self) -> tuple[IdArray, IdArray]:
+        """Return every pair of an output and an input whose list holds it, by outputs."""
+        v = len(self.embeddings)
+        every = np.arange(v, dtype=np.int32)
+        held = self.lists[self._rows(every)].astype(np.int64) * v + every[:, None]
+        outputs, inputs = np.divmod(np.unique(held), v)  # of a short list the last member is repeated
+        return outputs.astype(np.int32), inputs.astype(np.int32)
+
+    def likely_inputs(self, outputs: IdArray, weights: Float64Array, count: int) -> tuple[IdArray, Float64Array]:
+        count = min(count, len(self.embeddings))
+        common = np.argsort(-weights, kind="stable")[:count].astype(np.int32)
+        listed, listing = self._listing
+        ids, chances = np.empty((len(outputs), count), np.int32), np.empty((len(outputs), count))
+        bounds = zip(*(np.searchsorted(listed, outputs, side).tolist() for side in ("left", "right")), strict=True)
+        for i, (first, last) in enumerate(bounds):  # whoever lists it, and the most frequent of all others
+            own = listing[first:last]
+            some = np.concatenate((own, common[~np.isin(common, own)]))
+            chance = np.full(len(some), self.integers.floor / TOTAL)
+            chance[: len(own)] = self.keep_probabilities(own)
+            best = np.argsort(-weights[some] * chance, kind="stable")[:count]
+            ids[i], chances[i] = some[best], chance[best]
+        return ids, chances
 
     def _rows(self, ids: IdArray) -> IdArray:
         return ids if self.row is None else self.row[ids]

@@ -16,7 +16,7 @@ from wordveil.pipeline.run import check_report_path
 from wordveil.pipeline.runs import RunReport
 from wordveil.promises.html import items, page, row, table
 
-__all__ = ["left_out", "write_report"]
+__all__ = ["left_out", "read_and_attacked", "write_facts", "write_report"]
 
 GLOSSARY = {
     "unit": "what two texts differ in that the promise cannot tell apart: one token unless said otherwise",
@@ -45,11 +45,16 @@ def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evid
     Raises:
         ParameterError: If the name has another ending, or the directory does not exist.
     """
+    write_facts({**report.as_dict(), **asdict(evidence or Evidence())}, path)
+
+
+def write_facts(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write what a report says; see `write_report`."""
     check_report_path(path)
     target = Path(path)
     form = _as_json if target.suffix == ".json" else _as_html
-    text = form({**report.as_dict(), **asdict(evidence or Evidence())})
-    if report.inputs:  # digests of private files let a guess be tested
+    text = form(facts)
+    if facts["inputs"]:  # digests of private files let a guess be tested
         write_whole(target, text.encode(), private=True)
     else:
         target.write_text(text, encoding="utf-8")
@@ -66,6 +71,7 @@ def _as_html(facts: Mapping[str, Any]) -> str:
         ("Assumptions", items([*(guarantee.get("assumptions") or ()), *facts["assumptions"]])),
         ("Disclosed whatever the noise", items(facts["disclosed"])),
         ("Measured, not promised", items(facts.get("mitigations") or ())),
+        ("What was read, and what an attacker reads", items(read_and_attacked(facts))),
         ("The files", _table(_files(facts))),
         ("The choices", items(facts["notes"]) + _table(_choices(facts))),
         ("The run", _table(_run(facts))),
@@ -108,6 +114,24 @@ def _run(facts: Mapping[str, Any]) -> dict[str, str]:
         "wordveil": f"{provenance['version']}, engine {provenance['engine']}",
         "finished": f"{facts['finished']}, after {facts['seconds']:.1f} s",
     }
+
+
+def read_and_attacked(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what was read of a release beside what an attacker reads, a sentence each; nothing where nothing was."""
+    read = facts.get("denoised")
+    if not read:
+        return ()
+    public, random = read["on_public_text"], read["on_public_text"]["random"]
+    said = [
+        f"denoised ({read['style']}): {read['words']:,} words, of which {read['confidence']:.2f} are expected to be "
+        "the original's; the promise is that of the release, as only released words and public text were read",
+        f"attack: whoever reads the release in the same way is expected to name {read['attack']:.2f} of its words",
+        f"on {public['words']:,} words of public text released alike, the attack named {public['named']:.2f}, of rarer "
+        f"words {public['content']:.2f}, from random outputs {random:.2f}; other attackers may know more",
+    ]
+    if read["refused_texts"]:
+        said.append(f"left as released: {read['refused_texts']:,} texts of which too little can be read")
+    return tuple(said)
 
 
 def left_out(facts: Mapping[str, Any]) -> str:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
+from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record, tree_files
 from wordveil.errors import printable
 from wordveil.files.journal import file_identity
@@ -22,9 +23,10 @@ from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary,
 from wordveil.pipeline.run import Notice, silent
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee
-from wordveil.promises.release import KEYED, Provenance, Reported
+from wordveil.promises.release import KEYED, BatchRelease, Provenance, Reported
 
 __all__ = [
+    "Afterwards",
     "FileDigest",
     "RunReport",
     "file_digests",
@@ -83,6 +85,7 @@ class RunReport(Reported):
         tokens_per_second: Tokens of this process's part over its time.
         inputs: Every file read, only where it was asked for: whoever has the digest of a private file can tell whether
             a guess of the whole file is right, and its size is the total length of its words.
+        denoised: What was read of the release, and what an attacker reads, where that was asked for.
     """
 
     guarantee: Guarantee
@@ -107,13 +110,27 @@ class RunReport(Reported):
     seconds: float
     tokens_per_second: float
     inputs: tuple[FileDigest, ...] = ()
+    denoised: dict[str, Any] | None = None
 
     def with_inputs(self, source: str | os.PathLike[str], settings: DocumentSettings | None = None) -> Self:
         """Return the report with size and SHA-256 of the input as it is now; see `inputs`."""
         return replace(self, inputs=file_digests(Path(source), settings or DocumentSettings()))
 
 
-def sanitize_documents(
+class Afterwards(Protocol):
+    """Post-processing in a run; it sees what was released and no more."""
+
+    def __call__(self, batch: BatchRelease) -> tuple[list[ReleasedText], Mapping[str, int]]:
+        """Return the texts to write in the place of the released ones, and counts to add up."""
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        """Return what the texts depend on besides the release, as JSON values."""
+
+    def facts(self, counts: Mapping[str, int]) -> dict[str, Any]:
+        """Return what a report says of it."""
+
+
+def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goes)
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     sanitizer: Sanitizer,
@@ -123,6 +140,7 @@ def sanitize_documents(
     progress: Callable[[int, int | None, int, int], None] | None = None,
     notice: Notice | None = None,
     deliver: Callable[[RunReport], None] | None = None,
+    afterwards: Afterwards | None = None,
 ) -> RunReport:
     """Sanitize a file, a directory tree or standard input, in its own format.
 
@@ -137,6 +155,7 @@ def sanitize_documents(
             continued or discarded, names of files that were not read or are malformed.
         deliver: Called with the report when the output is in its place, to write it down: where that fails, the run can
             be resumed, which releases nothing anew and delivers the report again.
+        afterwards: What is done to the released texts before they are written.
 
     Returns:
         The report of the run.
@@ -153,14 +172,15 @@ def sanitize_documents(
     reports: list[RunReport] = []
 
     def process(records: list[Record]) -> Answers:
-        answers, found = release_records(job, records)
+        answers, found = release_records(job, records, afterwards)
         for counter in (counts, here):
             counter.update(found)
         return answers
 
     def published(summary: DocumentSummary) -> None:
         spent = time.perf_counter() - started, here["tokens"]
-        reports.append(run_report(source, destination, sanitizer, settings, summary, counts=counts, spent=spent))
+        report = run_report(source, destination, sanitizer, settings, summary, counts=counts, spent=spent)
+        reports.append(report if afterwards is None else replace(report, denoised=afterwards.facts(counts)))
         if deliver is not None:
             deliver(reports[0])
 
@@ -169,7 +189,7 @@ def sanitize_documents(
         destination,
         process,
         settings=settings,
-        fingerprint=fingerprint(sanitizer),
+        fingerprint={**fingerprint(sanitizer), **({} if afterwards is None else afterwards.fingerprint())},
         randomness=sanitizer.source,
         resume=resume,
         counts=counts,
@@ -263,12 +283,15 @@ def _settings(sanitizer: Sanitizer, settings: DocumentSettings) -> dict[str, Any
     }
 
 
-def release_records(sanitizer: Sanitizer, records: list[Record]) -> tuple[Answers, dict[str, int]]:
+def release_records(
+    sanitizer: Sanitizer, records: list[Record], afterwards: Afterwards | None = None
+) -> tuple[Answers, Mapping[str, int]]:
     """Return the released texts of each record of a block, and what to count; a record is one document."""
     texts = [[text for text in record.texts if text is not None] for record in records]
     ids = [record.key for record, held in zip(records, texts, strict=True) if held]
     batch = sanitizer.release_documents([held for held in texts if held], ids=ids)
-    return by_record(records, batch.texts), {"tokens": batch.tokens, "exempt": batch.exempt}
+    released, found = (batch.texts, {}) if afterwards is None else afterwards(batch)
+    return by_record(records, released), {**found, "tokens": batch.tokens, "exempt": batch.exempt}
 
 
 def _run_disclosures(

@@ -212,7 +212,7 @@ def _assembled(
         promise=promise,
         unprotected=effective_guarantee(promise, TextOptions(), test_source=True),
         options=options,
-        disclosed=_disclosures(options.grids) + randomizer.disclosed(),
+        disclosed=_disclosures(options.grids) + (() if options.grids else randomizer.disclosed()),
         provenance=provenance,
         domain=noise_domain(randomizer.mechanism, randomizer, options, provenance),
     )
@@ -225,10 +225,11 @@ def _total(epsilon: float, grids: Sequence[NumberGrid]) -> float:
 
 
 def _disclosures(grids: Sequence[NumberGrid]) -> tuple[str, ...]:
+    apart = " but by their numbers on the grids" if grids else ""
     return (
         "the number of sentences of each text, as public rules cut them, and nothing else of its length or layout",
         "a sentence without any word that the encoder knows becomes a prototype drawn uniformly: no output "
-        "distinguishes two such sentences, and the loss to any other is at most that of two",
+        f"distinguishes two such sentences{apart}, and the loss to any other is at most that of two",
         "values in the released sentences (numbers, dates, names) are made up by a public rule from the release alone"
         + (", but where magnitude is kept" if grids else ""),
         *(f"{grid_disclosure(grid)}; this is part of the sentence's epsilon" for grid in grids),

@@ -66,6 +66,7 @@ def sanitize(
     ids: str = FILE_AND_ROW,
     key_file: str | None = None,
     check_ids: bool = True,
+    name: str = "",
 ) -> DataFrame:
     """Sanitize text columns of a data frame; a row is one document.
 
@@ -78,6 +79,7 @@ def sanitize(
         key_file: The job's key, from `run_key`. None makes one that lives as long as this driver: enough where all
             executors are on this machine.
         check_ids: Run a job that makes sure that the ids are unique: two rows of one id would share their noise.
+        name: What tells this frame from others that are released under the same key file, whose ids may be the same.
 
     Returns:
         A frame of the same schema. Its text columns carry guarantee and disclosures as metadata ("wordveil"), which
@@ -94,7 +96,7 @@ def sanitize(
         if types.get(name) != "string":
             raise ParameterError("columns", name, "must be a column of strings of the frame.")
     keyed_frame = with_ids(dataframe, ids, taken=names, check=check_ids)
-    task = _Texts(**_shared(sanitizer, key_file), columns=tuple(names))
+    task = _Texts(**_shared(sanitizer, key_file), columns=tuple(names), name=name)
     out = keyed_frame.mapInArrow(task, keyed_frame.schema).drop(ID)
     said = {
         "guarantee": sanitizer.guarantee.as_dict(),
@@ -106,7 +108,7 @@ def sanitize(
     return out.select(*(functions.col(f"`{name}`").alias(name, metadata=told) for name, told in kept.items()))
 
 
-def release(
+def release(  # noqa: PLR0913 (five of them say where the noise lies)
     dataframe: DataFrame,
     column: str,
     mechanism: VectorMechanism,
@@ -114,6 +116,7 @@ def release(
     ids: str = FILE_AND_ROW,
     key_file: str | None = None,
     check_ids: bool = True,
+    name: str = "",
     vocabulary: Embeddings | None = None,
     settings: VectorSettings | None = None,
 ) -> DataFrame:
@@ -126,6 +129,7 @@ def release(
         ids: As in `sanitize`.
         key_file: As in `sanitize`.
         check_ids: As in `sanitize`.
+        name: As in `sanitize`.
         vocabulary: Public vocabulary for mechanisms that need one.
         settings: Grid and type.
 
@@ -147,7 +151,11 @@ def release(
     binding = bind(mechanism, int(first["d"]), vocabulary)
     key = key_file or _driver_key()
     task = _Vectors(
-        column=column, key_file=key, dimensions=int(first["d"]), mechanism=packed((mechanism, vocabulary, settings))
+        column=column,
+        name=name,
+        key_file=key,
+        dimensions=int(first["d"]),
+        mechanism=packed((mechanism, vocabulary, settings)),
     )
     frame = with_ids(dataframe, ids, taken=[column], check=check_ids)
     kind = types.DoubleType() if settings.dtype == "float64" else types.FloatType()
@@ -289,6 +297,7 @@ class Worker:
 @dataclass(frozen=True, kw_only=True)
 class _Texts(Worker):
     columns: tuple[str, ...]
+    name: str = ""
 
     def __call__(self, batches: Batches) -> Batches:
         sanitizer = self.ready()
@@ -300,7 +309,9 @@ class _Texts(Worker):
 
         rows = list(zip(*(batch.column(name).to_pylist() for name in self.columns), strict=True))
         held = [[text for text in row if text is not None] for row in rows]
-        ids = [name for name, texts in zip(batch.column(ID).to_pylist(), held, strict=True) if texts]
+        # Other columns, and frames of other names, draw noise of their own under the same key and ids.
+        prefix = json.dumps([self.name, *self.columns])
+        ids = [prefix + own for own, texts in zip(batch.column(ID).to_pylist(), held, strict=True) if texts]
         released = iter(sanitizer.release_documents([texts for texts in held if texts], ids=ids).texts)
         done = [[None if text is None else next(released) for text in row] for row in rows]
         for place, name in enumerate(self.columns):
@@ -313,6 +324,7 @@ class _Texts(Worker):
 @dataclass(frozen=True, kw_only=True)
 class _Vectors:
     column: str
+    name: str
     key_file: str
     dimensions: int
     mechanism: bytes = field(repr=False)
@@ -322,7 +334,9 @@ class _Vectors:
 
         mechanism, vocabulary, settings = unpacked(self.mechanism)
         binding = bind(mechanism, self.dimensions, vocabulary)
-        releaser = RowReleaser.for_settings(binding, settings, keyed(self.key_file), "")
+        releaser = RowReleaser.for_settings(
+            binding, settings, keyed(self.key_file), json.dumps([self.name, self.column])
+        )
         done = 0
         for batch in batches:
             column = batch.column(self.column)

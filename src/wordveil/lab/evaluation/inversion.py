@@ -2,7 +2,8 @@
 
     naming     the released word itself, or the word nearest to the released vector
     alone      the likeliest word given its own release and public frequencies
-    pairs      the likeliest word given the whole release and a public model of pairs of words (`pair_model`)
+    pairs      the likeliest word given the whole release and a public model of pairs and triples of words: what
+               `wordveil denoise` reads, by the same code
     masked     the likeliest word given the whole release and a public model of words in context (`masked`)
 
 Every attacker is scored token by token on the same tokens, those of the vocabulary. The best one is chosen by its
@@ -19,14 +20,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import FloatArray, IdArray
+from wordveil.arrays import Float32Array, FloatArray, IdArray
+from wordveil.denoising.counting import prior_of
+from wordveil.denoising.posterior import Posterior, posteriors
+from wordveil.denoising.prior import Prior
+from wordveil.denoising.reading import OTHER, STOP
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.corpora import place_unknown
 from wordveil.lab.evaluation.data import read_texts
 from wordveil.lab.evaluation.evidence import observe
 from wordveil.lab.evaluation.masked import Candidates, guess_in_context
-from wordveil.lab.evaluation.pair_model import PairModel, posteriors
 from wordveil.lab.evaluation.priors import content_words, word_prior
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.lab.evaluation.word_predictor import WordPredictor
@@ -37,10 +41,12 @@ from wordveil.vocabulary.table import Embeddings
 __all__ = ["ATTACKERS", "ReviewInversion", "SentenceInversion"]
 
 ENTRIES = 1 << 25  # evidence held at a time: 128 MiB
+READ, OF_CONTENT = 256, 64  # words weighed for each token, and words that carry content
+STORED = 10_000_000  # pairs, and triples, of the public model: none is dropped
 ATTACKERS = {
     "naming": "naming the released word, or the nearest one",
     "alone": "the posterior of each token without its context",
-    "pairs": "the posterior under a public model of pairs of words",
+    "pairs": "the posterior under a public model of pairs and triples of words",
     "masked": "a public model of words in context, over a few candidates",
 }
 """Score name -> how that attacker guesses."""
@@ -53,7 +59,7 @@ class Attack:
     corpus: Corpus = field(repr=False)
     known: NDArray[np.bool_] = field(repr=False)
     content_words: IdArray = field(repr=False)
-    pairs: PairModel = field(repr=False)
+    prior: Prior = field(repr=False)
     words: WordPredictor = field(repr=False)
 
 
@@ -68,7 +74,7 @@ class _Inversion(Task):
         public_text: Its column.
         limit: Texts attacked.
         length: Words of each that are attacked, as white space parts them; None for all.
-        public_limit: Public texts for the pair model.
+        public_limit: Public texts for the model of pairs and triples.
         model_limit: Public texts for the model of words in context.
         epochs: Passes over them.
         candidates: Originals the masked attacker considers for each token.
@@ -115,7 +121,13 @@ class _Inversion(Task):
             corpus,
             known,
             np.flatnonzero(content_words(embeddings)).astype(np.int32),
-            PairModel.of(public[0], word_prior(embeddings)).single(),
+            prior_of(
+                np.concatenate(_segments(public[0], len(embeddings))),
+                embeddings,
+                pairs=STORED,
+                triples=STORED,
+                base=word_prior(embeddings),
+            ),
             WordPredictor.of(public[1], embeddings, epochs=self.epochs),
         )
 
@@ -136,7 +148,7 @@ class _Inversion(Task):
             right = {name: (guess[i] == corpus.tokens)[counted] for name, guess in guesses.items()}
             shares = {name + part: float(hits.mean()) if hits.size else 0.0 for name, hits in right.items()}
             found |= {"best" + part: max(shares.values()), **shares}
-        commonest = prepared.pairs.unigram[:-1].argmax()
+        commonest = prepared.prior.frequency[: len(subject.embeddings)].argmax()
         found["guessing"] = float((corpus.tokens[prepared.known] == commonest).mean())
         return {score.name: found[score.name] for score in self.scores}
 
@@ -146,27 +158,27 @@ _Guesses = tuple[IdArray, IdArray]
 
 
 def _guesses(attack: Attack, subject: Subject, source: RandomSource, task: _Inversion) -> dict[str, _Guesses]:
-    corpus, model = attack.corpus, attack.pairs
-    frequencies = model.unigram[:-1]
+    corpus, v = attack.corpus, len(subject.embeddings)
+    frequencies = attack.prior.frequency[:v] / attack.prior.frequency[:v].sum()
     inputs = place_unknown(corpus.tokens, subject, source, task.name)
     seen = observe(subject, inputs, frequencies.astype(np.float64), source, task.name)
     alone, pairs = (np.empty((2, len(corpus.tokens)), dtype=np.int32) for _ in range(2))
     order, parts = [], []
-    for places in _batches(corpus, len(frequencies)):
+    for places in _batches(corpus, v):
         inside = places >= 0
         tokens = places[inside]
         kinds, which = np.unique(seen.kinds[tokens], return_inverse=True)
-        # After the end of a shorter text stands a release that any token may have: it says nothing.
-        rows = np.ones((len(kinds) + 1, len(model.unigram)), dtype=np.float32)
-        rows[:-1] = seen.likelihoods(kinds)
-        found = Candidates.of(rows[:-1, :-1], attack.words, task.candidates)
-        alone[:, tokens] = _likeliest(rows[:-1, :-1] * frequencies, attack)[:, which]
+        rows = seen.likelihoods(kinds).astype(np.float32)
+        found = Candidates.of(rows[:, :-1], attack.words, task.candidates)
+        alone[:, tokens] = _likeliest(rows[:, :-1] * frequencies, attack)[:, which]
         parts.append(found.chosen(which))
         order.append(tokens)
-        spread, turned = np.full(places.shape, -1), np.ascontiguousarray(rows.T)
+        spread = np.full(places.shape, -1, np.int32)
         spread[inside] = which
-        read = posteriors(np.stack([np.take(turned, step, axis=1) for step in spread]), model)
-        pairs[:, tokens] = _likeliest(np.moveaxis(read, 1, 2)[inside][:, :-1], attack)
+        texts = list(zip(places.T, spread.T, strict=True))
+        pairs[:, np.concatenate([own[own >= 0] for own, _ in texts])] = _in_context(
+            [kind[own >= 0] for own, kind in texts], rows, attack
+        )
     joined = Candidates.joined(parts).chosen(np.argsort(np.concatenate(order)))
     masked = guess_in_context(joined, corpus, attack.words, passes=task.passes)
     return {
@@ -185,6 +197,58 @@ def _likeliest(scores: FloatArray, attack: Attack) -> IdArray:
         others[attack.content_words] = False
         scores[:, others] = -1.0  # the scores are at least 0
     return np.stack((best, scores.argmax(axis=1))).astype(np.int32)
+
+
+def _in_context(texts: list[IdArray], likelihoods: Float32Array, attack: Attack) -> IdArray:
+    """Return the likeliest word of every token, and the likeliest that carries content, shape (2, tokens).
+
+    Args:
+        texts: Of every text, which rows of `likelihoods` its tokens were released as.
+        likelihoods: P(release | state) of every word and, last, of an unknown token, shape (kinds, v + 1).
+        attack: The model.
+    """
+    v = likelihoods.shape[1] - 1
+    content = np.zeros(v + 1, dtype=bool)
+    content[attack.content_words] = True
+    joint = likelihoods * attack.prior.frequency[: v + 1]
+    states = np.concatenate((_top(joint, READ), _top(np.where(content, joint, 0), OF_CONTENT)), axis=1)
+    chances = np.take_along_axis(likelihoods, states, axis=1)
+    size = min(READ, v + 1)
+    again = (states[:, size:, None] == states[:, None, :size]).any(axis=2)
+    chances[:, size:][again | ~content[states[:, size:]]] = 0.0
+    # The last row stands for the stops around a text.
+    states = np.append(states, np.full((1, states.shape[1]), v + STOP), axis=0)
+    chances = np.append(chances, np.eye(1, states.shape[1], dtype=np.float32), axis=0)
+    ends = np.full(1, -1, np.int32)
+    segments = [np.concatenate((ends, own, ends)) for own in texts]
+    listed: tuple[IdArray, Float32Array] = (np.asarray(states, dtype=np.int32), chances)
+    read = posteriors(segments, lambda seen: (listed[0][seen], listed[1][seen]), attack.prior)
+    inside = np.concatenate(segments) >= 0
+    return np.stack((_best_of(read, inside, np.arange(v + 1) < v), _best_of(read, inside, content)))
+
+
+def _top(joint: FloatArray, n: int) -> NDArray[np.intp]:
+    """Return the places of the n largest of each row."""
+    n = min(n, joint.shape[1])
+    return np.argpartition(-joint, n - 1, axis=1)[:, :n]
+
+
+def _best_of(read: Posterior, inside: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> IdArray:
+    """Return of some places the likeliest state among those wanted."""
+    states, chances = (
+        read.states[inside],
+        np.where(np.append(wanted, np.zeros(STOP, dtype=bool))[read.states[inside]], read.chances[inside], -1.0),
+    )
+    return np.asarray(states[np.arange(len(states)), chances.argmax(axis=1)], dtype=np.int32)
+
+
+def _segments(corpus: Corpus, v: int) -> list[IdArray]:
+    """Return each text's states between two stops: layout is not read here."""
+    states, stop = (
+        np.where(corpus.tokens < 0, v + OTHER, corpus.tokens).astype(np.int32),
+        np.full(1, v + STOP, np.int32),
+    )
+    return [np.concatenate((stop, text, stop)) for text in np.split(states, corpus.offsets[1:-1]) if len(text)]
 
 
 def _batches(corpus: Corpus, v: int) -> Iterator[NDArray[np.intp]]:

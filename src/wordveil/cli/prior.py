@@ -1,0 +1,63 @@
+"""`wordveil prior`: a model of public text for `wordveil denoise`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wordveil.cli.app import Command
+from wordveil.cli.common import VocabularyOption, counted, open_vocabulary, say
+from wordveil.cli.file_options import ColumnOption, QuietOption
+
+__all__ = ["app"]
+
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+
+
+@app.callback()
+def group() -> None:
+    """Models of public text."""
+
+
+@app.command("build", cls=Command)
+def build(
+    sources: Annotated[list[Path], typer.Argument(metavar="PUBLIC...", help="Public texts, in any document format.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write.")],
+    column: ColumnOption = None,
+    vocabulary: VocabularyOption = None,
+    pairs: Annotated[int, typer.Option("--pairs", help="Pairs of words kept at most.")] = 400_000,
+    triples: Annotated[int, typer.Option("--triples", help="Triples of words kept at most.")] = 600_000,
+    quiet: QuietOption = False,
+) -> None:
+    """Count PUBLIC text and write the model: three bytes for a triple. Never count private text.
+
+    The same texts give the same bytes.
+    """
+    from wordveil.cli.progress import count_bar
+    from wordveil.denoising.counting import build_prior
+
+    with count_bar("texts") as progress:
+        made = build_prior(
+            _texts(sources, column or ()),
+            open_vocabulary(vocabulary),
+            pairs=pairs,
+            triples=triples,
+            source=", ".join(source.name for source in sources),
+            progress=None if quiet else progress,
+        )
+    made.save(output)
+    if not quiet:
+        sizes = f"{counted(len(made.right), 'pair')}, {counted(len(made.third), 'triple')}"
+        say(f"{output}: {sizes}, {counted(output.stat().st_size, 'byte')}, checksum {made.checksum}")
+
+
+def _texts(sources: Sequence[Path], columns: Sequence[str]) -> Iterator[str]:
+    from wordveil.documents import open_documents
+
+    for source in sources:
+        with open_documents(source, columns=columns) as reader:
+            for record in reader:
+                yield from (text for text in record.texts if text is not None)

@@ -1,0 +1,163 @@
+"""The posterior of every word of a release, and the likeliest sentence, by forward-backward and Viterbi's algorithm.
+
+    P(x | y) proportional to P_prior(x) prod_i P(y_i | x_i)
+
+Each place has a few candidates, and two passes read them: pairs of neighbours among all candidates, then triples among
+the likeliest of these. Within its candidates each pass is exact. Whoever attacks and whoever wants a readable text
+ask for the same numbers. Sums are taken along axes,
+never as matrix products: a row's bits must not depend on its batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.arrays import Float32Array, IdArray
+from wordveil.denoising.prior import Prior
+
+__all__ = ["Candidates", "Posterior", "posteriors"]
+
+KEPT = 16  # candidates that triples are read of
+CELLS = 1 << 20  # pairs of candidates held at a time: arrays of a few megabytes
+
+Candidates = Callable[[IdArray], tuple[IdArray, Float32Array]]
+"""Of some places: states that may stand there and P(what is seen | state), each of shape (n, c); 0 fills up."""
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What stands in each of m places.
+
+    Attributes:
+        states: Candidates, shape (m, c), the likeliest first.
+        chances: P(state | all that is seen), shape (m, c); each row sums to 1.
+        sequence: The states of the likeliest sequence, shape (m,).
+    """
+
+    states: IdArray = field(repr=False)
+    chances: Float32Array = field(repr=False)
+    sequence: IdArray = field(repr=False)
+
+
+def posteriors(
+    segments: Sequence[IdArray], candidates: Candidates, prior: Prior, *, fidelity: float | None = None
+) -> Posterior:
+    """Return the posterior of all places of some segments, end to end; none depends on another segment.
+
+    Args:
+        segments: What is seen, from stop to stop: anything that `candidates` understands, each of shape (m,), m > 2.
+        candidates: What may stand behind it.
+        prior: The model of public text.
+        fidelity: None for the likeliest sequence; else one that maximizes the sum of fidelity * ln P(x_i | all that is
+            seen) + ln P_prior: the larger, the fewer words are wrong, and the less well it reads.
+    """
+    lengths = np.array([len(segment) for segment in segments], dtype=np.int64)
+    starts = np.cumsum(lengths) - lengths
+    total = int(lengths.sum())
+    seen = np.concatenate(segments) if segments else np.empty(0, np.int32)
+    states, likelihoods = candidates(seen)
+    found = Posterior(np.empty_like(states), np.empty(states.shape, np.float32), np.empty(total, np.int32))
+    for rows in _batches(lengths, states.shape[1]):
+        places = starts[rows, None] + np.arange(lengths[rows[0]])
+        part = _read(states[places], likelihoods[places], prior, fidelity)
+        for name in ("states", "chances", "sequence"):
+            getattr(found, name)[places] = getattr(part, name)
+    return found
+
+
+def _batches(lengths: NDArray[np.int64], c: int) -> Iterator[NDArray[np.int64]]:
+    """Yield segments of one length together: what would fill shorter ones up would show in their last bits."""
+    for length in np.unique(lengths).tolist():
+        rows = np.flatnonzero(lengths == length)
+        size = max(1, CELLS // (length * c * c))
+        for start in range(0, len(rows), size):
+            yield rows[start : start + size]
+
+
+def _read(states: IdArray, likelihoods: Float32Array, prior: Prior, fidelity: float | None) -> Posterior:
+    """Read segments of one length, shape (s, m, c); what fills a place up has likelihood 0."""
+    after, _ = prior.pairs(states[:, :-1, :, None], states[:, 1:, None, :])
+    first = _by_pairs(after, likelihoods)
+    ranked = np.argsort(-first, axis=2, kind="stable")
+    states, first = np.take_along_axis(states, ranked, 2), np.take_along_axis(first, ranked, 2)
+    few, likely = states[:, :, :KEPT], np.take_along_axis(likelihoods, ranked[:, :, :KEPT], 2)
+    after, pairs = prior.pairs(few[:, :-1, :, None], few[:, 1:, None, :])
+    thrice = prior.triples(pairs[:, :-1, :, :, None], few[:, 2:, None, None, :], after[:, 1:, None, :, :])
+    second = _by_triples(after[:, 0], thrice, likely)
+    chances = first.copy()
+    chances[:, :, :KEPT] = second * first[:, :, :KEPT].sum(axis=2, keepdims=True)
+    emitted = likely if fidelity is None else (second / second.max(axis=2, keepdims=True)) ** np.float32(fidelity)
+    chosen = _likeliest(after[:, 0], thrice, emitted)
+    sequence = np.take_along_axis(few, chosen[:, :, None], 2)[:, :, 0]
+    ranked = np.argsort(-chances, axis=2, kind="stable")
+    return Posterior(np.take_along_axis(states, ranked, 2), np.take_along_axis(chances, ranked, 2), sequence)
+
+
+def _by_pairs(after: Float32Array, likelihoods: Float32Array) -> Float32Array:
+    """Return P(state | all that is seen) of a chain of states, shape (s, m, c).
+
+    Args:
+        after: P(right | left) of neighbouring places, shape (s, m - 1, c, c).
+        likelihoods: P(what is seen | state), shape (s, m, c).
+    """
+    found = np.empty_like(likelihoods)
+    found[:, 0] = likelihoods[:, 0]
+    for i in range(1, found.shape[1]):  # given what is seen up to here
+        found[:, i] = _scaled((found[:, i - 1, :, None] * after[:, i - 1]).sum(axis=1) * likelihoods[:, i])
+    later = np.ones_like(found[:, 0])
+    for i in range(found.shape[1] - 2, -1, -1):  # times what is seen later
+        later = _scaled((after[:, i] * (likelihoods[:, i + 1] * later)[:, None]).sum(axis=2))
+        found[:, i] = found[:, i] * later
+    return np.asarray(found / found.sum(axis=2, keepdims=True))
+
+
+def _by_triples(start: Float32Array, thrice: Float32Array, likelihoods: Float32Array) -> Float32Array:
+    """Return the same of a chain of neighbouring pairs of states, shape (s, m, k).
+
+    Args:
+        start: P(second | first) of the first two places, shape (s, k, k).
+        thrice: P(third | first two) of neighbouring places, shape (s, m - 2, k, k, k).
+        likelihoods: P(what is seen | state), shape (s, m, k).
+    """
+    forward = [_scaled(likelihoods[:, 0, :, None] * start * likelihoods[:, 1, None, :])]
+    for i in range(thrice.shape[1]):
+        reached = (forward[-1][:, :, :, None] * thrice[:, i]).sum(axis=1)
+        forward.append(_scaled(reached * likelihoods[:, i + 2, None, :]))
+    found = np.empty_like(likelihoods)
+    later = np.ones_like(start)
+    for i in range(len(forward) - 1, -1, -1):
+        both = forward[i] * later
+        found[:, i + 1] = both.sum(axis=1)
+        if i == 0:
+            found[:, 0] = both.sum(axis=2)
+        else:
+            ahead = likelihoods[:, i + 1, None, :] * later
+            later = _scaled((thrice[:, i - 1] * ahead[:, None]).sum(axis=3))
+    return np.asarray(found / found.sum(axis=2, keepdims=True))
+
+
+def _likeliest(start: Float32Array, thrice: Float32Array, emitted: Float32Array) -> NDArray[np.intp]:
+    """Return which candidates make the likeliest sequence, shape (s, m); arguments as for `_by_triples`."""
+    s, m, k = emitted.shape
+    reached = _scaled(emitted[:, 0, :, None] * start * emitted[:, 1, None, :])
+    before = np.empty((m - 2, s, k, k), np.intp)
+    for i in range(m - 2):
+        ways = reached[:, :, :, None] * thrice[:, i]
+        before[i] = ways.argmax(axis=1)
+        reached = _scaled(ways.max(axis=1) * emitted[:, i + 2, None, :])
+    chosen = np.empty((s, m), np.intp)
+    every = np.arange(s)
+    chosen[:, -2], chosen[:, -1] = np.divmod(reached.reshape(s, -1).argmax(axis=1), k)
+    for i in range(m - 3, -1, -1):
+        chosen[:, i] = before[i, every, chosen[:, i + 1], chosen[:, i + 2]]
+    return chosen
+
+
+def _scaled(chances: Float32Array) -> Float32Array:
+    """Return each segment's chances over their largest: they shrink with every place."""
+    largest = chances.reshape(len(chances), -1).max(axis=1)
+    return np.asarray(chances / largest.reshape(-1, *[1] * (chances.ndim - 1)))

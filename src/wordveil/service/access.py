@@ -1,0 +1,179 @@
+"""Who may use the service: API keys, stored as digests only, and the secret that idempotent noise is drawn under.
+
+An API key is 32 random bytes behind a public name, so one round of a hash keeps it: there is nothing to guess.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from sqlalchemy import insert, select, update
+
+from wordveil.errors import ParameterError, WordveilError
+from wordveil.files.atomic import write_whole
+from wordveil.service.ledger import Ledger
+from wordveil.service.schema import API_KEYS
+
+__all__ = ["SCOPES", "Buckets", "Caller", "Secret", "any_key", "check_account", "find_caller", "make_key", "revoke_key"]
+
+SCOPES = ("release", "read")
+"""What a key may be for: to release (and spend), and to read budgets and metrics."""
+
+_KEY = re.compile(r"wv_([0-9a-f]{16})_([0-9a-f]{64})")
+_ACCOUNT = re.compile(r"(subject|key):[A-Za-z0-9_.@+-]{1,128}")
+SECRET_BYTES = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """Who a request comes from: the public name of its key, and what that is for."""
+
+    id: str
+    scopes: frozenset[str]
+
+    @property
+    def account(self) -> str:
+        """The account that all releases under this key are charged to."""
+        return f"key:{self.id}"
+
+
+def check_account(account: str) -> str:
+    """Return the account's name.
+
+    Raises:
+        ParameterError: If it is not subject:NAME or key:NAME, of letters, digits and ._@+-; it is not shown.
+    """
+    if not _ACCOUNT.fullmatch(account):
+        raise ParameterError("account", "<hidden>", "must be subject:NAME or key:NAME, NAME of letters, digits, ._@+-")
+    return account
+
+
+def make_key(ledger: Ledger, name: str, scopes: tuple[str, ...] = SCOPES) -> str:
+    """Make an API key and store its digest; return the key, which nothing can show again.
+
+    Raises:
+        ParameterError: If a scope does not exist or the name is too long.
+    """
+    for scope in scopes:
+        if scope not in SCOPES:
+            raise ParameterError("scope", scope, f"must be one of {', '.join(SCOPES)}.")
+    if not 1 <= len(name) <= 64:
+        raise ParameterError("name", f"<{len(name)} characters>", "must have 1 to 64 characters.")
+    id_, secret = os.urandom(8).hex(), os.urandom(32).hex()
+    row = {"id": id_, "digest": _digest(secret), "name": name, "scopes": " ".join(scopes), "time": time.time()}
+    with ledger.transaction() as connection:
+        connection.execute(insert(API_KEYS).values(row))
+    return f"wv_{id_}_{secret}"
+
+
+def any_key(ledger: Ledger) -> bool:
+    """Whether a key was ever made."""
+    with ledger.engine.connect() as connection:
+        return connection.execute(select(API_KEYS.c.id).limit(1)).first() is not None
+
+
+def revoke_key(ledger: Ledger, name: str) -> None:
+    """Refuse a key from now on, or all of one name.
+
+    Raises:
+        ParameterError: If there is none; what was given is not shown, as it may be a whole key.
+    """
+    meant = (API_KEYS.c.id == name) | (API_KEYS.c.name == name)
+    with ledger.transaction() as connection:
+        changed = connection.execute(update(API_KEYS).where(meant).values(revoked=time.time()))
+    if changed.rowcount < 1:
+        raise ParameterError("key", "<hidden>", "must be the name of a key, or what stands in it between wv_ and _.")
+
+
+def find_caller(ledger: Ledger, key: str) -> Caller | None:
+    """Return whose key this is; None where it is nobody's, or revoked."""
+    parts = _KEY.fullmatch(key)
+    if parts is None:
+        return None
+    with ledger.engine.connect() as connection:
+        row = connection.execute(select(API_KEYS).where(API_KEYS.c.id == parts[1])).one_or_none()
+    digest = _digest(parts[2])
+    if row is None or not hmac.compare_digest(row.digest, digest) or row.revoked is not None:
+        return None
+    return Caller(id=row.id, scopes=frozenset(row.scopes.split()))
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class Secret:
+    """What turns salts into noise keys, and requests into digests that nobody without it can test a guess against.
+
+    It lies in a file of mode 0600 apart from the database: neither alone can remove the noise of a release.
+    """
+
+    def __init__(self, value: bytes) -> None:
+        self._value = value
+
+    @classmethod
+    def at(cls, path: Path) -> Secret:
+        """Read the secret of a file, or make it there.
+
+        Raises:
+            WordveilError: If others can read the file, or it holds no secret.
+        """
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, secrets.token_bytes(SECRET_BYTES), private=True)
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            raise WordveilError(f"{path} can be read by others; it must have mode 0600.")
+        value = path.read_bytes()
+        if len(value) != SECRET_BYTES:
+            raise WordveilError(f"{path} does not hold {SECRET_BYTES} bytes; restore it from a backup.")
+        return cls(value)
+
+    def digest(self, purpose: str, *facts: str) -> str:
+        """Return a digest of facts for one purpose, hexadecimal."""
+        kept = hashlib.blake2b(key=self._value, person=purpose.encode(), digest_size=32)
+        for fact in facts:
+            encoded = fact.encode("utf-8", "surrogatepass")
+            kept.update(len(encoded).to_bytes(8, "little") + encoded)
+        return kept.hexdigest()
+
+    def noise_key(self, salt: str) -> bytes:
+        """Return the key that a release's noise is drawn under."""
+        return bytes.fromhex(self.digest("noise", salt))[:16]
+
+    def __repr__(self) -> str:
+        return "Secret(hidden)"
+
+
+class Buckets:
+    """Rate limits: each name may do `rate` things a second, and `burst` at once.
+
+    Args:
+        rate: Things a second.
+        burst: Things at once.
+        most: Names remembered; the one that waited longest is forgotten, which only ever lets more through.
+    """
+
+    def __init__(self, rate: float, burst: float, most: int = 10_000) -> None:
+        self.rate, self.burst, self.most = rate, burst, most
+        self._held: dict[str, tuple[float, float]] = {}
+        self._lock = Lock()
+
+    def take(self, name: str) -> bool:
+        """Whether one more thing may be done now."""
+        now = time.monotonic()
+        with self._lock:
+            held, since = self._held.pop(name, (self.burst, now))
+            held = min(self.burst, held + (now - since) * self.rate)
+            allowed = held >= 1
+            self._held[name] = (held - 1 if allowed else held, now)
+            if len(self._held) > self.most:
+                del self._held[next(iter(self._held))]
+        return allowed

@@ -1,0 +1,107 @@
+"""A typed client of the service; it gives back what the service answers, and raises what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import httpx
+
+from wordveil.errors import WordveilError
+from wordveil.service.messages import (
+    BatchRequest,
+    Error,
+    ExplainRequest,
+    HidesAmong,
+    HidesRequest,
+    ReleaseAnswer,
+    TextRequest,
+    VectorsAnswer,
+    VectorsRequest,
+)
+
+__all__ = ["Client", "ServiceError"]
+
+
+class ServiceError(WordveilError):
+    """The service refused or failed.
+
+    Attributes:
+        status: HTTP status.
+        error: Code and message, and for a spent budget the account and what it has left.
+    """
+
+    def __init__(self, status: int, error: Error) -> None:
+        self.status, self.error = status, error
+        left = "" if error.account is None else f" ({error.account} has {error.left} nats left)"
+        super().__init__(f"{error.message}{left}")
+
+
+class Client:
+    """Speaks to a service.
+
+    Args:
+        address: Of the service, such as "http://127.0.0.1:8080".
+        key: An API key of it.
+        timeout: Seconds to wait.
+    """
+
+    def __init__(self, address: str, key: str, *, timeout: float = 60.0) -> None:
+        headers = {"authorization": f"Bearer {key}"}
+        self._http = httpx.Client(base_url=address, headers=headers, timeout=timeout)
+
+    def sanitize(self, asked: TextRequest, *, idempotency_key: str | None = None) -> ReleaseAnswer:
+        """Release one text; under an idempotency key, asking again gives the same release and costs nothing."""
+        return ReleaseAnswer(**self._post("/v1/sanitize", asked, idempotency_key))
+
+    def sanitize_batch(self, asked: BatchRequest, *, idempotency_key: str | None = None) -> ReleaseAnswer:
+        """Release texts together: all are paid for, or none is released."""
+        return ReleaseAnswer(**self._post("/v1/sanitize/batch", asked, idempotency_key))
+
+    def sanitize_stream(self, asked: Iterable[TextRequest]) -> Iterator[ReleaseAnswer | Error]:
+        """Release texts one by one; an error stands in the place of what is refused."""
+        lines = b"".join(json.dumps(asdict(each)).encode() + b"\n" for each in asked)
+        with self._http.stream("POST", "/v1/sanitize/stream", content=lines) as answer:
+            if answer.status_code != httpx.codes.OK:
+                answer.read()
+            for line in _checked(answer).iter_lines():
+                said = json.loads(line)
+                yield Error(**said["error"]) if "error" in said else ReleaseAnswer(**said)
+
+    def vectors(self, asked: VectorsRequest) -> VectorsAnswer:
+        """Release vectors."""
+        return VectorsAnswer(**self._post("/v1/vectors", asked))
+
+    def explain(self, asked: ExplainRequest) -> dict[str, Any]:
+        """Explain a setting."""
+        return self._post("/v1/explain", asked)
+
+    def hides_among(self, asked: HidesRequest) -> HidesAmong:
+        """Ask for what may be released for words."""
+        return HidesAmong(**self._post("/v1/hides-among", asked))
+
+    def budgets(self, account: str) -> list[dict[str, Any]]:
+        """Ask for the budgets of an account."""
+        found: list[dict[str, Any]] = _checked(self._http.get(f"/v1/budgets/{account}")).json()
+        return found
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def _post(self, path: str, asked: Any, retry: str | None = None) -> dict[str, Any]:
+        headers = {} if retry is None else {"idempotency-key": retry}
+        said: dict[str, Any] = _checked(self._http.post(path, json=asdict(asked), headers=headers)).json()
+        return said
+
+
+def _checked(answer: httpx.Response) -> httpx.Response:
+    if answer.status_code != httpx.codes.OK:
+        try:
+            error = Error(**answer.json()["error"])
+        except (ValueError, KeyError, TypeError):
+            error = Error(code="unknown", message=f"The service answered {answer.status_code}.")
+        raise ServiceError(answer.status_code, error)
+    return answer

@@ -1,0 +1,105 @@
+"""What a release costs, in whole units: exact sums, rounded up, and never added across unlike promises.
+
+The unit of account is the whole history of texts: a release of t tokens at epsilon and slack a token costs
+t * (epsilon + slack). The sum over an account bounds the loss between any two histories whose texts agree in length and
+in all that is disclosed, whatever they share: basic composition, over tokens and over releases. For metric DP it is a
+loss per unit of distance, where no token moves by more than that; for neighbour DP it covers adjacent words only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, require_same_promise
+
+__all__ = ["DELTA_UNITS", "LARGEST", "NAT_UNITS", "Cost", "cost_of", "nats", "promise_of", "units"]
+
+NAT_UNITS = 10**9
+"""Units of account of one nat (for metric DP: of one nat per unit of distance)."""
+
+DELTA_UNITS = 10**18
+"""Units of account of a delta of 1."""
+
+LARGEST = 2**63 - 1
+"""What a database's whole number holds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What one release costs.
+
+    Attributes:
+        promise: Which budget pays, as JSON: costs of one promise add up, of two they do not.
+        units: Loss in units of 1 / NAT_UNITS, rounded up.
+        delta_units: Delta in units of 1 / DELTA_UNITS, rounded up.
+    """
+
+    promise: str
+    units: int
+    delta_units: int
+
+    @property
+    def promise_id(self) -> str:
+        """A short name of the promise."""
+        return hashlib.sha256(self.promise.encode()).hexdigest()[:16]
+
+
+def promise_of(guarantee: Guarantee) -> str:
+    """Return what tells a promise from those that its costs do not add up with, as JSON.
+
+    Raises:
+        GuaranteeError: If no sum over the tokens of texts is known for this promise.
+    """
+    if isinstance(guarantee, NoGuarantee) or guarantee.standing is Standing.REFUTED:
+        raise GuaranteeError("Nothing is promised, so no budget can pay for it; choose another setting.")
+    if guarantee.unit not in (PrivacyUnit.TOKEN, PrivacyUnit.VECTOR):
+        raise GuaranteeError(f"A promise per '{guarantee.unit}' does not add up over texts; draw for each token.")
+    require_same_promise(guarantee, guarantee)  # that it says what its unit is
+    facts = {name: getattr(guarantee, name, "") for name in ("promise", "metric", "graph", "scope")}
+    rounding = "ideal real noise" if getattr(guarantee, "slack", None) is None else "bounded"
+    return json.dumps(facts | {"unit": str(guarantee.unit), "rounding": rounding}, sort_keys=True)
+
+
+def cost_of(guarantee: Guarantee, count: int) -> Cost:
+    """Return what a release of so many tokens, or vectors, costs under a promise for each.
+
+    Raises:
+        GuaranteeError: If no budget can pay for such a promise, or the deltas reach 1.
+        ParameterError: If the cost is beyond what a ledger can hold.
+    """
+    promise = promise_of(guarantee)
+    epsilon, slack = (Fraction(getattr(guarantee, name, None) or 0.0) for name in ("epsilon", "slack"))
+    spent = math.ceil(count * (epsilon + slack) * NAT_UNITS)
+    delta = math.ceil(count * Fraction(getattr(guarantee, "delta", 0.0)) * DELTA_UNITS)
+    if delta >= DELTA_UNITS:
+        raise GuaranteeError("The deltas add up to 1 or more, which promises nothing; release less at once.")
+    if spent > LARGEST:
+        raise ParameterError("epsilon", getattr(guarantee, "epsilon", None), "costs more than a ledger can hold.")
+    return Cost(promise=promise, units=spent, delta_units=delta)
+
+
+def units(amount: str, scale: int = NAT_UNITS) -> int:
+    """Return an amount that is granted in units, rounded down.
+
+    Raises:
+        ParameterError: If it is no number, negative, or more than a ledger can hold.
+    """
+    try:
+        exact = Decimal(amount)
+        whole = math.floor(Fraction(exact) * scale) if exact.adjusted() < 30 else -1
+    except (InvalidOperation, ValueError, OverflowError):
+        whole = -1
+    if not 0 <= whole <= LARGEST:
+        raise ParameterError("amount", amount, f"must be a number in [0, {LARGEST // scale}].")
+    return whole
+
+
+def nats(count: int, scale: int = NAT_UNITS) -> str:
+    """Return units as a decimal number, with all its digits."""
+    return f"{Decimal(count) / scale:f}"

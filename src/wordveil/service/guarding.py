@@ -1,0 +1,151 @@
+"""What stands before every route: sizes, times, errors of one shape, headers, and a log without a word of a request.
+
+Pure ASGI, so that a stream passes through and nothing of a request is held longer than its route needs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+import traceback
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from wordveil.service.messages import Error, GuardrailAnswer
+
+__all__ = ["GUARDRAIL_PATH", "HEADERS", "Guard", "error_body", "log"]
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+GUARDRAIL_PATH = "/beta/litellm_basic_guardrail_api"
+
+HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+log = logging.getLogger("wordveil.service")
+
+
+def error_body(path: str, status: int, error: Error) -> tuple[int, bytes]:
+    """Return status and body of an error; to LiteLLM every failure is an answer that blocks.
+
+    A gateway may be set to let a request pass where its guardrail fails; an answer leaves it no choice.
+    """
+    if path == GUARDRAIL_PATH:
+        blocked = GuardrailAnswer(action="BLOCKED", blocked_reason=f"{error.code}: {error.message}")
+        return 200, json.dumps(asdict(blocked)).encode()
+    return status, json.dumps({"error": asdict(error)}).encode()
+
+
+class _TooLarge(Exception):  # noqa: N818 - ends a request, within this module
+    pass
+
+
+class Guard:
+    """Guards an application.
+
+    Args:
+        app: What is guarded.
+        largest_body: Bytes of a request's body.
+        seconds: Time a request may take until its answer begins, its body's arrival included.
+        seen: Told of each request's route, status and seconds.
+    """
+
+    def __init__(self, app: App, *, largest_body: int, seconds: float, seen: Callable[[str, int, float], None]) -> None:
+        self.app, self.largest_body, self.seconds, self.seen = app, largest_body, seconds, seen
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        answer = _Answer(self, scope, receive, send)
+        try:
+            await answer.run()
+        except _TooLarge:
+            await answer.fail(413, Error(code="too-large", message="The body is larger than this service takes."))
+        except TimeoutError:
+            message = "The request took too long; if it was charged, asking again under its idempotency key is free."
+            await answer.fail(504, Error(code="timeout", message=message))
+        except Exception as error:  # noqa: BLE001 - whatever it is, its message may hold private text
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            log.error("internal %s in %s:%s", type(error).__name__, Path(place.filename).name, place.lineno)
+            await answer.fail(500, Error(code="internal", message="The service failed; nothing is released."))
+        finally:
+            answer.told()
+        return None
+
+
+class _Answer:
+    """One request on its way."""
+
+    def __init__(self, guard: Guard, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        self.guard, self.scope, self._receive, self._send = guard, scope, receive, send
+        self.began, self.status, self.read = time.monotonic(), 0, 0
+        self.started = asyncio.Event()
+
+    async def run(self) -> None:
+        """Run the application; until its answer begins, the clock runs too."""
+        length = dict(self.scope["headers"]).get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > self.guard.largest_body:
+            raise _TooLarge
+        work = asyncio.ensure_future(self.guard.app(self.scope, self.receive, self.send))
+        begun = asyncio.ensure_future(self.started.wait())
+        try:
+            await asyncio.wait({work, begun}, timeout=self.guard.seconds, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done() and not self.started.is_set():
+                raise TimeoutError
+            await work
+        finally:
+            begun.cancel()
+            if not work.done():
+                work.cancel()
+
+    async def receive(self) -> Message:
+        """Hand on a part of the body, while all parts are not too large together."""
+        message = await self._receive()
+        self.read += len(message.get("body", b""))
+        if self.read > self.guard.largest_body:
+            raise _TooLarge
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Hand on a part of the answer, its headers with ours."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+            message = {**message, "headers": [*message.get("headers", []), *own]}
+            self.started.set()
+        await self._send(message)
+
+    async def fail(self, status: int, error: Error) -> None:
+        """Answer with an error, unless an answer has begun: that one ends where it stands."""
+        if self.started.is_set():
+            return
+        status, body = error_body(self.scope["path"], status, error)
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
+    def told(self) -> None:
+        """Log and count the request by its route, which is no part of what was sent."""
+        route = getattr(self.scope.get("route"), "path", "other")
+        seconds = time.monotonic() - self.began
+        self.guard.seen(route, self.status, seconds)
+        log.info("%s %d %.0f ms", route, self.status, 1000 * seconds)

@@ -1,0 +1,42 @@
+"""Ledgers on SQLite and on a real PostgreSQL that the tests start; without the extra `serve` all are skipped."""
+
+import importlib.util
+
+import pytest
+from tests.service.postgres import Postgres, missing_postgres
+
+
+class WithoutExtra(pytest.Module):
+    def collect(self):
+        pytest.skip("needs the extra serve", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    absent = importlib.util.find_spec("alembic") is None or importlib.util.find_spec("fastapi") is None
+    return WithoutExtra.from_parent(parent, path=module_path) if absent else None
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    if missing := missing_postgres():
+        pytest.skip(missing)
+    server = Postgres()
+    yield server
+    server.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, tmp_path):
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'ledger.db'}"
+    return request.getfixturevalue("postgres").fresh()
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def served(request, tmp_path_factory):
+    from tests.service.serving import Served
+
+    url = "" if request.param == "sqlite" else request.getfixturevalue("postgres").fresh()
+    running = Served(tmp_path_factory.mktemp("served"), "--subject-budget", "100", url=url)
+    yield running
+    running.end()

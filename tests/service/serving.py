@@ -1,0 +1,56 @@
+"""The service as a team runs it: the command, in a process of its own, with all that it writes kept."""
+
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+
+from wordveil.service.client import Client
+
+
+class Served:
+    """A running service; `url` is its ledger's, "" for the embedded one."""
+
+    def __init__(self, place, *options, url=""):
+        self.place = Path(place)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.options = [*options, *(["--database", url] if url else [])]
+        self.log = self.place / "log"
+        self.start()
+        self.key = re.search(r"wv_\w+", self.log.read_text())[0]
+        self.client = Client(self.address, self.key)
+
+    def start(self):
+        command = [sys.executable, "-c", "from wordveil.cli.main import main; main()", "serve", "--debug-log"]
+        command += ["--port", str(self.port), *self.options]
+        if "--state" not in self.options:
+            command += ["--state", str(self.place / "state")]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.place)
+        for _ in range(600):
+            try:
+                if httpx.get(f"{self.address}/ready").status_code == 200:
+                    return
+            except httpx.TransportError:
+                assert self.process.poll() is None, self.log.read_text()
+            time.sleep(0.1)
+        raise AssertionError("the service did not start")
+
+    @property
+    def headers(self):
+        return {"authorization": f"Bearer {self.key}"}
+
+    def post(self, path, **more):
+        return httpx.post(f"{self.address}{path}", headers=self.headers | more.pop("headers", {}), timeout=60, **more)
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(timeout=40)
+        self.client.close()

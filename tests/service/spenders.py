@@ -1,0 +1,106 @@
+"""Clients that spend from one budget, in processes of their own, and a ledger that checks before it charges."""
+
+import os
+import signal
+import threading
+import time
+import traceback
+from decimal import Decimal
+from fractions import Fraction
+
+import wordveil as wv
+from wordveil.promises.guarantees import Standing
+from wordveil.service.costs import Cost, cost_of
+from wordveil.service.ledger import BudgetSpentError, Charge, Ledger
+
+PROMISE = wv.LocalDP(epsilon=7.0, slack=1e-9, standing=Standing.PROVED, scope=("vocabulary abab",))
+COST = cost_of(PROMISE, 1)
+ACCOUNT = "subject:someone"
+
+
+def charge(cost=COST, accounts=(ACCOUNT,), **retry):
+    said = {"mechanism": "M(epsilon=7.0)", "vocabulary": "ab" * 32, "guarantee": "a promise", "assumptions": ("one",)}
+    return Charge(accounts=accounts, cost=cost, tokens=1, **said, **retry)
+
+
+def granted(amount, promise=COST.promise):
+    return Cost(promise=promise, units=amount, delta_units=0)
+
+
+class Careless(Ledger):
+    """Looks whether a budget suffices, and charges it afterwards: what must be seen to overspend."""
+
+    def charge(self, asked):
+        spent = sum(Fraction(Decimal(row["cost"])) for row in self.history(ACCOUNT))
+        (balance,) = self.balances(ACCOUNT)
+        if spent + Fraction(COST.units, 10**9) > Fraction(Decimal(balance.granted)):
+            raise BudgetSpentError(ACCOUNT, "0", "0")
+        return super().charge(asked)
+
+    def _spend(self, connection, account, cost):
+        return "0"
+
+
+def in_child(work):
+    """Run in a fork, whose exit status tells whether it failed; return its process id."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        work()
+        os._exit(0)
+    except BaseException:  # noqa: BLE001 - told by the exit status
+        traceback.print_exc()
+        os._exit(1)
+
+
+def spend_until_refused(url, kind=Ledger, threads=50):
+    """Spend from `threads` clients until each is refused."""
+    ledger = kind.open(url)
+    failed = []
+
+    def client():
+        try:
+            while True:
+                ledger.charge(charge())
+        except BudgetSpentError:
+            return
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            failed.append(error)
+
+    clients = [threading.Thread(target=client) for _ in range(threads)]
+    for each in clients:
+        each.start()
+    for each in clients:
+        each.join()
+    if failed:
+        raise failed[0]
+
+
+def many_spend(url, kind=Ledger, processes=4, threads=50):
+    children = [in_child(lambda: spend_until_refused(url, kind, threads)) for _ in range(processes)]
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * processes
+
+
+def spend_and_die(url, name, seconds):
+    """Spend under retry names until killed; return the names and releases that were acknowledged."""
+    read, write = os.pipe()
+
+    def work():
+        os.close(read)
+        ledger = Ledger.open(url)
+        number = 0
+        while True:
+            retry = f"{name}-{number}"
+            charged = ledger.charge(charge(retry=retry, fingerprint=retry, setting="s"))
+            os.write(write, f"{retry} {charged.release}\n".encode())
+            number += 1
+
+    child = in_child(work)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        first = pipe.readline().decode()  # the clock starts once the ledger is open and warm
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return [line.split() for line in (first + pipe.read().decode()).splitlines()]

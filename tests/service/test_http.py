@@ -1,0 +1,230 @@
+import json
+import os
+import re
+import signal
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.service.serving import Served
+
+from wordveil.service.client import ServiceError
+from wordveil.service.messages import BatchRequest, Error, ExplainRequest, HidesRequest, TextRequest, VectorsRequest
+
+pytestmark = pytest.mark.slow
+
+TEXT = "Maria was diagnosed with depression in March."  # 7 tokens, 56 nats at the default of 8 a token
+GUARDRAIL = "/beta/litellm_basic_guardrail_api"
+
+
+def test_a_subjects_budget_is_spent_and_then_refused_with_account_and_rest(served):
+    first = served.client.sanitize(TextRequest(text=TEXT, subject="spent"))
+    assert (first.tokens, first.cost, first.left["subject:spent"]) == (7, "56", "44")
+    assert first.guarantee["promise"] == "local DP"
+    with pytest.raises(ServiceError, match=r"subject:spent has 44 nats left") as refused:
+        served.client.sanitize(TextRequest(text=TEXT, subject="spent"))
+    assert (refused.value.status, refused.value.error.code) == (402, "budget-spent")
+    (budget,) = served.client.budgets("subject:spent")
+    assert (budget["granted"], budget["spent"], budget["left"]) == ("100", "56", "44")
+
+
+def test_many_clients_at_once_spend_one_budget_to_the_last_release(served):
+    def ask(_):
+        answer = served.post("/v1/sanitize", json={"text": "depression", "subject": "crowded"})
+        return answer.status_code
+
+    with ThreadPoolExecutor(24) as pool:
+        statuses = list(pool.map(ask, range(40)))
+    assert sorted(set(statuses)) == [200, 402]
+    assert statuses.count(200) == 12  # 8 nats each from 100
+    assert served.client.budgets("subject:crowded")[0]["left"] == "4"
+
+
+def test_an_idempotency_key_gives_the_same_release_charged_once_also_after_a_kill(served):
+    asked = TextRequest(text=TEXT, subject="again")
+    first = served.client.sanitize(asked, idempotency_key="k1")
+    again = served.client.sanitize(asked, idempotency_key="k1")
+    os.kill(served.process.pid, signal.SIGKILL)
+    served.process.wait()
+    served.start()
+    later = served.client.sanitize(asked, idempotency_key="k1")
+    assert first.texts == again.texts == later.texts
+    assert [each.repeated for each in (first, again, later)] == [False, True, True]
+    assert served.client.budgets("subject:again")[0]["spent"] == "56"
+    with pytest.raises(ServiceError) as refused:
+        served.client.sanitize(TextRequest(text="another", subject="again"), idempotency_key="k1")
+    assert refused.value.status == 409
+    assert served.client.sanitize(TextRequest(text="good film"), idempotency_key="k2").texts != first.texts
+
+
+def test_without_a_key_every_release_is_drawn_afresh(served):
+    drawn = {served.client.sanitize(TextRequest(text=TEXT)).texts[0] for _ in range(4)}
+    assert len(drawn) > 1  # 7 words of at least 16 each: all four alike have a chance below 1e-9
+
+
+def test_a_batch_is_paid_for_whole_or_not_released(served):
+    asked = BatchRequest(texts=["good film", "bad film"], subject="batch")
+    assert served.client.sanitize_batch(asked).left["subject:batch"] == "68"
+    with pytest.raises(ServiceError, match="68 nats left"):
+        served.client.sanitize_batch(BatchRequest(texts=[TEXT, TEXT], subject="batch"))
+
+
+def test_a_stream_answers_line_by_line_and_says_which_line_was_refused(served):
+    asked = [TextRequest(text="good film", subject="stream")] + [TextRequest(text=TEXT, subject="stream")] * 2
+    answers = list(served.client.sanitize_stream(asked))
+    assert [getattr(each, "tokens", None) for each in answers] == [2, 7, None]
+    assert isinstance(answers[2], Error)
+    assert (answers[2].account, answers[2].left) == ("subject:stream", "28")
+    garbled = served.post("/v1/sanitize/stream", content=b'not json\n\n{"text": "fine"}')
+    first, second = map(json.loads, garbled.text.splitlines())
+    assert first["error"]["code"] == "request"
+    assert second["tokens"] == 1
+
+
+def test_what_needs_a_grant_of_its_own_is_refused_without_one(served):
+    with pytest.raises(ServiceError, match="has 0 nats left"):
+        served.client.sanitize(TextRequest(text=TEXT, mechanism="santext", epsilon=2.0))
+    with pytest.raises(ServiceError, match="has 0 nats left"):
+        served.client.vectors(VectorsRequest(vectors=[[0.1, 0.2]], epsilon=2.0))
+
+
+def test_explanations_and_lists_speak_of_public_words(served):
+    told = served.client.explain(ExplainRequest(pairs=[("diabetes", "asthma")]))
+    assert "'diabetes' or 'asthma'" in told["examples"][0]
+    listed = served.client.hides_among(HidesRequest(words=["depression", "zzyzx"])).words
+    assert list(listed) == ["depression"]
+    chances = [chance for _, chance in listed["depression"]]
+    assert chances == sorted(chances, reverse=True)
+    assert sum(chances[:16]) == pytest.approx(1 - 0.077, abs=0.002)  # the law `explain` tells: 16 words, else any
+
+
+def test_litellm_is_told_to_go_on_with_released_text_or_to_stop(served):
+    asked = {"texts": [TEXT], "input_type": "request", "litellm_call_id": "c1", "structured_messages": []}
+    asked["request_data"] = {"user_api_key_user_id": "gateway"}
+
+    def guard(body=asked, key=served.key):
+        answer = httpx.post(f"{served.address}{GUARDRAIL}", json=body, headers={"x-api-key": key}, timeout=60)
+        assert answer.status_code == 200
+        return answer.json()
+
+    first, again = guard(), guard()
+    assert first["action"] == "GUARDRAIL_INTERVENED"
+    assert first == again
+    assert first["texts"] != [TEXT]
+    assert served.client.budgets("subject:gateway")[0]["spent"] == "56"
+    spent = guard(asked | {"litellm_call_id": "c2"})
+    assert (spent["action"], spent["texts"]) == ("BLOCKED", None)
+    assert guard(asked | {"input_type": "response"})["action"] == "NONE"
+    for broken in ({"texts": "no list"}, asked | {"images": ["x"]}, asked | {"request_data": {SUBJECT: "a b"}}, []):
+        assert guard(broken)["action"] == "BLOCKED"
+    assert guard(key="wv_nobody")["action"] == "BLOCKED"
+    assert guard(asked | {"texts": ["x" * 5_000_000]})["action"] == "BLOCKED"
+
+
+SUBJECT = "user_api_key_user_id"
+
+
+@pytest.mark.parametrize("key", ["x", "wv_", f"wv_{'0' * 16}_{'0' * 64}", "Basic x"])
+def test_nobody_without_a_key_gets_anything(served, key):
+    headers = {"authorization": f"Bearer {key}"}
+    for method, path in (("POST", "/v1/sanitize"), ("GET", "/v1/mechanisms"), ("GET", "/metrics")):
+        body = {"json": {"text": TEXT}} if method == "POST" else {}
+        answer = httpx.request(method, f"{served.address}{path}", headers=headers, **body)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "unauthenticated")
+
+
+def test_errors_have_one_shape_and_all_answers_strict_headers(served):
+    answers = [
+        served.post("/v1/sanitize", json={"text": TEXT, TEXT: 1}),
+        served.post("/v1/sanitize", content=TEXT),
+        served.post("/v1/sanitize", json={"text": TEXT, "mechanism": TEXT}),
+        served.post("/v1/sanitize", json={"text": TEXT, "settings": {"k": TEXT}}),
+        served.post("/v1/sanitize", json={"text": TEXT, "subject": TEXT}),
+        served.post("/v1/explain", json={"pairs": [["depression", "Zzyzx"]]}),
+        served.post(f"/{TEXT}", json={}),
+        served.post("/v1/sanitize", content=b"x" * 5_000_000),
+        served.post("/v1/sanitize", json={"text": "x" * 200_000}),
+    ]
+    for answer in answers:
+        assert 400 <= answer.status_code < 500
+        assert list(answer.json()) == ["error"]
+        assert list(answer.json()["error"]) == ["code", "message", "account", "left"]
+        assert "Maria" not in answer.text
+        assert "Zzyzx" not in answer.text
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+        assert "server" not in answer.headers
+
+
+SECRETS = ("Qvxzwyk", "Wjqpzzt", "Xkkzqjv", "Zzqwxvj")
+
+
+def test_nothing_that_the_service_writes_holds_a_word_of_what_was_sent(tmp_path):
+    served = Served(tmp_path, "--subject-budget", "1000")
+    word, subject_less, header, path = SECRETS
+    text = f"{word} was diagnosed with depression."
+    seen = []
+    for body in ({"text": text, "subject": "s"}, {"text": text, word: 1}, {"text": text, "mechanism": word}, text):
+        for route in ("/v1/sanitize", "/v1/sanitize/stream", "/v1/explain", GUARDRAIL, f"/{path}?q={path}"):
+            headers = {"x-note": header, "user-agent": header}
+            seen.append(served.post(route, json=body, headers=headers, params={"q": path}).status_code)
+    served.post("/v1/sanitize", json={"text": text, "subject": "s"}, headers={"idempotency-key": subject_less})
+    served.post("/v1/hides-among", json={"words": [word]})
+    metrics = httpx.get(f"{served.address}/metrics", headers=served.headers).text
+    shown = (
+        Path(f"/proc/{served.process.pid}/cmdline").read_bytes() + Path(f"/proc/{served.process.pid}/comm").read_bytes()
+    )
+    database = served.place / "state" / "ledger.db"
+    releases = sqlite3.connect(database).execute("SELECT count(*) FROM releases").fetchone()[0]
+    served.end()
+    assert 200 in seen
+    assert 422 in seen
+    assert releases >= 3
+    assert "/v1/sanitize 200" in served.log.read_text()
+    written = [metrics.encode(), shown, *(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())]
+    assert len(written) >= 5
+    for secret in SECRETS:
+        assert not any(secret.lower().encode() in each.lower() for each in written)
+
+
+def test_a_key_that_is_revoked_or_for_reading_only_releases_nothing(tmp_path):
+    served = Served(tmp_path)
+    command = [str(tmp_path / "state")]
+    from wordveil.service.access import make_key, revoke_key
+    from wordveil.service.ledger import Ledger
+
+    ledger = Ledger.open(f"sqlite:///{command[0]}/ledger.db")
+    reader = make_key(ledger, "reader", ("read",))
+
+    def ask(key):
+        headers = {"authorization": f"Bearer {key}"}
+        return httpx.post(f"{served.address}/v1/sanitize", json={"text": "x"}, headers=headers, timeout=60).status_code
+
+    assert (ask(served.key), ask(reader)) == (200, 403)
+    revoke_key(ledger, served.key.split("_")[1])
+    assert ask(served.key) == 401
+    digests = sqlite3.connect(f"{command[0]}/ledger.db").execute("SELECT digest FROM api_keys").fetchall()
+    assert not any(reader.endswith(digest) for (digest,) in digests)
+    ledger.close()
+    served.end()
+
+
+def test_the_document_of_the_interface_names_every_route_with_examples(served):
+    document = httpx.get(f"{served.address}/openapi.json").json()
+    assert {"/v1/sanitize", "/v1/sanitize/batch", "/v1/sanitize/stream", GUARDRAIL, "/ready"} <= set(document["paths"])
+    assert "Maria was diagnosed" in json.dumps(document)
+    assert re.fullmatch(r"3\.\d+\.\d+", document["openapi"])
+
+
+def test_metrics_count_by_route(served):
+    served.client.sanitize(TextRequest(text="good film"))
+    page = httpx.get(f"{served.address}/metrics", headers=served.headers).text
+    counts = dict(
+        re.findall(r'^wordveil_requests_total\{route="([^"]+)",status="200"\} (\S+)$', page, flags=re.MULTILINE)
+    )
+    assert Decimal(counts["/v1/sanitize"]) >= 1
+    assert Decimal(re.search(r"^wordveil_tokens_released_total (\S+)$", page, flags=re.MULTILINE)[1]) >= 2

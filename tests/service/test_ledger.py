@@ -1,0 +1,349 @@
+import math
+import sqlite3
+import stat
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+from tests.service.spenders import (
+    ACCOUNT,
+    COST,
+    PROMISE,
+    Careless,
+    charge,
+    granted,
+    many_spend,
+    spend_and_die,
+)
+
+import wordveil as wv
+from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.promises.guarantees import PrivacyUnit, Standing
+from wordveil.service.costs import LARGEST, NAT_UNITS, cost_of, nats, promise_of, units
+from wordveil.service.ledger import Allowance, BudgetSpentError, Ledger, RetryError
+from wordveil.service.schema import METADATA
+
+KILLS = 50
+SCOPE = ("a vocabulary",)
+
+
+@pytest.fixture
+def ledger(url):
+    opened = Ledger.open(url)
+    yield opened
+    opened.close()
+
+
+def left(ledger, account=ACCOUNT):
+    return Fraction(Decimal(ledger.balances(account)[0].left))
+
+
+def recorded(ledger, account=ACCOUNT):
+    return sum(Fraction(Decimal(row["cost"])) for row in ledger.history(account))
+
+
+# --- what a release costs
+
+
+@given(
+    epsilon=st.floats(1e-6, 1e4),
+    slack=st.floats(0, 1e-3),
+    delta=st.floats(0, 9e-5),
+    count=st.integers(0, 10**4),
+    more=st.integers(0, 10**4),
+)
+def test_costs_are_never_below_the_exact_sum_and_less_than_a_unit_above(epsilon, slack, delta, count, more):
+    promise = wv.LocalDP(epsilon=epsilon, slack=slack, delta=delta, standing=Standing.PROVED, scope=SCOPE)
+    cost, exact = cost_of(promise, count), count * (Fraction(epsilon) + Fraction(slack))
+    assert exact <= Fraction(cost.units, 10**9) < exact + Fraction(1, 10**9)
+    assert count * Fraction(delta) <= Fraction(cost.delta_units, 10**18) < count * Fraction(delta) + Fraction(1, 10**18)
+    # Cutting a text in two never makes it cheaper.
+    whole = cost_of(replace(promise, delta=0.0), count + more)
+    assert cost.units + cost_of(promise, more).units >= whole.units
+
+
+@given(st.decimals(0, 10**9, places=12))
+def test_what_is_granted_is_rounded_down_and_printed_with_all_its_digits(amount):
+    whole = units(str(amount))
+    assert Fraction(whole, 10**9) <= Fraction(amount) < Fraction(whole + 1, 10**9)
+    assert Fraction(Decimal(nats(whole))) == Fraction(whole, 10**9)
+
+
+@pytest.mark.parametrize("amount", ["-1", "nan", "inf", "1e400", "1e29", "many", ""])
+def test_no_other_amount_is_granted(amount):
+    with pytest.raises(ParameterError, match="must be a number in"):
+        units(amount)
+
+
+def test_promises_that_do_not_add_up_are_told_apart():
+    local = wv.LocalDP(epsilon=1.0, standing=Standing.PROVED, scope=SCOPE)
+    metric = wv.MetricDP(epsilon=1.0, metric="euclidean", standing=Standing.PROVED, scope=SCOPE)
+    unlike = [
+        local,
+        replace(local, scope=("v",)),
+        replace(local, slack=None),
+        replace(local, unit=PrivacyUnit.VECTOR),
+        metric,
+        replace(metric, metric="angular"),
+        wv.NeighbourDP(epsilon=1.0, graph="g", standing=Standing.PROVED, scope=SCOPE),
+        wv.NeighbourDP(epsilon=1.0, graph="h", standing=Standing.PROVED, scope=SCOPE),
+    ]
+    assert len({promise_of(each) for each in unlike}) == len(unlike)
+    alike = [replace(local, epsilon=2.0), replace(local, slack=1e-9), replace(local, delta=0.1)]
+    assert {promise_of(each) for each in alike} == {promise_of(local)}
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        wv.NoGuarantee(reason="none"),
+        wv.LocalDP(epsilon=1.0, standing=Standing.REFUTED, scope=SCOPE),
+        wv.LocalDP(epsilon=1.0, standing=Standing.PROVED, scope=SCOPE, unit=PrivacyUnit.DOCUMENT_WORD),
+        wv.LocalDP(epsilon=1.0, standing=Standing.PROVED, scope=SCOPE, unit=PrivacyUnit.TEXT),
+    ],
+)
+def test_what_does_not_add_up_over_tokens_is_not_paid_for(promise):
+    with pytest.raises(GuaranteeError, match=r"no budget can pay|does not add up"):
+        cost_of(promise, 1)
+
+
+def test_a_cost_that_no_ledger_can_hold_is_refused():
+    with pytest.raises(ParameterError, match="more than a ledger can hold"):
+        cost_of(wv.LocalDP(epsilon=1e10, standing=Standing.PROVED, scope=SCOPE), 1)
+    with pytest.raises(GuaranteeError, match="deltas add up to 1 or more"):
+        cost_of(wv.LocalDP(epsilon=1.0, delta=0.5, standing=Standing.PROVED, scope=SCOPE), 2)
+
+
+# --- charging
+
+
+def test_a_budget_is_spent_to_the_unit_and_then_refused_with_what_is_left(ledger):
+    ledger.grant(ACCOUNT, granted(3 * COST.units - 1))
+    assert [ledger.charge(charge()).repeated for _ in range(2)] == [False, False]
+    with pytest.raises(BudgetSpentError) as refused:
+        ledger.charge(charge())
+    assert refused.value.account == ACCOUNT
+    assert refused.value.left == nats(COST.units - 1)
+    ledger.grant(ACCOUNT, granted(1))
+    assert ledger.charge(charge()).left == {ACCOUNT: "0"}
+    assert left(ledger) == 0
+    assert recorded(ledger) == Fraction(3 * COST.units, 10**9)
+
+
+def test_all_accounts_pay_or_none(ledger):
+    rich, poor = "key:rich", ACCOUNT
+    ledger.grant(rich, granted(10 * COST.units))
+    ledger.grant(poor, granted(COST.units))
+    ledger.charge(charge(accounts=(rich, poor)))
+    with pytest.raises(BudgetSpentError, match=poor):
+        ledger.charge(charge(accounts=(rich, poor)))
+    assert left(ledger, rich) == Fraction(9 * COST.units, 10**9)
+    assert len(list(ledger.history(rich))) == 1
+
+
+def test_a_grant_for_one_promise_pays_for_no_other(ledger):
+    other = cost_of(replace(PROMISE, scope=("cd",)), 1)
+    ledger.grant(ACCOUNT, granted(10 * COST.units))
+    with pytest.raises(BudgetSpentError):
+        ledger.charge(charge(cost=other))
+    assert left(ledger) == Fraction(10 * COST.units, 10**9)
+
+
+def test_delta_is_a_budget_of_its_own(ledger):
+    cost = cost_of(replace(PROMISE, delta=1e-6), 1)
+    ledger.grant(ACCOUNT, replace(cost, units=10 * cost.units))
+    ledger.charge(charge(cost=cost))
+    with pytest.raises(BudgetSpentError):
+        ledger.charge(charge(cost=cost))
+    ledger.charge(charge(cost=COST))
+
+
+def test_new_accounts_are_allowed_what_was_set_and_only_for_its_promise(url):
+    allowance = Allowance(promise_id=COST.promise_id, units={"subject": 2 * COST.units})
+    ledger = Ledger.open(url, allowance)
+    assert ledger.charge(charge()).left == {ACCOUNT: nats(COST.units)}
+    for refused in (charge(accounts=("key:x",)), charge(cost=cost_of(replace(PROMISE, scope=("ef",)), 1))):
+        with pytest.raises(BudgetSpentError):
+            ledger.charge(refused)
+    ledger.grant("subject:other", granted(5))
+    assert left(ledger, "subject:other") == Fraction(2 * COST.units + 5, 10**9)
+    ledger.close()
+    reopened = Ledger.open(url, allowance)  # nothing is allowed a second time
+    assert reopened.charge(charge()).left == {ACCOUNT: "0"}
+    reopened.close()
+
+
+def test_what_the_database_itself_refuses(ledger):
+    ledger.grant(ACCOUNT, granted(5))
+    with pytest.raises(IntegrityError, match="never_overspent"), ledger.transaction() as connection:
+        connection.execute(text("UPDATE budgets SET spent = 6"))
+    with pytest.raises(ParameterError, match="more than a ledger can hold"):
+        ledger.grant(ACCOUNT, granted(LARGEST))
+    assert left(ledger) == Fraction(5, 10**9)
+
+
+# --- asking again
+
+
+def test_the_same_request_is_charged_once_and_keeps_its_salt(ledger):
+    ledger.grant(ACCOUNT, granted(COST.units))
+    asked = charge(retry="name", fingerprint="body", setting="now")
+    first, again = ledger.charge(asked), ledger.charge(asked)
+    assert (first.repeated, again.repeated) == (False, True)
+    assert (first.release, first.salt, first.left) == (again.release, again.salt, again.left)
+    assert len(first.salt) == 64
+    for other in (replace(asked, fingerprint="another"), replace(asked, setting="later")):
+        with pytest.raises(RetryError):
+            ledger.charge(other)
+    assert recorded(ledger) == Fraction(COST.units, 10**9)
+
+
+def test_after_its_time_nothing_is_left_that_would_draw_the_noise_again(ledger):
+    ledger.grant(ACCOUNT, granted(2 * COST.units))
+    asked = charge(retry="name", fingerprint="body", setting="now")
+    salt = ledger.charge(asked).salt
+    assert ledger.forget(before=0.0) == 0
+    assert ledger.forget(before=math.inf) == 1
+    with ledger.engine.connect() as connection:
+        rows = connection.execute(text("SELECT retry, fingerprint, setting, salt FROM releases")).all()
+    assert rows == [(None, None, None, None)]
+    again = ledger.charge(asked)
+    assert not again.repeated
+    assert again.salt != salt
+    assert left(ledger) == 0
+
+
+# --- many at once, and killed
+
+
+def test_two_hundred_clients_never_overspend_one_unit(url):
+    ledger = Ledger.open(url)
+    ledger.grant(ACCOUNT, granted(301 * COST.units - 1))
+    ledger.close()
+    many_spend(url)
+    ledger = Ledger.open(url)
+    assert left(ledger) == Fraction(COST.units - 1, 10**9)
+    assert recorded(ledger) == Fraction(300 * COST.units, 10**9)
+    ledger.close()
+
+
+def test_a_ledger_that_checks_before_it_charges_is_caught(url):
+    ledger = Ledger.open(url)
+    ledger.grant(ACCOUNT, granted(20 * COST.units))
+    ledger.close()
+    many_spend(url, Careless, processes=2, threads=10)
+    ledger = Ledger.open(url)
+    assert recorded(ledger) > Fraction(20 * COST.units, 10**9)
+    ledger.close()
+
+
+@pytest.mark.slow
+def test_a_retry_by_many_at_once_is_charged_once(url):
+    from concurrent.futures import ThreadPoolExecutor
+
+    ledger = Ledger.open(url)
+    ledger.grant(ACCOUNT, granted(100 * COST.units))
+    asked = charge(retry="name", fingerprint="body", setting="now")
+    with ThreadPoolExecutor(40) as pool:
+        charged = list(pool.map(ledger.charge, [asked] * 40))
+    assert len({each.salt for each in charged}) == 1
+    assert sum(not each.repeated for each in charged) == 1
+    assert recorded(ledger) == Fraction(COST.units, 10**9)
+    ledger.close()
+
+
+@pytest.mark.slow
+def test_killed_at_random_points_it_has_charged_what_it_answered_and_nothing_twice(url):
+    ledger = Ledger.open(url)
+    ledger.grant(ACCOUNT, granted(10**6 * COST.units))
+    ledger.close()
+    chance, acknowledged = np.random.default_rng(17), []
+    for number in range(KILLS):
+        acknowledged += spend_and_die(url, str(number), chance.uniform(0, 0.05))
+    ledger = Ledger.open(url)
+    known = {row["release"] for row in ledger.history(ACCOUNT)}
+    assert len(acknowledged) > KILLS
+    assert {release for _, release in acknowledged} <= known
+    # At most one charge a kill was on the disk and not yet answered, and asking again finds it.
+    assert len(known) <= len(acknowledged) + KILLS
+    spent = Fraction(10**6 * COST.units, 10**9) - left(ledger)
+    assert spent == recorded(ledger) == Fraction(len(known) * COST.units, 10**9)
+    for name, release in acknowledged:
+        again = ledger.charge(charge(retry=name, fingerprint=name, setting="s"))
+        assert (again.repeated, again.release) == (True, release)
+    assert spent == recorded(ledger)
+    ledger.close()
+
+
+@pytest.mark.slow
+def test_a_killed_database_server_keeps_what_was_answered(postgres):
+    url = postgres.fresh()
+    ledger = Ledger.open(url)
+    ledger.grant(ACCOUNT, granted(1000 * COST.units))
+    answered = {ledger.charge(charge()).release for _ in range(20)}
+    ledger.close()
+    postgres.kill()
+    postgres.start()
+    ledger = Ledger.open(url)
+    assert answered == {row["release"] for row in ledger.history(ACCOUNT)}
+    assert left(ledger) == Fraction(980 * COST.units, 10**9)
+    ledger.close()
+
+
+# --- the database
+
+
+def test_the_steps_make_the_tables_that_the_ledger_reads(ledger):
+    with ledger.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
+        made = {name for (name,) in connection.execute(text("SELECT version_num FROM alembic_version"))}
+    assert made == {"0001"}
+
+
+def test_commits_of_sqlite_are_on_the_disk_and_the_file_is_the_owners(tmp_path):
+    ledger = Ledger.open(f"sqlite:///{tmp_path / 'l.db'}")
+    with ledger.engine.connect() as connection:
+        settings = [connection.execute(text(f"PRAGMA {name}")).scalar() for name in ("journal_mode", "synchronous")]
+    assert settings == ["wal", 2]  # 2 is FULL
+    for file in tmp_path.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    ledger.close()
+
+
+def test_commits_of_postgresql_wait_for_the_disk_whatever_the_server_is_set_to(postgres):
+    url = postgres.fresh()
+    ledger = Ledger.open(url)
+    with ledger.engine.connect() as connection:
+        connection.execute(text("ALTER ROLE postgres SET synchronous_commit = off"))
+        connection.commit()
+    ledger.close()
+    ledger = Ledger.open(url)
+    with ledger.engine.connect() as connection:
+        assert connection.execute(text("SHOW synchronous_commit")).scalar() == "on"
+        connection.execute(text("ALTER ROLE postgres RESET synchronous_commit"))
+        connection.commit()
+    ledger.close()
+
+
+@pytest.mark.parametrize("url", ["mysql://u:secret@h/d", "postgresql+psycopg://u:secret@", "sqlite://", "secret"])
+def test_another_database_is_refused_without_showing_its_password(url):
+    with pytest.raises(ParameterError, match="must be sqlite:///FILE or postgresql") as refused:
+        Ledger.open(url)
+    assert "secret" not in str(refused.value)
+
+
+def test_a_ledger_file_holds_nothing_but_its_tables(tmp_path):
+    file = Path(tmp_path / "l.db")
+    ledger = Ledger.open(f"sqlite:///{file}")
+    ledger.grant(ACCOUNT, granted(NAT_UNITS))
+    ledger.close()
+    assert sqlite3.connect(file).execute("PRAGMA integrity_check").fetchone() == ("ok",)
