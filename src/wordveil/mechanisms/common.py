@@ -175,7 +175,7 @@ def _bound(claims: Callable[[Any], Guarantee]) -> Callable[[Any], Guarantee]:
 
 def _unshipped(claim: Guarantee, randomizer: Randomizer) -> list[str]:
     """Return the scope of distances and graphs that third parties make, of whatever they hold; none for our own."""
-    maker: Any = getattr(randomizer, "mechanism", randomizer)
+    maker: Mechanism | Randomizer = getattr(randomizer, "mechanism", randomizer)
     name = class_name(type(randomizer))
     if isinstance(claim, LocalDP | NoGuarantee) or not (name or class_name(type(maker))):
         return []
