@@ -39,7 +39,7 @@ class Setup:
     def client(self):
         transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
         return httpx.AsyncClient(
-            transport=transport, base_url="http://proxy.test", headers={"authorization": "Bearer k"}
+            transport=transport, base_url="http://127.0.0.1", headers={"authorization": "Bearer k"}
         )
 
     async def ask(self, body, client=None):
@@ -461,3 +461,13 @@ def test_the_check_notices_a_history_that_is_passed_on(monkeypatch):
     run(setup.ask(body))
     with pytest.raises(AssertionError, match="no part of a release"):
         setup.check([body])
+
+
+def test_a_page_under_another_name_that_leads_here_is_refused(setup):
+    async def ask():
+        transport = httpx.ASGITransport(app=setup.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://rebound.example") as client:
+            return await client.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "Hello"}]})
+
+    assert asyncio.run(ask()).status_code == 400
+    assert setup.vendor.heard == []

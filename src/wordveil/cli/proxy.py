@@ -37,6 +37,10 @@ PublicPromptOption = Annotated[
     typer.Option("--public-prompt", metavar="FILE", help="A text, such as a system prompt, that goes out verbatim."),
 ]
 HostOption = Annotated[str, typer.Option("--host", help="Where to listen; elsewhere than here, prompts travel openly.")]
+AllowHostOption = Annotated[
+    list[str] | None,
+    typer.Option("--allow-host", metavar="NAME", help="Another name that clients call it by; repeat as needed."),
+]
 KeyOption = Annotated[
     str | None,
     typer.Option("--api-key-env", metavar="NAME", help="Variable that holds the vendor's key; default: the client's."),
@@ -58,6 +62,7 @@ def proxy(
     vocabulary: VocabularyOption = None,
     host: HostOption = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8088,
+    allow_host: AllowHostOption = None,
     api_key_env: KeyOption = None,
     idle: IdleOption = 3600.0,
     check: CheckOption = False,
@@ -101,7 +106,8 @@ def proxy(
 
         say(f"listening on http://{host}:{port}/v1; the vendor is {upstream}")
         key = None if api_key_env is None else os.environ[api_key_env]
-        serve(Proxy(conversations=conversations, upstream=upstream, api_key=key), host=host, port=port)
+        names = ("127.0.0.1", "localhost", host, *(allow_host or ()))
+        serve(Proxy(conversations=conversations, upstream=upstream, api_key=key, hosts=names), host=host, port=port)
 
 
 def _print_promise(said: Conversation) -> None:

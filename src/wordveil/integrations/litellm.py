@@ -23,7 +23,7 @@ try:
     from litellm.exceptions import GuardrailRaisedException
     from litellm.integrations.custom_guardrail import CustomGuardrail
     from litellm.types.guardrails import GuardrailEventHooks
-    from litellm.types.utils import ModelResponse, is_litellm_owned_kwarg
+    from litellm.types.utils import ModelResponse
 except ImportError as missing:
     raise MissingExtraError("wordveil.integrations.litellm", "litellm", "litellm") from missing
 
@@ -31,6 +31,17 @@ __all__ = ["WordveilGuardrail"]
 
 _CALLS = ("completion", "acompletion")
 _OPEN = 10_000  # calls whose answer is awaited
+_OWN = frozenset({
+    "acompletion", "api_base", "api_key", "api_version", "async_call", "base_url", "cache", "caching", "client",
+    "completion_call_id", "custom_llm_provider", "force_timeout", "guardrails", "id", "litellm_call_id",
+    "litellm_credential_name", "litellm_disabled_callbacks", "litellm_logging_obj", "litellm_metadata",
+    "litellm_session_id", "litellm_trace_id", "litellm_trusted_callback_vars", "logger_fn", "max_retries",
+    "metadata", "mock_response", "mock_timeout", "model_info", "no-log", "num_retries", "proxy_server_request",
+    "region_name", "request_timeout", "secret_fields", "shared_session", "ssl_verify", "stream_timeout",
+    "timeout", "turn_off_message_logging", "verbose",
+})  # fmt: skip
+"""Fields between client, gateway and this process that LiteLLM sends to no vendor. It has others of its own that it
+does send, such as `litellm_system_prompt` and `fallbacks` with messages of their own: these are refused."""
 
 
 class _Call(NamedTuple):
@@ -122,7 +133,7 @@ class WordveilGuardrail(CustomGuardrail):
         """
         texts = list(inputs.get("texts") or ())
         if input_type == "response":
-            talk = self._answered(request_data)
+            talk = self._answered(request_data) if request_data.get("litellm_call_id") else None
             return {**inputs, "texts": texts if talk is None else [talk.restore(text) for text in texts]}
         with _closed():
             if any(inputs.get(name) for name in ("images", "tools", "tool_calls")):
@@ -137,7 +148,7 @@ class WordveilGuardrail(CustomGuardrail):
         with _closed():
             if call_type not in _CALLS:
                 raise RefusedError(f"wordveil covers {' and '.join(_CALLS)} only.")
-            private = {name: value for name, value in data.items() if not is_litellm_owned_kwarg(name)}
+            private = {name: value for name, value in data.items() if name not in _OWN}
             released, conversation = released_request(private, self.conversations, owner)
         for name in private.keys() - released.keys():
             del data[name]
@@ -150,7 +161,12 @@ class WordveilGuardrail(CustomGuardrail):
         return data
 
     def _remember(self, data: Mapping[str, Any], conversation: Conversation, sent: Any) -> None:
-        """Keep the conversation until the call is answered; not in the request, which goes to logs."""
+        """Keep the conversation until the call is answered; not in the request, which goes to logs.
+
+        A call without an id is not answered: whoever asked next would read its values.
+        """
+        if not data.get("litellm_call_id"):
+            return
         self._open[str(data.get("litellm_call_id"))] = _Call(ref(conversation), sent)
         while len(self._open) > _OPEN:
             self._open.popitem(last=False)

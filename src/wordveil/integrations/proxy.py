@@ -26,6 +26,8 @@ try:
     import uvicorn
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
+    from starlette.middleware import Middleware
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
@@ -48,12 +50,14 @@ class Proxy:
         upstream: The vendor's address, up to and with "/v1".
         api_key: Sent to the vendor; None passes the client's own on.
         transport: What carries requests; None is the network.
+        hosts: Names that clients may call it by: a web page under another name, which leads here too, is refused.
     """
 
     conversations: Conversations
     upstream: str
     api_key: str | None = None
     transport: httpx.AsyncBaseTransport | None = None
+    hosts: tuple[str, ...] = ("127.0.0.1", "localhost")
 
     def app(self) -> Starlette:
         """Return the application, for any ASGI server."""
@@ -92,7 +96,8 @@ class Proxy:
             Route("/v1/conversations", forget, methods=["DELETE"]),
             Route("/v1/promise", promise, methods=["GET"]),
         ]
-        return Starlette(routes=routes, lifespan=lifespan)
+        known = Middleware(TrustedHostMiddleware, allowed_hosts=list(self.hosts), www_redirect=False)
+        return Starlette(routes=routes, lifespan=lifespan, middleware=[known])
 
     async def _forget(self) -> None:
         while True:

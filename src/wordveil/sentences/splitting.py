@@ -35,7 +35,7 @@ _STARTERS = _words(
 )
 
 _CLOSING = "\"'”’)\\]»"
-_END = re.compile(rf"(?:[.!?…]+[{_CLOSING}]{{0,3}})(?=\s)")
+_END = re.compile(rf"(?<![.!?…])[.!?…]++[{_CLOSING}]{{0,3}}(?=\s)")  # from the first of them on: linear time
 _BREAK = re.compile(r"\n[ \t\r]*\n\s*|\n[ \t]*(?=(?:[-*•‣–—]|\(?\d{1,3}[.)]|\(?[A-Za-z][.)])[ \t])")
 _LIST_MARK = re.compile(r"\s*(?:[-*•‣–—]\s*)?\(?(?:\d{1,3}|[A-Za-z])[.)]")
 _NEXT = re.compile(r"[\s\"'“”‘’(\[«*•-]{0,40}(\w[\w'’]{0,20})?")
