@@ -7,9 +7,12 @@ import os
 import subprocess
 import sys
 import types
+from dataclasses import InitVar, dataclass
+from typing import Any
 
 import pytest
 
+import wordveil as wv
 from wordveil.errors import CertificateError
 from wordveil.promises.certificates import class_name, identity
 
@@ -54,10 +57,13 @@ def make(captured):
             return Mine, self.again
         def __call__(self):
             return {call}
+    Mine.__weights__ = ({weights},)
+    helper.scale = {attribute}
     return Mine
 """
 SAME = dict.fromkeys(("scale", "base", "around", "constant", "default", "keyword", "inner", "width"), "1")
-SAME |= dict.fromkeys(("still", "kept", "part", "call"), "2") | {"helper": "x + 1", "factory": "list"}
+SAME |= dict.fromkeys(("still", "kept", "part", "call", "weights", "attribute"), "2")
+SAME |= {"helper": "x + 1", "factory": "list"}
 CHANGES = {name: "7" for name in SAME} | {"helper": "x - 1", "factory": "dict"}
 
 
@@ -133,11 +139,63 @@ def test_a_class_that_holds_itself_has_no_endless_name():
         identity(mine())
 
 
-def test_shipped_classes_need_no_digest():
-    from wordveil import TEM
+def test_a_property_of_a_users_own_kind_is_never_taken_for_pythons():
+    class Held(property):
+        scale = 1.0
 
-    assert class_name(TEM) == ""
-    assert "class=" not in identity(TEM(epsilon=1.0))
+    names = [class_name(type("Mine", (), {"__module__": "notebook", "width": Held(made)})) for _ in range(2)]
+    assert names[0] != names[1], "what it holds beside its functions is not walked"
+
+
+class Slotted:
+    __slots__ = ("factor",)
+
+
+@dataclass(frozen=True)
+class ByFactor(Slotted):
+    given: InitVar[float]
+
+    def __post_init__(self, given):
+        object.__setattr__(self, "factor", given)
+
+
+@dataclass(frozen=True)
+class Hiding(ByFactor):
+    factor: float = 1.0
+
+    def __post_init__(self, given):
+        Slotted.factor.__set__(self, given)
+
+
+def test_what_lies_in_slots_of_a_base_is_not_passed_over():
+    for kind in (ByFactor, Hiding):
+        with pytest.raises(CertificateError, match="cannot be named"):
+            identity(kind(2.0))
+
+
+@dataclass(frozen=True)
+class Holding:
+    held: Any
+
+
+def test_what_wordveil_holds_is_named_in_full_or_not_at_all():
+    words = ["good", "bad", "late", "soon"]
+    tables = [wv.Embeddings.from_arrays(words, [[1.0], [x], [3.0], [4.0]], name="one") for x in (2.0, 5.0)]
+    tables.append(tables[0].without_outputs(["bad"]))
+    again = wv.Embeddings.from_arrays(words, [[1.0], [2.0], [3.0], [4.0]], name="one")
+    names = [identity(Holding(table)) for table in tables]
+    assert len(set(names)) == 3
+    assert identity(Holding(again)) == names[0]
+    assert identity(Holding(wv.SanText(epsilon=1.0))) != identity(Holding(wv.SanText(epsilon=2.0)))
+    assert identity(Holding(wv.Standing.PROVED)) != identity(Holding(wv.Standing.REFUTED))
+    for held in (wv.Sanitizer(again, wv.SanText(epsilon=1.0)), wv.RandomSource(), again.words):
+        with pytest.raises(CertificateError, match="cannot be named"):
+            identity(Holding(held))
+
+
+def test_shipped_classes_need_no_digest():
+    assert class_name(wv.TEM) == ""
+    assert "class=" not in identity(wv.TEM(epsilon=1.0))
 
 
 PROGRAM = """

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import contract
@@ -17,6 +18,7 @@ from contract import Example, contract_of
 from wordveil import plugins
 from wordveil.auditing import audit_mechanism
 from wordveil.errors import GuaranteeError, ParameterError, WordveilError
+from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace, MultivariateLaplace
 from wordveil.promises.guarantees import compose_releases
 from wordveil.vocabulary.table import Embeddings
 
@@ -98,6 +100,53 @@ def test_its_promises_over_two_vocabularies_are_not_added(installed):
     for other in claims[1:]:
         with pytest.raises(GuaranteeError, match="differ in their scope"):
             compose_releases([claims[0], other])
+
+
+def test_its_promises_of_two_fits_are_not_added(installed):
+    """The graph is what `fit` makes of the mechanism's own fields, of which the fitted class shows nothing."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Shuffled(installed):
+        seed: int = 0
+        unshown: object = None
+
+        def fit(self, embeddings):
+            order = np.random.default_rng(self.seed).permutation(len(embeddings)).astype(np.int32)
+            return replace(super().fit(embeddings), mechanism=self, order=order, cluster=np.argsort(order) // self.k)
+
+    table = Embeddings.from_arrays([f"w{letter}" for letter in "abcdefgh"], np.eye(8), candidate_rule="all")
+    made = [installed(k=4), Shuffled(k=4), Shuffled(k=4, seed=1), Shuffled(k=4, unshown=object())]
+    claims = [one.fit(table).guarantee() for one in made]
+    assert len({claim.graph for claim in claims}) == 1
+    for claim, mechanism in zip(claims[:3], made, strict=False):
+        again = replace(mechanism).fit(table).guarantee()
+        assert compose_releases([claim, again]).epsilon == 2 * claim.epsilon
+    for pair in [*itertools.combinations(claims, 2), (claims[3], made[3].fit(table).guarantee())]:
+        with pytest.raises(GuaranteeError, match="differ in their scope"):
+            compose_releases(pair)
+
+
+def test_vectors_of_a_third_partys_metric_are_not_added():
+    """Rows as they come need no vocabulary; what a distance is they need."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Weighted(MultivariateLaplace):
+        weights: tuple[float, float]
+
+        def for_dimensions(self, dimensions):
+            return FittedWeighted(mechanism=self, dimensions=dimensions)
+
+    @dataclass(frozen=True, kw_only=True)
+    class FittedWeighted(FittedMultivariateLaplace):
+        def guarantee(self):
+            return replace(super().guarantee(), metric="weighted")
+
+    one, other, again = (
+        Weighted(epsilon=1.0, weights=weights).for_dimensions(2).guarantee() for weights in ((1, 1), (9, 1), (1, 1))
+    )
+    assert compose_releases([one, again]).epsilon == 2.0
+    with pytest.raises(GuaranteeError, match="differ in their scope"):
+        compose_releases([one, other])
 
 
 def test_without_noise_it_does_not(installed):

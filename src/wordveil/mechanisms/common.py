@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,8 +14,8 @@ from typing import Any, ClassVar, Literal, Self
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_positive
-from wordveil.promises.certificates import Certificate, class_name
-from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, to_local, within_scope
+from wordveil.promises.certificates import Certificate, class_name, identity
+from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, to_local, within_scope
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Relation
 from wordveil.vocabulary.table import Embeddings
@@ -165,9 +167,23 @@ def _bound(claims: Callable[[Any], Guarantee]) -> Callable[[Any], Guarantee]:
     @wraps(claims)
     def bound(self: Any) -> Guarantee:
         table = getattr(self, "embeddings", None)  # a mechanism of any vectors has none
-        return claims(self) if table is None else with_vocabulary(claims(self), table, self)
+        claim = claims(self)
+        return within_scope(claim, *_unshipped(claim, self)) if table is None else with_vocabulary(claim, table, self)
 
     return bound
+
+
+def _unshipped(claim: Guarantee, randomizer: Randomizer) -> list[str]:
+    """Return the scope of distances and graphs that third parties make, of whatever they hold; none for our own."""
+    maker: Mechanism | Randomizer = getattr(randomizer, "mechanism", randomizer)
+    name = class_name(type(randomizer))
+    if isinstance(claim, LocalDP | NoGuarantee) or not (name or class_name(type(maker))):
+        return []
+    try:
+        made_by = hashlib.sha256(identity(maker).encode()).hexdigest()[:12]
+    except CertificateError:
+        made_by = os.urandom(6).hex()
+    return [f"class {name}"] * bool(name) + [f"mechanism {made_by}"]
 
 
 def with_vocabulary(claim: Guarantee, embeddings: Embeddings, randomizer: Randomizer) -> Guarantee:
@@ -180,5 +196,5 @@ def with_vocabulary(claim: Guarantee, embeddings: Embeddings, randomizer: Random
     parts = [f"vocabulary {header.checksum}, {header.casing} {header.tokenizer}"]
     if not isinstance(claim, LocalDP):
         parts.append(f"outputs {embeddings.candidates_checksum}")
-        parts += [f"class {name}" for name in [class_name(type(randomizer))] if name]
+    parts += _unshipped(claim, randomizer)
     return within_scope(claim, *parts, assuming=[] if embeddings.is_checked else [UNCHECKED])

@@ -103,6 +103,10 @@ class DistanceTable:
     def __hash__(self) -> int:
         return hash(self.checksum)
 
+    def identity(self) -> str:
+        """Return a public name that no other table has."""
+        return repr(self)
+
     def __repr__(self) -> str:
         return f"DistanceTable({len(self)} words, sha256:{self.checksum})"
 

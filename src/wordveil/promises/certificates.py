@@ -13,9 +13,10 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -174,7 +175,7 @@ def identity(value: Any) -> str:
     """
     kind = type(value)
     named = {field.name for field in fields(value)} if is_dataclass(value) and not isinstance(value, type) else None
-    if named is None or not named.issuperset(getattr(value, "__dict__", ())):
+    if named is None or not named.issuperset(_state(value)):
         raise _unnamed(value)
     # Ours compute the fields that cannot be given; a user's may hold there what an `InitVar` brought.
     held = [field.name for field in fields(value) if field.init or not _is_ours(kind)]
@@ -217,11 +218,31 @@ def _shown(entry: Any) -> str:
         parts = [_shown(held) for held in entry]
         (left, right), comma = _BRACKETS[kind], "," if kind is tuple and len(parts) == 1 else ""
         return f"{left}{', '.join(sorted(parts) if kind in (set, frozenset) else parts)}{comma}{right}"
-    shown = repr(entry)
+    if _is_ours(kind) and "identity" in vars(kind):  # a table, by its checksums
+        return str(entry.identity())
     known = kind in _SCALARS or (isinstance(entry, np.number | np.bool_) and kind.__module__ == "numpy")
-    if known or (_is_ours(kind) and " at 0x" not in shown):  # a class of ours shows all that it is made of
-        return shown
+    if known or (_is_ours(kind) and isinstance(entry, Enum)):
+        return repr(entry)
     raise _unnamed(entry)
+
+
+def _state(value: Any) -> set[str]:
+    """Return the names under which an object holds values: in its dictionary, and in the slots of its bases."""
+    names = set(getattr(value, "__dict__", ()))
+    for base in type(value).__mro__:
+        for name, slot in vars(base).items():
+            if isinstance(slot, MemberDescriptorType) and _is_filled(slot, value):
+                hidden = getattr(type(value), name) is not slot  # by a derived class's attribute of this name
+                names.add(f"{base.__name__}.{name}" if hidden else name)
+    return names
+
+
+def _is_filled(slot: MemberDescriptorType, value: Any) -> bool:
+    try:
+        slot.__get__(value)
+    except AttributeError:
+        return False
+    return True
 
 
 def _is_ours(kind: type) -> bool:

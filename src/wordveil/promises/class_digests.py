@@ -25,9 +25,12 @@ from wordveil.errors import CertificateError
 
 __all__ = ["class_digest", "is_ours"]
 
-_PASSED_OVER = ("_abc_impl", "__repr__", "__dataclass_params__", "__annotate__", "__annotate_func__")
-_FACTS = (str, int, tuple, dict, set, frozenset, type(None))
-"""What Python itself notes of a class under names of two underscores: documentation, annotations and so on."""
+_NOTES = (
+    "abstractmethods annotate annotate_func annotations annotations_cache dataclass_fields dataclass_params doc "
+    "firstlineno match_args module name orig_bases parameters qualname repr slots static_attributes type_params"
+)
+_PASSED_OVER = frozenset(["_abc_impl", *(f"__{name}__" for name in _NOTES.split())])
+"""What Python itself notes of a class or a function: documentation, annotations and so on."""
 
 
 def is_ours(module: str) -> bool:
@@ -73,29 +76,34 @@ class _Walk:
 
     def _parts(self, entry: Any) -> Iterator[str] | None:
         """Return what a class, a function or a wrapper of functions is made of; None for anything else."""
+        kind = type(entry)  # exactly: a derived class may hold more
         if isinstance(entry, type):
             return self._class(entry)
-        if isinstance(entry, FunctionType):
-            return self._function(entry)
-        if isinstance(entry, property):
+        if kind is FunctionType:
+            return chain(self._function(entry), self._attributes(entry))
+        if kind is property:
             return map(self.show, (entry.fget, entry.fset, entry.fdel))
-        if isinstance(entry, functools.cached_property):
+        if kind is functools.cached_property:
             return map(self.show, (entry.func,))
-        if isinstance(entry, functools.partial):
-            return map(self.show, (entry.func, *entry.args, *chain.from_iterable(entry.keywords.items())))
-        if isinstance(entry, MethodType | staticmethod | classmethod):
+        if kind is functools.partial:
+            held = map(self.show, (entry.func, *entry.args, *chain.from_iterable(entry.keywords.items())))
+            return chain(held, self._attributes(entry))
+        if kind in (MethodType, staticmethod, classmethod):
             return map(self.show, (entry.__func__, getattr(entry, "__self__", None)))
-        if isinstance(entry, functools._lru_cache_wrapper):
-            return map(self.show, (entry.__wrapped__,))
+        if kind is functools._lru_cache_wrapper:
+            return self._attributes(entry)  # the function is one of them
         return None
+
+    def _attributes(self, entry: Any) -> Iterator[str]:
+        for name, held in sorted(vars(entry).items()):
+            if name not in _PASSED_OVER:
+                yield f"{name}={self.show(held)}"
 
     def _class(self, kind: type) -> Iterator[str]:
         yield f"{kind.__module__}.{kind.__qualname__}"
         yield from map(self.show, (type(kind), *kind.__bases__))
         for name, held in sorted(vars(kind).items()):
             if name in _PASSED_OVER or isinstance(held, MemberDescriptorType | GetSetDescriptorType):
-                continue
-            if name.startswith("__") and isinstance(held, _FACTS):
                 continue
             if not getattr(getattr(held, "__code__", None), "co_qualname", "").startswith("__create_fn__"):  # dataclass
                 yield f"{name}={self.show(held)}"

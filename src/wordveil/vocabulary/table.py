@@ -155,6 +155,10 @@ class Embeddings:
     def __repr__(self) -> str:
         return f"<Embeddings {self.header.name!r}: {len(self)} words x {self.dimensions} dimensions>"
 
+    def identity(self) -> str:
+        """Return a public name that no other vocabulary, and none of other outputs, has."""
+        return f"Embeddings({self.header!r}, outputs {self.candidates_checksum})"
+
     def __reduce__(self) -> tuple[Any, ...]:
         # A mapped vocabulary travels to worker processes as its path, so that they share its pages.
         if self._directory is not None:
