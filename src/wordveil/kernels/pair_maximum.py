@@ -156,7 +156,10 @@ class PairMaximum:
         for low in range(0, len(first), CHUNK):
             i = np.minimum(first[low : low + CHUNK], second[low : low + CHUNK])
             j = np.maximum(first[low : low + CHUNK], second[low : low + CHUNK])
-            scores = self._problem.score(self._tiles.of_pairs(i, j), np.abs(self._z[i] - self._z[j]))
+            difference = self._tiles.coordinates[i] - self._tiles.coordinates[j]
+            squared = np.einsum("ij,ij->i", difference, difference)
+            to_distances(self._tiles.metric, squared)
+            scores = self._problem.score(squared, np.abs(self._z[i] - self._z[j]))
             k = int(np.lexsort((j, i, -scores))[0])
             pair = WorstPair(value=float(scores[k]), first=int(i[k]), second=int(j[k]))
             if worst is None or pair.beats(worst):

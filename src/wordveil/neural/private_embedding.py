@@ -140,8 +140,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
     @property
     def _any_vectors(self) -> bool:
         """Whether the proof speaks of any two vectors, so that a table that moves changes nothing."""
-        fitted = self._randomizer
-        return fitted is None or (fitted.clip_norm is not None and fitted.inputs == "any vectors")
+        return self._randomizer is None or self._randomizer.clip_norm is not None
 
     @property
     def passes(self) -> Passes:
