@@ -206,7 +206,7 @@ def test_a_derived_metric_needs_a_name_and_an_error_of_its_own():
 def test_a_certificate_of_a_library_metric_is_none_of_a_users_of_the_same_class_name():
     own = dataclass(frozen=True)(type("Euclidean", (Euclidean,), {"name": "mine", "__module__": __name__}))
     certificate = certify(SanText(epsilon=2.0, calibration="certified"), vocabulary())
-    with pytest.raises(CertificateError, match=r"metric='Euclidean\(\)', but \"own Euclidean\(name='mine'\)\" is"):
+    with pytest.raises(CertificateError, match=r"metric='Euclidean\(\)', but \"own Euclidean\(name='mine'"):
         SanText(epsilon=2.0, metric=own(), calibration="certified").fit(vocabulary(), certificate)
 
 
