@@ -410,8 +410,8 @@ MUTATIONS = (
         id="i04",
         what="private values are restored inside of addresses",
         path="integrations/restoring.py",
-        old="if not (self._address or _in_word(self._before)):",
-        new="if not _in_word(self._before):",
+        old="if self._tag or self._angle or not self._plain:",
+        new="if self._before.isalnum():",
         tests=("integrations/test_restoring.py",),
     ),
     Mutation(
@@ -419,7 +419,7 @@ MUTATIONS = (
         what="a surrogate that is cut between pieces is not restored",
         path="integrations/restoring.py",
         old="if end == len(text) and not last:",
-        new="if end == len(text) and not last and place == 0:",
+        new="if end == len(text) and not last and start == 0:",
         tests=("integrations/test_restoring.py",),
     ),
     Mutation(
