@@ -1,6 +1,7 @@
 """Trees of files: the bytes of one process, whatever happens to executors and driver on the way."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -143,6 +144,7 @@ def test_a_killed_driver_goes_on_with_the_same_bytes(tree, sanitizer, tmp_path):
     assert 3 <= before < 13
     assert not out.exists()
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert f"going on with the interrupted run: {before} files" in ran.stdout
+    taken_over = int(re.search(r"going on with the interrupted run: (\d+) files", ran.stdout)[1])
+    assert before <= taken_over < 13  # a task that outlived its driver may have ended
     assert contents(out) == undisturbed(root, tmp_path / "one", sanitizer, key)
     assert not run_key_path(out).exists()
