@@ -62,7 +62,7 @@ def show(client: httpx.Client) -> None:
     print("refused:", refused.json()["error"]["message"])
     assert refused.status_code == httpx.codes.BAD_REQUEST
     assert len(recording_vendor.HEARD) == 2  # nothing of it was sent
-    assert client.delete("/conversations").json() == {"dropped": 1}
+    assert client.delete("/conversations").json()["dropped"] > 0
 
 
 if __name__ == "__main__":

@@ -32,7 +32,9 @@ __all__ = ["WordveilGuardrail"]
 _CALLS = ("completion", "acompletion")
 _OPEN = 10_000  # calls whose answer is awaited
 _OWN = frozenset({
-    "acompletion", "api_base", "api_key", "api_version", "async_call", "base_url", "cache", "caching", "client",
+    "_litellm_strip_stream_usage", "_router_weights", "acompletion", "client_side_timeout", "disable_fallbacks",
+    "keepalive_seconds", "session_id",
+    "api_base", "api_key", "api_version", "async_call", "base_url", "cache", "caching", "client",
     "completion_call_id", "custom_llm_provider", "force_timeout", "guardrails", "id", "litellm_call_id",
     "litellm_credential_name", "litellm_disabled_callbacks", "litellm_logging_obj", "litellm_metadata",
     "litellm_session_id", "litellm_trace_id", "litellm_trusted_callback_vars", "logger_fn", "max_retries",
