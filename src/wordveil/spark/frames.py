@@ -92,9 +92,9 @@ def sanitize(
     functions = functions_of_spark()
     names = [columns] if isinstance(columns, str) else list(columns)
     types = dict(dataframe.dtypes)
-    for name in names:
-        if types.get(name) != "string":
-            raise ParameterError("columns", name, "must be a column of strings of the frame.")
+    for column in names:
+        if types.get(column) != "string":
+            raise ParameterError("columns", column, "must be a column of strings of the frame.")
     keyed_frame = with_ids(dataframe, ids, taken=names, check=check_ids)
     task = _Texts(**_shared(sanitizer, key_file), columns=tuple(names), name=name)
     out = keyed_frame.mapInArrow(task, keyed_frame.schema).drop(ID)
@@ -104,8 +104,8 @@ def sanitize(
         "disclosed": [*sanitizer.disclosed, KEYED],
     }
     note = {"wordveil": json.dumps(said)}
-    kept = {name: note if name in names else None for name in dataframe.columns}
-    return out.select(*(functions.col(f"`{name}`").alias(name, metadata=told) for name, told in kept.items()))
+    kept = {column: note if column in names else None for column in dataframe.columns}
+    return out.select(*(functions.col(f"`{column}`").alias(column, metadata=told) for column, told in kept.items()))
 
 
 def release(  # noqa: PLR0913 (five of them say where the noise lies)
