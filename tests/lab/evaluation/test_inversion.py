@@ -79,7 +79,7 @@ def test_whoever_is_after_content_words_names_no_other(world, use_world):
     task, prepared = attack(world)
     for subject in releases(world).values():
         found = inversion._guesses(prepared, subject, SOURCE, task)
-        for name in ("alone", "pairs"):
+        for name in ("alone", "pairs", "triples"):
             assert np.isin(found[name][1], prepared.content_words).all()
             assert not np.array_equal(*found[name])
 
@@ -100,7 +100,8 @@ def test_the_reader_of_context_finds_more_than_who_reads_no_context(world, tmp_p
         (tmp_path / name).write_text("\n".join(written) + "\n")
     task = ReviewInversion(path="attacked.tsv", public="public.tsv", model_limit=20, epochs=1, candidates=10)
     found = task.run(task.prepare(world), subject_of(SanText(epsilon=2.0).fit(world)), SOURCE)
-    assert found["pairs"] > 0.36 > 1.5 * found["alone"]
+    for name in ("pairs", "triples"):
+        assert found[name] > 0.36 > 1.5 * found["alone"]
 
 
 def test_two_data_sets_are_attacked(world, use_world):

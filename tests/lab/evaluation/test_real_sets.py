@@ -75,8 +75,7 @@ def test_every_task_reads_its_real_data_and_keeps_its_scores_in_range(glove, nam
 
 
 # Over three seeds context gained .015 to .026, .080 to .099 and .034 to .051.
-# Of a law as flat as SanText's at 3 the reader weighs the likeliest words of each token: a sum over all found more.
-GAINS = {"selected": 0.001, "vectors": 0.06, "decoded": 0.02}
+GAINS = {"selected": 0.01, "vectors": 0.06, "decoded": 0.02}
 
 
 @pytest.mark.slow

@@ -1,14 +1,15 @@
-"""Inversion of whole texts: how many of their words are found by the best of four attackers, on the same releases.
+"""Inversion of whole texts: how many of their words are found by the best of five attackers, on the same releases.
 
     naming     the released word itself, or the word nearest to the released vector
     alone      the likeliest word given its own release and public frequencies
-    pairs      the likeliest word given the whole release and a public model of pairs and triples of words: what
-               `wordveil denoise` reads, by the same code
+    pairs      the likeliest word given the whole release and a public model of pairs of words, over all words
+    triples    the same with triples, over the likeliest words of each token: what `wordveil denoise` reads, by the
+               same code
     masked     the likeliest word given the whole release and a public model of words in context (`masked`)
 
 Every attacker is scored token by token on the same tokens, those of the vocabulary. The best one is chosen by its
 score: whoever attacks in earnest knows as well which of them works. Words that carry content are counted apart, as
-function words are guessed whatever the noise; there, `alone` and `pairs` are after such words and name no other.
+function words are guessed whatever the noise; there, `alone`, `pairs` and `triples` name no other word than such.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from wordveil.lab.evaluation.corpora import place_unknown
 from wordveil.lab.evaluation.data import read_texts
 from wordveil.lab.evaluation.evidence import observe
 from wordveil.lab.evaluation.masked import Candidates, guess_in_context
+from wordveil.lab.evaluation.pair_model import PairModel
+from wordveil.lab.evaluation.pair_model import posteriors as by_pairs
 from wordveil.lab.evaluation.priors import content_words, word_prior
 from wordveil.lab.evaluation.subjects import Subject
 from wordveil.lab.evaluation.word_predictor import WordPredictor
@@ -46,7 +49,8 @@ STORED = 10_000_000  # pairs, and triples, of the public model: none is dropped
 ATTACKERS = {
     "naming": "naming the released word, or the nearest one",
     "alone": "the posterior of each token without its context",
-    "pairs": "the posterior under a public model of pairs and triples of words",
+    "pairs": "the posterior under a public model of pairs of words, over all words",
+    "triples": "the posterior under a public model of pairs and triples, over the likeliest words",
     "masked": "a public model of words in context, over a few candidates",
 }
 """Score name -> how that attacker guesses."""
@@ -59,6 +63,7 @@ class Attack:
     corpus: Corpus = field(repr=False)
     known: NDArray[np.bool_] = field(repr=False)
     content_words: IdArray = field(repr=False)
+    pairs: PairModel = field(repr=False)
     prior: Prior = field(repr=False)
     words: WordPredictor = field(repr=False)
 
@@ -121,6 +126,7 @@ class _Inversion(Task):
             corpus,
             known,
             np.flatnonzero(content_words(embeddings)).astype(np.int32),
+            PairModel.of(public[0], word_prior(embeddings)).single(),
             prior_of(
                 np.concatenate(_segments(public[0], len(embeddings))),
                 embeddings,
@@ -162,21 +168,26 @@ def _guesses(attack: Attack, subject: Subject, source: RandomSource, task: _Inve
     frequencies = attack.prior.frequency[:v] / attack.prior.frequency[:v].sum()
     inputs = place_unknown(corpus.tokens, subject, source, task.name)
     seen = observe(subject, inputs, frequencies.astype(np.float64), source, task.name)
-    alone, pairs = (np.empty((2, len(corpus.tokens)), dtype=np.int32) for _ in range(2))
+    alone, pairs, triples = (np.empty((2, len(corpus.tokens)), dtype=np.int32) for _ in range(3))
     order, parts = [], []
     for places in _batches(corpus, v):
         inside = places >= 0
         tokens = places[inside]
         kinds, which = np.unique(seen.kinds[tokens], return_inverse=True)
-        rows = seen.likelihoods(kinds).astype(np.float32)
+        # After the end of a shorter text stands a release that any token may have: it says nothing.
+        rows = np.ones((len(kinds) + 1, v + 1), dtype=np.float32)
+        rows[:-1] = seen.likelihoods(kinds)
+        turned, rows = np.ascontiguousarray(rows.T), rows[:-1]
         found = Candidates.of(rows[:, :-1], attack.words, task.candidates)
         alone[:, tokens] = _likeliest(rows[:, :-1] * frequencies, attack)[:, which]
         parts.append(found.chosen(which))
         order.append(tokens)
         spread = np.full(places.shape, -1, np.int32)
         spread[inside] = which
+        read = by_pairs(np.stack([np.take(turned, step, axis=1) for step in spread]), attack.pairs)
+        pairs[:, tokens] = _likeliest(np.moveaxis(read, 1, 2)[inside][:, :-1], attack)
         texts = list(zip(places.T, spread.T, strict=True))
-        pairs[:, np.concatenate([own[own >= 0] for own, _ in texts])] = _in_context(
+        triples[:, np.concatenate([own[own >= 0] for own, _ in texts])] = _in_context(
             [kind[own >= 0] for own, kind in texts], rows, attack
         )
     joined = Candidates.joined(parts).chosen(np.argsort(np.concatenate(order)))
@@ -185,6 +196,7 @@ def _guesses(attack: Attack, subject: Subject, source: RandomSource, task: _Inve
         "naming": (seen.named, seen.named),
         "alone": (alone[0], alone[1]),
         "pairs": (pairs[0], pairs[1]),
+        "triples": (triples[0], triples[1]),
         "masked": (masked, masked),
     }
 
