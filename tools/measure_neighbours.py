@@ -227,7 +227,8 @@ class Row:
         nats = f"{epsilon or 0:g}" if self.group == "local" else round_up(report["nats"].get(row["label"], 0.0), 3)
         self.promise = f"{nats} nats" + f" ({epsilon:g} a unit)" * (self.group == "metric") if self.epsilon else ""
         self.named = _pair(attack["best-content"])
-        best = max(ATTACKERS, key=lambda each: attack[f"{each}-content"]["mean"])
+        ran = [each for each in ATTACKERS if f"{each}-content" in attack]  # a stored run may lack a later attacker
+        best = max(ran, key=lambda each: attack[f"{each}-content"]["mean"])
         self.by = best if 0 < self.named[0] < 1 else ""
         self.scores, self.kept = {"sentiment": _pair(cells["sentiment"]["accuracy"])}, None
         if cells["similarity"]:
