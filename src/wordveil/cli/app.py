@@ -38,6 +38,7 @@ COMMANDS: dict[str, str] = {
     "certify": "Certify a rate on a vocabulary, or repeat a certificate.",
     "audit": "Find out what a mechanism really promises; exit code 1 where refuted.",
     "evaluate": "Compare mechanisms at equal promise: utility, attacks and measures in one table.",
+    "score": "Score anybody's releases against their originals; exit code 1 where a claim is contradicted.",
     "reproduce": "Repeat a paper's results beside its own numbers.",
     "train": "Train a rewriter or a classifier behind the noise (extra: torch).",
     "rewrite": "Rewrite private text with a trained rewriter (extra: torch).",

@@ -69,6 +69,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "wordveil evaluate --mechanisms tem,laplace --epsilon 4 --task deniability --words 500 --size miniature",
         "wordveil evaluate --mechanisms tem --task bayes --words 500 --size miniature --report tem.md",
     ),
+    "score": (
+        "wordveil score --original pairs.csv --original-column text --released-column released --report score.html",
+        "wordveil score --original pairs.csv -c text --released-column released --label topic --claimed 8 --per word",
+    ),
     "reproduce": (
         "wordveil reproduce tem --size miniature",
         "wordveil reproduce curse --size miniature --report curse.json",
