@@ -57,12 +57,12 @@ def verify_scores(
     slack = (getattr(claim, "slack", 0.0) or 0.0) if slack is None else slack
     rows, v = randomizer.selection, len(randomizer.embeddings)
     assert rows is not None
-    everyone, base = np.arange(v, dtype=np.int32), getattr(randomizer, "base", None)
+    everyone = np.arange(v, dtype=np.int32)
     logs = rows.log_normalizers(everyone, threads=threads)
     scan = _Scan(
         distances=word_distances(randomizer.embeddings, rows.metric),
         logs=logs,
-        outputs=rows.outputs if base is None else rows.outputs[base > 0],
+        outputs=rows.outputs[rows.weights(everyone[:1])[0] > 0],  # all that a base measure leaves: distances are capped
         rate=rows.rate,
         cap=rows.cap,
         epsilon=epsilon,
