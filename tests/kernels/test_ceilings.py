@@ -135,7 +135,7 @@ def test_ceilings_that_forget_the_error_of_the_root_are_caught(monkeypatch, engi
     radii = np.linspace(1, 4, 60)
     assert least_ceiling_of_far_words(radii) >= 1
     monkeypatch.setattr(ceilings, "ROOT_ERROR", 0.0)
-    if engine in ("avx512", "amx"):  # the broken twin: these take 14 bits of the root
+    if engine == "avx512":  # the broken twin: it takes 14 bits of the root; for amx bfloat16's margin is larger
         assert least_ceiling_of_far_words(radii) < 1
 
 
