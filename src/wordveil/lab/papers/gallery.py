@@ -34,7 +34,8 @@ from wordveil.mechanisms.truncated_law import (
     noise_deviation,
     published_half_width,
 )
-from wordveil.metrics.distances import Euclidean, distances
+from wordveil.mechanisms.worst_pairs import word_distances
+from wordveil.metrics.distances import Euclidean
 from wordveil.promises.guarantees import round_up
 from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.frequencies import word_frequencies
@@ -57,13 +58,18 @@ above it, in seconds, and a test holds this page to them. What we got wrong ours
 """
 
 
-@cache
-def _table(count: int = WORDS) -> tuple[Embeddings, Float64Array]:
-    """Return the commonest public words of three letters or more, and their distances."""
+def _words(count: int) -> Embeddings:
+    """Return the commonest public words of three letters or more."""
     whole = load_embeddings()
     ids = [i for i in whole.candidates[: 2 * count] if len(whole.words[int(i)]) > 2][:count]
-    table = Embeddings.from_arrays([whole.words[int(i)] for i in ids], whole.vectors[ids], candidate_rule="all")
-    return table, distances(Euclidean(), table.vectors, table.vectors)
+    return Embeddings.from_arrays([whole.words[int(i)] for i in ids], whole.vectors[ids], candidate_rule="all")
+
+
+@cache
+def _table() -> tuple[Embeddings, Float64Array]:
+    """Return some words and all their distances."""
+    table, ids = _words(WORDS), np.arange(WORDS, dtype=np.int32)
+    return table, word_distances(table, Euclidean())(ids, ids)
 
 
 def _exponential(rate: float, scores: Float64Array) -> Float64Array:
@@ -130,7 +136,7 @@ def _jaccard() -> Numbers:
 
 
 def _nadp() -> Numbers:
-    table, _ = _table(1000)
+    table = _words(1000)
 
     def silent(tau: float, isolated: str) -> str:
         fitted = NADP(epsilon=1.0, tau=tau, isolated=isolated).fit(table)
