@@ -205,7 +205,7 @@ def page(lines: list[str], n: int) -> str:
         "",
         "    WORDVEIL_DATA=... python tools/measure_court.py docs/results/court.md",
         "",
-        f"{n} sentences of MR (film reviews), one release each, scored by [`wordveil score`](../score.md):",
+        f"{n} sentences of MR (film reviews), one release each, scored by [`wordveil score`](../guides/score.md):",
         "content words that a release still holds; releases whose original is named among all by MiniLM; words named",
         "from the released words around them; mean cosine of original and release by MiniLM; perplexity under the",
         "package's trigrams; accuracy of a logistic regression that learns the sentiment from releases and is asked",

@@ -21,7 +21,7 @@ PAPERS = ("curse", "tem", "privemb", "nadp", "trlaplace")
 
 def reproduce(
     paper: Annotated[
-        str, typer.Argument(help=f"One of {', '.join(PAPERS)}; or gallery, or one of its entries: see docs/gallery.md.")
+        str, typer.Argument(help=f"One of {', '.join(PAPERS)}; or gallery, or one of its entries: see docs/gallery.")
     ],
     size: Annotated[str, typer.Option("--size", help="full (hours), reduced or miniature (both minutes).")] = "reduced",
     vocabulary: VocabularyOption = None,
@@ -29,15 +29,14 @@ def reproduce(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the test noise.")] = 0,
     report: Annotated[Path | None, typer.Option("--report", help="Write .md or .json; default: print.")] = None,
 ) -> None:
-    """Repeat a paper's results on public data and show each number beside the paper's; or show a refuted claim.
+    """Repeat a paper's results on public data and show each number beside the paper's.
 
     The data sets are files in the folder named by the environment variable WORDVEIL_DATA; nothing is downloaded.
     """
     from wordveil.lab.papers.base import Options, as_markdown, timed, write_reproduction
 
     if paper not in PAPERS:
-        chosen = (size, vocabulary, repeats, seed)
-        _gallery(paper, report, plain=chosen == ("reduced", None, 3, 0))
+        _gallery(paper, report, plain=(size, vocabulary, repeats, seed) == ("reduced", None, 3, 0))
         return
     if report is not None and report.suffix not in (".md", ".json"):
         raise ParameterError("--report", report.name, "must end in .md or .json.")

@@ -12,7 +12,7 @@ from wordveil.documents.rows import data_folder
 from wordveil.errors import ParameterError
 from wordveil.lab.papers.gallery import ENTRIES, NEEDS, exhibit, gallery_page, nearest_of, told_apart
 
-PAGE = Path(__file__).parents[3] / "docs" / "gallery.md"
+PAGE = Path(__file__).parents[3] / "docs" / "gallery" / "README.md"
 NUMBER = r"(?<![\w-])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?"
 SLOW = {"nadp-isolated": pytest.mark.slow}
 QUICK = [pytest.param(name, marks=SLOW.get(name, ())) for name in ENTRIES if name not in NEEDS]

@@ -52,9 +52,9 @@ Private release of text is easy to get almost right, and the mistakes below were
 Each entry has the claim, an example against it, what is certified instead, and how to mend it. The mechanisms are small
 re-implementations of ours, from the papers; they say nothing about anybody's code. Every number comes from the command
 above it, in seconds, and a test holds this page to them. What we got wrong ourselves is in the
-[changelog](../CHANGELOG.md), under Guarantees.
+[changelog](../../CHANGELOG.md), under Guarantees.
 
-    wordveil reproduce gallery --report docs/gallery.md
+    wordveil reproduce gallery --report docs/gallery/README.md
 """
 
 
