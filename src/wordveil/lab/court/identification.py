@@ -36,7 +36,7 @@ __all__ = ["SIZES", "Claim", "Matches", "Rows", "hit_bound", "identify", "matche
 SIZES = (2, 10, 100)
 """Originals that a release is matched with, its own among them; beside these, all there are."""
 
-ONE_BY_ONE = "the released word itself"
+ONE_BY_ONE = "the released word"
 
 Rows = Mapping[str, tuple[Float32Array, Float32Array]]
 """Encoder -> rows of the originals and of the releases."""

@@ -9,16 +9,19 @@ from typing import Any
 
 from wordveil.promises import html
 
-__all__ = ["page"]
+__all__ = ["SAID", "page"]
 
-WIDTH, ROW, NAME = 640, 34, 250
+WIDTH, ROW, NAME = 640, 34, 270
+SAID = {"refuted": "CONTRADICTED", "disclosed": "SEEN", "passed": "nothing found"}
+"""Status of a finding -> what a score calls it."""
+
 _ARROWS = {"higher": " ▲", "lower": " ▼", "neither": ""}
 
 
 def page(report: dict[str, Any], lines: Sequence[str]) -> str:
     """Return the page of a score given as its dictionary and its summary lines."""
     rows = [
-        html.row(one["check"], map(escape, (one["status"], one["observed"], one["expected"])), kind=_kind(one))
+        html.row(one["check"], map(escape, (SAID[one["status"]], one["observed"], one["expected"])), kind=_kind(one))
         for one in report["findings"]
     ]
     parts = [

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from wordveil import __version__
-from wordveil.auditing.findings import Finding, Status
+from wordveil.auditing.findings import Finding
 from wordveil.auditing.intervals import check_alpha
 from wordveil.errors import ParameterError
 from wordveil.lab.court import utility
 from wordveil.lab.court.identification import Claim, identify
-from wordveil.lab.court.page import page
+from wordveil.lab.court.page import SAID, page
 from wordveil.lab.court.pairs import Measure, Pairs
 from wordveil.lab.court.signs import signs
 from wordveil.lab.court.survival import survival
@@ -82,7 +82,7 @@ class Score:
     def summary_lines(self) -> list[str]:
         """Return the verdict, findings and numbers, one line each."""
         lines = [f"{self.verdict} ({self.texts} texts)"]
-        lines += [f"{finding.check} ({_word(finding)}): {finding.observed}" for finding in self.findings]
+        lines += [f"{finding.check} ({SAID[finding.status]}): {finding.observed}" for finding in self.findings]
         lines += [f"{measure.group}: {measure.name}: {_shown(measure)}" for measure in self.measures]
         lines += [f"left out: {reason}" for reason in self.left_out]
         lines.append(
@@ -90,11 +90,6 @@ class Score:
             "not contradicted is no proof"
         )
         return lines
-
-
-def _word(finding: Finding) -> str:
-    known = {Status.REFUTED: "CONTRADICTED", Status.DISCLOSED: "SEEN", Status.PASSED: "nothing found"}
-    return known[finding.status]
 
 
 def _shown(measure: Measure) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -52,11 +53,11 @@ def fluency(pairs: Pairs) -> list[Measure]:
     ]
 
 
-def _perplexity(texts: object) -> float:
+def _perplexity(texts: Sequence[str]) -> float:
     prior = load_prior()
     reader = TextReader(load_embeddings(every_output=True))
     total, count = 0.0, 0
-    for layout in reader.read([ReleasedText(text) for text in texts]):  # type: ignore[attr-defined]
+    for layout in reader.read([ReleasedText(text) for text in texts]):
         states = layout.states
         if len(states) > 1:
             after, pair = prior.pairs(states[:-1], states[1:])
