@@ -118,7 +118,8 @@ noise. The command, whose finished cells are kept, so that an interrupted run go
 - **Content words named**: share of the words rarer than 2e-4 in public text that the best attacker finds, of four on
   the same tokens: naming the released word; its posterior alone; its posterior given the whole text and public pairs
   of words (forward-backward); a model of words in context (masked). Each knows the mechanism and which tokens are
-  content words; one who does not finds fewer. *By* says which one was best.
+  content words; one who does not finds fewer. *By* says which one was best. A fifth, who reads triples, came after this
+  run ([what they add](README.md#the-league-table)).
 - **Similarity beyond random**: cosine of each content word and the word released for it, in GloVe 50d, which no
   mechanism used, less that of uniform outputs through the same pipeline: of 4 000 common words where only those are
   released.
