@@ -31,7 +31,7 @@ from wordveil.vocabulary.table import Embeddings
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-from measure_local import best_channel  # noqa: E402
+from measure_local import best_channel
 
 EXACT = Context(prec=80)
 
