@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import measure_neighbours as reviews
+from wordveil.lab.evaluation.curves import read_at
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, PAGE, README = (ROOT / name for name in ("docs/results", "docs/results/README.md", "README.md"))
@@ -32,7 +33,10 @@ SHOWN = {
 }
 """Columns of the README's table -> task and score."""
 WORDS = "projection-principal+nearest"
-DEFAULT, PLAIN, EIGHT = "neighbours-16-of-4000 @ 8", "neighbours-1-of-4000 @ 8", "neighbours-8-of-4000 @ 9"
+DEFAULT, SHORT, PLAIN = (f"neighbours-{k}-of-4000 @ 8" for k in (16, 8, 1))
+EIGHT = "neighbours-8-of-4000 @ 9"
+LEFT = {"topic": ("topic", "accuracy"), "named": ("SST-2 attack", "best-content")}
+ERROR = ("mean", "standard_error")
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,20 @@ class Runs:
         """Return some columns of the README's table for a row of the default's run."""
         return [_score(self.default, label, *SHOWN[column]) for column in columns]
 
+    def plain_beside(self, label: str, column: str) -> str:
+        """Return what plain randomized response keeps where as many of the rarer words are named as of a row."""
+        curve = [
+            tuple(
+                _summary(self.default, f"{PLAIN[:-1]}{nats}", *SHOWN[name])[part]
+                for name in ("rarer", column)
+                for part in ERROR
+            )
+            for nats in (8, 9)
+        ]
+        found = read_at(curve, _summary(self.default, label, *SHOWN["rarer"])["mean"])
+        assert found is not None
+        return written(found.value)
+
     def of_4000(self) -> str:
         """Return the similarity of uniform outputs of the 4 000 common words, film reviews."""
         return _score(self.neighbours, "neighbours-16-of-4000 @ 0.001", "MR similarity", "content")
@@ -85,8 +103,13 @@ def _row(report: dict[str, Any], label: str) -> dict[str, Any]:
     return found
 
 
+def _summary(report: dict[str, Any], label: str, task: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = _row(report, label)["cells"][task]["scores"][name]
+    return found
+
+
 def _score(report: dict[str, Any], label: str, task: str, name: str) -> str:
-    return written(_row(report, label)["cells"][task]["scores"][name]["mean"])
+    return written(_summary(report, label, task, name)["mean"])
 
 
 def written(value: float) -> str:
@@ -100,7 +123,7 @@ _Phrases = list[tuple[str, list[str]]]
 def quotations(runs: Runs) -> list[tuple[Path, str, list[str]]]:
     """Return the phrases of all pages, each with its page and its numbers."""
     found = {
-        PAGE: _of_league(runs) + _of_rivals(runs),
+        PAGE: _of_league(runs) + _of_rivals(runs) + _of_promises(runs),
         README: _of_default(runs),
         NOTE: _of_choice(runs),
         LISTS: _of_crowds(runs),
@@ -166,6 +189,34 @@ def _of_rivals(runs: Runs) -> _Phrases:
     ]
 
 
+def _of_promises(runs: Runs) -> _Phrases:
+    """Return what is left, and named, at equal promise."""
+
+    def of(label: str, *names: str) -> list[str]:
+        return [_score(runs.local, label, *LEFT[name]) for name in names]
+
+    ours, plain = "neighbours-16-of-4000 @ 8", "neighbours-1 @ 12"
+    return [
+        (
+            "at 8 nats certified TEM and SanText tell a topic with accuracy {} and {} (random words {}, no noise {})",
+            [
+                *of("tem-certified @ 8", "topic"),
+                *of("santext-certified @ 8", "topic"),
+                *of("random words", "topic"),
+                *of("no noise", "topic"),
+            ],
+        ),
+        (
+            "neighbour response, 16 of 4 000 words, {}, with {} of the content words named beside their {} and {}",
+            [*of(ours, "topic", "named"), *of("tem-certified @ 8", "named"), *of("santext-certified @ 8", "named")],
+        ),
+        (
+            "at 12 nats SanText reaches {} with {} named, and randomized response (k = 1) {} with {}",
+            [*of("santext-certified @ 12", "topic", "named"), *of(plain, "topic", "named")],
+        ),
+    ]
+
+
 def _counted(runs: Runs, rival: str, score: str, points: bool = False) -> list[str]:
     found = [reviews.compare(reviews.rows_of(runs.neighbours, name), score, rival) for name in reviews.SETS]
     ahead, near, behind = (sum(len(one[key]) for one in found) for key in ("ahead", "near", "behind"))
@@ -205,27 +256,30 @@ def _of_choice(runs: Runs) -> _Phrases:
             ],
         ),
         ("certified TEM is at chance ({}, {})", runs.of("tem-certified @ 8", "sentiment", "search")),
+        ("of five the least: {} of all words and {} of the rarer", runs.of(DEFAULT, "named", "rarer")),
         (
-            "gives the best of five the least, {} of all words and {} of the rarer. k = 8 at the same 8 nats buys "
-            "search ({}) with {} of all words, and {} of the rarer",
-            [
-                *runs.of(DEFAULT, "named", "rarer"),
-                *runs.of("neighbours-8-of-4000 @ 8", "search", "named", "rarer"),
-            ],
+            "k = 8 at the same 8 nats buys search ({}) and similarity ({}) with {} of all words, but of the rarer {}",
+            runs.of(SHORT, "search", "similarity", "named", "rarer"),
         ),
-        ("nine nats with k = 8 buy search ({}) with rarer words ({})", runs.of(EIGHT, "search", "rarer")),
+        ("Nine nats with k = 8 buy search ({}) with rarer words ({})", runs.of(EIGHT, "search", "rarer")),
         (
             "with k = 16 buy little (sentiment {}, search {}) for {} of all words",
             runs.of("neighbours-16-of-4000 @ 9", "sentiment", "search", "named"),
         ),
         (
-            "run at 8 nats, keeps sentiment {}, search {} and similarity {}, and its attacker finds {} of all words",
-            runs.of(PLAIN, "sentiment", "search", "similarity", "named"),
+            "at 8 nats, keeps sentiment {}, search {} and similarity {}, and its attacker finds {} of all words and {} "
+            "of the rarer",
+            runs.of(PLAIN, *SHOWN),
         ),
         (
-            "sixteen neighbours keep {} more sentiment and {} more search",
-            [beyond(*runs.of(DEFAULT, name), *runs.of(PLAIN, name)) for name in ("sentiment", "search")],
+            "sixteen neighbours keep {} more sentiment and {} more search for {} more of the rarer words",
+            [beyond(*runs.of(DEFAULT, name), *runs.of(PLAIN, name)) for name in ("sentiment", "search", "rarer")],
         ),
+        (
+            "it keeps sentiment {}, search {} and similarity {}: at equal attack",
+            [runs.plain_beside(DEFAULT, name) for name in ("sentiment", "search", "similarity")],
+        ),
+        ("as many as with k = 8 at 8 nats, it keeps search {}", [runs.plain_beside(SHORT, "search")]),
     ]
 
 
