@@ -15,7 +15,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -252,7 +252,7 @@ def rows_of(report: dict[str, Any], name: str) -> list[Row]:
     return [Row(row, name, report) for row in report["rows"] if f"{name} attack" in row["cells"]]
 
 
-def read(rows: list[Row], rival: str, score: str, level: float) -> Reading | None:
+def read(rows: Sequence[Row], rival: str, score: str, level: float) -> Reading | None:
     """Return a rival's score where the best attacker names as many content words of it.
 
     Its curve runs from random words through its epsilons to no noise, in straight lines.
@@ -316,19 +316,22 @@ def _equal_table(rows: list[Row]) -> list[str]:
     return lines
 
 
-def _ours(rows: list[Row]) -> list[Row]:
+def _ours(rows: Sequence[Row]) -> list[Row]:
     ours = [row for row in rows if row.name.startswith("neighbours")]
     return sorted(ours, key=lambda row: (row.epsilon, row.name))
 
 
-def compare(rows: list[Row], score: str, rival: str) -> dict[str, list[str]]:
-    """Return the rows of neighbour response that are ahead of a rival at equal attack, behind, or near.
+def compare(
+    rows: Sequence[Row], score: str, rival: str, beside: Callable[[Row], Reading | None] | None = None
+) -> dict[str, list[str]]:
+    """Return the rows of neighbour response that are ahead of a rival, behind, or near.
 
-    Ahead and behind are by more than two standard errors of both together.
+    Ahead and behind are by more than two standard errors of both together. `beside` says what of the rival a row is
+    compared with; as a rule its curve at equal attack.
     """
     found: dict[str, list[str]] = {"ahead": [], "near": [], "behind": []}
     for row in _ours(rows):
-        other = read(rows, rival, score, row.named[0])
+        other = beside(row) if beside else read(rows, rival, score, row.named[0])
         if other is not None:
             gap, error = row.scores[score][0] - other.value, math.hypot(row.scores[score][1], other.error)
             where = "near" if abs(gap) <= 2 * error else "ahead" if gap > 0 else "behind"
