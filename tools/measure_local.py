@@ -113,19 +113,22 @@ noise. The command, whose finished cells are kept, so that an interrupted run go
 VERDICT = """\
 Counted over the rows of neighbour response: ahead or behind by more than two standard errors of both together, near
 otherwise. **At equal promise** it is ahead almost everywhere, and its attacker names more, too: TEM and SanText use
-little of what they promise at most pairs of words. Behind are long lists at 12 nats, whose similarity has a ceiling,
-VERDICT_MORE. **At equal attack** (the rival's curve over its epsilons, from random words to no noise, read in straight
-lines where the best attacker names as many content words) it is ahead in topic, ahead or near in sentiment but for
-randomized response (k = 1), near in search at most points, and **not ahead in similarity**: a word that TEM or SanText
-releases is often the word itself, which counts as 1. Few epsilons make a curve; above 12 nats it is one line."""
+little of what they promise at most pairs of words. Behind are three rows at 4 and 6 nats, where all are at chance, and
+at 12 nats, in similarity or search, lists of 64, crowds, and 4 000 outputs, which have a ceiling. **At equal attack**
+(the rival's curve over its epsilons, from random words to no noise, read in straight lines where the best attacker
+names as many content words) it is ahead in topic at most points, ahead or near in sentiment but for randomized response
+(k = 1), about as often ahead as behind in search, and **behind or near in similarity, at all points but one**: a word
+that TEM or SanText releases is often the word itself, which counts as 1. Few epsilons make a curve; above 12 nats it is
+one line."""
 DENOISED = """\
 Of the attacked sentences, the words as released, and as the reader of triples takes them for; sentiment by a classifier
-that has learnt from originals (standard error over the choice of the sentences: .06). Similarity is beyond that of random
-words through the same pipeline. Denoised, that is a low mark: who reads random words writes function words, which are
-like no content word, so that little more than a hint of content counts. Compare rows, not the two columns."""
+that has learnt from originals (standard error over the choice of the sentences: .06). Similarity is beyond that of
+random words through the same pipeline. Denoised, that is a low mark: who reads random words writes function words,
+which are like no content word, so that little more than a hint of content counts. Compare rows, not the two columns."""
 YARDSTICK = """\
 Mean distance of a word and its release (vectors at length 1) among the 100 commonest content words. *Best channel*: the
-least that any local DP allows, by linear program; neighbour response with the best k; k = 1 is randomized response."""
+least that any local DP allows, by linear program; neighbour response with the best k, within 2 % of it; k = 1 is
+randomized response, the best k from 4 nats on; over a whole vocabulary there are more neighbours to choose from."""
 READERS = {"released": "naming", "denoised": "triples"}
 """What is read -> the attacker whose words it is made of: the released word, or the reader who denoises."""
 
