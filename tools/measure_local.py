@@ -348,10 +348,10 @@ def _yardstick(found: list[dict[str, float]]) -> list[str]:
 
 
 def points(report: dict[str, Any]) -> Iterator[Plotted]:
-    """Yield what the figure shows."""
+    """Yield what the figure shows: rows at all epsilons; the others lie where random words do."""
     for title, score in PANELS.items():
         for row in rows_of(report):
-            if score in row.scores and row.name != "no noise":
+            if score in row.scores and (row.name == "random words" or len(EPSILONS.get(row.name, ())) >= len(NATS)):
                 value, error = row.scores[score]
                 yield Plotted(figure=title, series=row.name, epsilon=row.named[0], value=value, error=error)
 
