@@ -8,13 +8,12 @@ own metric in float64; nearly equal vectors are recomputed from direct differenc
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, Progress
-from wordveil.auditing.exact import ChannelVerdict
+from wordveil.arrays import Float64Array, IdArray, Progress
+from wordveil.auditing.exact import ChannelVerdict, DistanceFunction, checked_distances
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
 from wordveil.mechanisms.base import WordRandomizer
@@ -57,13 +56,18 @@ def verify_scores(
     slack = (getattr(claim, "slack", 0.0) or 0.0) if slack is None else slack
     rows, v = randomizer.selection, len(randomizer.embeddings)
     assert rows is not None
-    logs = rows.log_normalizers(np.arange(v, dtype=np.int32), threads=threads)
     everyone, between = np.arange(v, dtype=np.int32), word_distances(randomizer.embeddings, rows.metric)
-
-    def far(start: int, stop: int) -> Float64Array:
-        return between(everyone[start:stop], everyone)
-
-    scan = _Scan(distances=far, logs=logs, rate=rows.rate, cap=rows.cap, epsilon=epsilon, slack=slack, local=local)
+    logs = rows.log_normalizers(everyone, threads=threads)
+    scan = _Scan(
+        between=between,
+        everyone=everyone,
+        logs=logs,
+        rate=rows.rate,
+        cap=rows.cap,
+        epsilon=epsilon,
+        slack=slack,
+        local=local,
+    )
     spans = [(start, min(start + BLOCK, v)) for start in range(0, v, BLOCK)]
     results = []
     for (start, stop), result in zip(spans, map_chunks(scan.block, spans, threads), strict=True):
@@ -72,13 +76,12 @@ def verify_scores(
             progress(stop - start)
     worst = max(results, key=lambda r: r[0])
     tolerance = 64 * 2.0**-53 * (1 + float(np.abs(logs).max()))
-    excess = max(max(0.0, r[4]) for r in results)
     return ChannelVerdict(
         epsilon=epsilon,
         delta=0.0,
         slack=slack,
         tight_epsilon=worst[0],
-        tight_slack=excess,
+        tight_slack=max(r[4] for r in results),
         tight_delta=None,
         worst_pair=worst[1],
         worst_output=None,
@@ -94,7 +97,8 @@ def verify_scores(
 class _Scan:
     """The largest loss per distance over blocks of pairs."""
 
-    distances: Callable[[int, int], Float64Array]
+    between: DistanceFunction
+    everyone: IdArray
     logs: Float64Array
     rate: float
     cap: float
@@ -103,17 +107,18 @@ class _Scan:
     local: bool
 
     def block(self, span: tuple[int, int]) -> tuple[float, tuple[int, int], float, float, float]:
-        """Return (epsilon, worst pair, its loss, its distance, largest excess over the claim) for rows of the span."""
+        """Return (epsilon, worst pair, its loss, its distance, largest excess) of a span's rows and later ones."""
         start, stop = span
-        score = np.minimum(self.distances(start, stop), self.cap)
-        gap = self.logs[None, :] - self.logs[start:stop, None]
+        found = checked_distances(self.between, self.everyone[start:stop], self.everyone[start:])
+        score = np.minimum(found, self.cap)
+        gap = self.logs[None, start:] - self.logs[start:stop, None]
         # |ln Z - ln Z'| <= rate * s is a theorem; the clamp keeps rounding of nearly equal words from breaking it.
         loss = self.rate * score + np.minimum(np.abs(gap), self.rate * score)
         counted = np.ones_like(score) if self.local else score
         excess = np.maximum(loss - self.slack, 0.0)
         ratio = np.divide(excess, counted, out=np.zeros_like(loss), where=counted > 0)
         i, j = (int(a) for a in np.unravel_index(int(ratio.argmax()), ratio.shape))
-        x = start + i
-        pair = (x, j) if gap[i, j] >= 0 else (j, x)
-        beyond = float((loss - self.epsilon * counted).max())
+        x, other = start + i, start + j
+        pair = (x, other) if gap[i, j] >= 0 else (other, x)
+        beyond = float((loss - self.epsilon * counted).max(initial=0.0))
         return float(ratio[i, j]), pair, float(loss[i, j]), float(score[i, j]), beyond
