@@ -351,7 +351,7 @@ def test_a_metric_that_looks_at_other_rows_is_refused(own):
         lambda: TEM(epsilon=1.0, gamma=3.0, metric=own()).fit(vocabulary()),
         lambda: certify(SanText(epsilon=1.0, metric=own()), vocabulary()),
     ):
-        with pytest.raises(ParameterError, match="another distance alone than among others; compute what belongs to"):
+        with pytest.raises(ParameterError, match="another distance alone than among others; hold what belongs to"):
             refused()
 
 

@@ -47,6 +47,8 @@ __all__ = [
 TILE, REGISTER = 64, 16
 SAMPLE = 128
 """Words whose triples are checked against the triangle inequality where it cannot be proved: two million triples."""
+ALONE = 16
+"""Of them, about how many are asked for alone."""
 LARGEST_CHECKED = 3000
 """Words of a matrix up to which every triple is checked: 13 billion comparisons."""
 
@@ -373,16 +375,12 @@ def _check_alone(metric: Metric | PairwiseMetric, vectors: FloatArray, table: Fl
         rows = metric.coordinates(vectors)
         largest, d = float(np.square(rows).sum(axis=1).max(initial=0.0)), vectors.shape[1] + rows.shape[1]
         tolerance = max(tolerance, metric.distance_error((d + 4) * 2.0**-53 * 8 * largest))
-    for i in range(len(vectors)):
+    for i in range(0, len(vectors), 1 + len(vectors) // ALONE):
         row, j = distances(metric, vectors[i : i + 1], vectors), i - 1
-        pair = distances(metric, vectors[i : i + 1], vectors[j:][:1])
+        pair = distances(metric, vectors[i : i + 1], vectors[[j]])
         if not (np.abs(row - table[i]).max() <= tolerance and np.abs(pair - table[i, j]).max() <= tolerance):
-            raise ParameterError(
-                "metric",
-                metric.name,
-                "gives two vectors another distance alone than among others; compute what belongs to the whole "
-                "vocabulary beforehand and hold it in a field.",
-            )
+            problem = "gives two vectors another distance alone than among others; hold what belongs to all in a field."
+            raise ParameterError("metric", metric.name, problem)
 
 
 def _tolerance(error: float, table: Float64Array) -> float:
