@@ -450,8 +450,8 @@ MUTATIONS = (
         id="i04",
         what="private values are restored inside of addresses",
         path="integrations/restoring.py",
-        old="linked = self._tag or self._angle or self._target or self._definition",
-        new="linked = False",
+        old="if not self._around.open:",
+        new="if self._around._before.isalnum():",
         tests=("integrations/test_restoring.py",),
     ),
     Mutation(
