@@ -317,7 +317,7 @@ def test_a_metric_that_is_not_symmetric_beyond_the_sample_is_refused_by_the_clos
         name = "lopsided"
 
         def between(self, a, b):
-            table = np.abs(a[:, None] - b[None]).sum(axis=2).astype(np.float64)
+            table = np.abs(a[:, None].astype(np.float64) - b[None]).sum(axis=2)
             return np.where((a[:, :1] == 7.5) & (b[:, 0] != 7.5), table + 1, table)
 
     rows = np.random.default_rng(2).normal(size=(300, 2))
