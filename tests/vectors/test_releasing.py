@@ -20,6 +20,7 @@ ANY_VECTORS = [
     wv.MultivariateLaplace(epsilon=3.0),
     wv.ClippedLaplace(epsilon=30.0),
     wv.ClippedGaussian(epsilon=3.0),
+    wv.ClippedL2(epsilon=30.0),
     wv.TruncatedLaplace(epsilon=30.0),
     wv.Projection(epsilon=3.0, **default_projection(7)),
     wv.Projection(epsilon=3.0, dimensions=3, sensitivity="spectral"),
