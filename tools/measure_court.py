@@ -210,7 +210,7 @@ def page(lines: list[str], n: int) -> str:
         "from the released words around them; mean cosine of original and release by MiniLM; perplexity under the",
         "package's trigrams; accuracy of a logistic regression that learns the sentiment from releases and is asked",
         "about originals of other folds. Seeded test noise; a share of so many texts has a standard error of "
-        f"{0.5 / n**0.5:.3f} at most.",
+        f"{np.ceil(500 / n**0.5) / 1000:.3f} at most.",
         "",
         "The methods of others are re-implemented by us from their papers, on public data alone, untuned;",
         "`tools/measure_court.py` says how. They are not anybody's code. **The promises differ, and",
