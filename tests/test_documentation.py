@@ -1,5 +1,6 @@
 """Every command and snippet of the README and the docs runs, in the order they stand in."""
 
+import importlib.util
 import re
 import shlex
 import subprocess
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "integrations").glob("*.md")])
+FOLDERS = ("", "guides", "integrations", "learn", "reference")
+PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md"))])
 OPTIONAL = {
     "pandas", "polars", "datasets", "torch", "gensim", "langchain", "langchain_core", "litellm", "presidio_anonymizer",
     "pyspark", "spacy",
@@ -74,6 +76,13 @@ def test_only_libraries_that_the_dev_extra_does_not_bring_excuse_a_block():
     assert missing_module("ModuleNotFoundError: No module named 'polars'\n") == "polars"
     assert missing_module("ModuleNotFoundError: No module named 'numpy'\n") is None
     assert missing_module("ValueError: No module named 'polars'\n") is None
+
+
+def test_the_page_of_commands_is_what_the_program_says():
+    spec = importlib.util.spec_from_file_location("build_command_page", ROOT / "tools" / "build_command_page.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    assert tool.PAGE.read_text(encoding="utf-8") == tool.page(), "run: python tools/build_command_page.py"
 
 
 def test_links_between_pages_lead_somewhere():

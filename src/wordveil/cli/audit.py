@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from wordveil.cli.common import ParameterOption, VocabularyOption, open_vocabulary, parse_settings
+from wordveil.cli.printing import JsonOption, show
 from wordveil.plugins import mechanism_class
 
 __all__ = ["audit"]
@@ -37,6 +38,7 @@ def audit(
     classifier: Annotated[bool, typer.Option("--classifier", help="Train a classifier too (scikit-learn).")] = False,
     timing: Annotated[bool, typer.Option("--timing", help="Time words too; only on a quiet machine.")] = False,
     report: Annotated[Path | None, typer.Option("--report", help="Write a report, .json or .html.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Audit a mechanism's claim by exact checks and by statistics that hold with the stated confidence.
 
@@ -70,8 +72,7 @@ def audit(
         kind=kind,
         options=AuditOptions(samples=samples, pairs=pairs, alpha=alpha, classifier=classifier, timing=timing),
     )
-    for line in found.summary_lines():
-        typer.echo(line)
+    show(found.as_dict(), found.summary_lines(), as_json=as_json)
     if report is not None:
         report.write_text(found.to_html() if report.suffix == ".html" else found.to_json(), encoding="utf-8")
     raise typer.Exit(found.exit_code)

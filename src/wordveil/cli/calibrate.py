@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +18,7 @@ from wordveil.cli.common import (
     parse_settings,
     read_lines,
 )
+from wordveil.cli.printing import JsonOption, show
 
 if TYPE_CHECKING:
     from wordveil.vocabulary.table import Embeddings
@@ -58,7 +57,7 @@ def calibrate(
     sample: Annotated[
         int, typer.Option("--sample", help="With --keep: number of public words that the mean is taken over.")
     ] = 1000,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Find parameters from what they come to, on public words alone.
 
@@ -92,20 +91,18 @@ def _print_points(
     given = parse_settings(settings, ("k", "outputs"))
     target, value = next(iter(targets.items()), ("nats", NeighbourResponse.epsilon * tokens))
     points = neighbour_points(embeddings, target, value, tokens=tokens, **given)
-    if as_json:
-        typer.echo(json.dumps([asdict(point) for point in points]))
-        return
-    typer.echo(f"{'k':>4} {'epsilon':>8} {'far':>6} {'attacker':>9} {'similarity':>11} {'nats':>8}")
+    lines = [f"{'k':>4} {'epsilon':>8} {'far':>6} {'attacker':>9} {'similarity':>11} {'nats':>8}"]
     rounded = round_down if target in ("attacker", "nats") else round_up  # the target holds for what is printed
     for one in points:
         epsilon = float(rounded(one.epsilon))
-        typer.echo(
+        lines.append(
             f"{one.k:4} {epsilon:8.3f} {one.far:6.3f} {one.attacker:9.3f} {one.similarity:11.3f} {one.nats:8.1f}"
         )
-    typer.echo(
+    lines.append(
         "far: words drawn from all outputs; attacker: words named by the best guess at one output, knowing how often "
         f"words occur; similarity: cosine beyond that of random outputs; nats: of {tokens} tokens"
     )
+    show(points, lines, as_json=as_json)
 
 
 def _print_epsilon(
@@ -128,16 +125,13 @@ def _print_epsilon(
         frequencies=None if frequencies is None else _read_frequencies(frequencies),
         sample=sample,
     )
-    if as_json:
-        typer.echo(json.dumps({"epsilon": found.epsilon, "keep": keep, "words": found.words, "curve": found.curve}))
-        return
-    typer.echo(f"{'epsilon':>10}  {'kept':>5}")
-    for epsilon, kept in found.curve:
-        typer.echo(f"{epsilon:10.4g}  {kept:5.3f}  {'#' * round(BAR * kept)}")
-    typer.echo(
+    bars = (f"{epsilon:10.4g}  {kept:5.3f}  {'#' * round(BAR * kept)}" for epsilon, kept in found.curve)
+    line = (
         f"epsilon {found.epsilon:.4g}: {mechanism} keeps a word with probability {keep:g}, the mean over "
         f"{found.words:,} public words"
     )
+    result = {"epsilon": found.epsilon, "keep": keep, "words": found.words, "curve": found.curve}
+    show(result, [f"{'epsilon':>10}  {'kept':>5}", *bars, line], as_json=as_json)
 
 
 def _read_frequencies(path: Path) -> dict[str, float]:

@@ -98,6 +98,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "budget export": ("wordveil budget export", "wordveil budget export --state service"),
     "budget key": ("wordveil budget key gateway", "wordveil budget key prometheus --read-only"),
     "budget revoke": ("wordveil budget revoke gateway", "wordveil budget revoke prometheus"),
+    "doctor": ("wordveil doctor", "wordveil doctor --json"),
     "bench": (
         "wordveil bench --vocabulary 2000 --dimensions 50 --tokens 512 --no-peers",
         "wordveil bench --growth tokens --most 4096 --no-peers --json",

@@ -4,28 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from wordveil.cli.common import (
-    DEFAULT_MECHANISM,
-    AllowRefutedOption,
-    CalibrationOption,
-    CertificateOption,
-    DecoderOption,
-    EpsilonOption,
-    MechanismOption,
-    ParameterOption,
-    VocabularyOption,
-    Wanted,
-    open_vocabulary,
-    prepare,
-    say,
-)
-
-if TYPE_CHECKING:
-    from wordveil.integrations.conversation import Conversation
+from wordveil.cli.common import Wanted, open_vocabulary, prepare, say, say_promise
 
 __all__ = ["proxy"]
 
@@ -52,14 +35,8 @@ CheckOption = Annotated[bool, typer.Option("--check", help="Print what is promis
 def proxy(
     upstream: UpstreamOption,
     public_prompt: PublicPromptOption = None,
-    mechanism: MechanismOption = DEFAULT_MECHANISM,
-    epsilon: EpsilonOption = None,
-    calibration: CalibrationOption = None,
-    certificate: CertificateOption = None,
-    decoder: DecoderOption = None,
-    allow_refuted: AllowRefutedOption = False,
-    settings: ParameterOption = None,
-    vocabulary: VocabularyOption = None,
+    *,
+    wanted: Wanted,
     host: HostOption = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8088,
     allow_host: AllowHostOption = None,
@@ -72,7 +49,7 @@ def proxy(
     Whatever cannot be released is refused, and the vendor gets nothing (extra: proxy).
     """
     from wordveil.errors import ParameterError
-    from wordveil.integrations.conversation import Conversations
+    from wordveil.integrations.conversation import RESTORED, Conversations
     from wordveil.pipeline.sanitizer import Sanitizer
     from wordveil.promises.release import TextOptions
 
@@ -80,17 +57,7 @@ def proxy(
         raise ParameterError("--upstream", upstream, "must begin with https:// or http://.")
     if api_key_env is not None and api_key_env not in os.environ:
         raise ParameterError("--api-key-env", api_key_env, "is not set in the environment.")
-    embeddings = open_vocabulary(vocabulary)
-    wanted = Wanted(
-        mechanism=mechanism,
-        epsilon=epsilon,
-        calibration=calibration,
-        certificate=certificate,
-        decoder=decoder,
-        allow_refuted=allow_refuted,
-        settings=settings,
-        vocabulary=vocabulary,
-    )
+    embeddings = open_vocabulary(wanted.vocabulary)
     prepared = prepare(wanted, embeddings)
     options = TextOptions(unknown="typed")
     sanitizer = Sanitizer(embeddings, prepared.mechanism, options=options, certificate=prepared.certificate)
@@ -100,7 +67,9 @@ def proxy(
     )
     for note in prepared.notes:
         say(note)
-    _print_promise(conversations.example)
+    example = conversations.example
+    say_promise(example.guarantee, example.disclosed)
+    say(f"restored in replies, on this side: {', '.join(RESTORED)}")
     if not check:
         from wordveil.integrations.proxy import Proxy, serve
 
@@ -108,14 +77,3 @@ def proxy(
         key = None if api_key_env is None else os.environ[api_key_env]
         names = ("127.0.0.1", "localhost", host, *(allow_host or ()))
         serve(Proxy(conversations=conversations, upstream=upstream, api_key=key, hosts=names), host=host, port=port)
-
-
-def _print_promise(said: Conversation) -> None:
-    from wordveil.integrations.conversation import RESTORED
-
-    say(f"guarantee: {said.guarantee.sentence()}")
-    for line in getattr(said.guarantee, "assumptions", ()):
-        say(f"assumes: {line}")
-    for line in said.disclosed:
-        say(f"disclosed: {line}")
-    say(f"restored in replies, on this side: {', '.join(RESTORED)}")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
 
 from wordveil.cli.common import counted, say
 from wordveil.cli.file_options import (
@@ -38,47 +37,72 @@ StockOption = Annotated[
 EncoderOption = Annotated[
     str, option("--encoder", help="static, minilm, or a model of sentence-transformers by name or folder.")
 ]
-EpsilonOption = Annotated[float, typer.Option("--epsilon", "-e", help="Privacy loss: nats a sentence.")]
-PrototypesOption = Annotated[
-    int | None, typer.Option("--prototypes", help="Size of the stock. Default: the best for epsilon on public text.")
-]
-CrowdOption = Annotated[
-    int,
-    typer.Option(
-        "--crowd",
-        help="Prototypes in a list: which of them it was, only numbers that are kept can tell.",
-    ),
-]
-NumbersOption = Annotated[str, typer.Option("--numbers", help="made-up, or metric to keep magnitude by --grid.")]
-GridOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--grid",
-        metavar="KIND=LOW:HIGH:STEP@EPSILON",
-        help="With --numbers metric: release a number of each sentence on this public grid, at a further loss.",
-    ),
-]
-WholeFileOption = Annotated[bool, typer.Option("--whole-file", help="A text file is one document, not one a line.")]
-ReportOption = Annotated[Path | None, typer.Option("--report", help="Write a report, .json or .html.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """How a public sentence is drawn."""
+
+    epsilon: Annotated[float, option("--epsilon", "-e", help="Privacy loss: nats a sentence.")] = 6.0
+    stock: StockOption = None
+    prototypes: Annotated[
+        int | None, option("--prototypes", help="Size of the stock. Default: the best for epsilon on public text.")
+    ] = None
+    crowd: Annotated[
+        int,
+        option("--crowd", help="Prototypes in a list: which of them it was, only numbers that are kept can tell."),
+    ] = 1
+    encoder: EncoderOption = "static"
+    numbers: Annotated[str, option("--numbers", help="made-up, or metric to keep magnitude by --grid.")] = "made-up"
+    grid: Annotated[
+        list[str] | None,
+        option(
+            "--grid",
+            metavar="KIND=LOW:HIGH:STEP@EPSILON",
+            help="With --numbers metric: release a number of each sentence on this public grid, at a further loss.",
+        ),
+    ] = None
+
+    def rephraser(self, output: str, *, resume: bool, threads: int | None) -> Rephraser:
+        """Return what draws the sentences.
+
+        Raises:
+            ParameterError: If --numbers is neither choice, or does not fit --grid.
+        """
+        from wordveil.errors import ParameterError
+        from wordveil.files.run_key import run_source
+        from wordveil.promises.number_grids import NumberGrid
+        from wordveil.sentences.rephrasing import Rephraser
+        from wordveil.sentences.stock import load_stock
+
+        if self.numbers not in ("made-up", "metric"):
+            raise ParameterError("--numbers", self.numbers, "must be made-up or metric.")
+        if (self.numbers == "metric") != bool(self.grid):
+            raise ParameterError("--numbers", self.numbers, "does not fit --grid: metric needs one, and only it.")
+        return Rephraser(
+            load_stock(self.stock),
+            epsilon=self.epsilon,
+            prototypes=self.prototypes,
+            crowd=self.crowd,
+            encoder=self.encoder,
+            grids=tuple(map(NumberGrid.parse, self.grid or ())),
+            source=run_source(output, resume=resume),
+            threads=threads,
+        )
 
 
 def rephrase(
     source: SourceArgument = "-",
     output: DestinationOption = "-",
-    epsilon: EpsilonOption = 6.0,
-    stock: StockOption = None,
-    prototypes: PrototypesOption = None,
-    crowd: CrowdOption = 1,
-    encoder: EncoderOption = "static",
-    numbers: NumbersOption = "made-up",
-    grid: GridOption = None,
+    *,
+    drawing: Drawing,
     column: ColumnOption = None,
     drop_others: DropOthersOption = False,
     format: FormatOption = None,
-    whole_file: WholeFileOption = False,
+    whole_file: Annotated[bool, option("--whole-file", help="A text file is one document, not one a line.")] = False,
     threads: ThreadsOption = None,
     resume: ResumeOption = False,
-    report: ReportOption = None,
+    report: Annotated[Path | None, option("--report", help="Write a report, .json or .html.")] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Replace every sentence of IN by a public sentence near it, and write it in its own format.
@@ -86,19 +110,11 @@ def rephrase(
     The promise is per sentence; what is lost is most of what a sentence says (see docs/rephrase.md). Not for care.
     """
     from wordveil.documents import DocumentSettings, FormatDetails
-    from wordveil.errors import ParameterError
-    from wordveil.files.run_key import run_source
     from wordveil.pipeline.evidence import Evidence
     from wordveil.pipeline.run import check_report_path
     from wordveil.pipeline.run_report import write_report
-    from wordveil.promises.number_grids import NumberGrid
-    from wordveil.sentences.rephrasing import Rephraser, rephrase_documents
-    from wordveil.sentences.stock import load_stock
+    from wordveil.sentences.rephrasing import rephrase_documents
 
-    if numbers not in ("made-up", "metric"):
-        raise ParameterError("--numbers", numbers, "must be made-up or metric.")
-    if (numbers == "metric") != bool(grid):
-        raise ParameterError("--numbers", numbers, "does not fit --grid: metric needs one, and only it.")
     if report is not None:
         check_report_path(report, others=(source, output))
     settings = DocumentSettings(
@@ -107,16 +123,7 @@ def rephrase(
         drop_others=drop_others,
         details=FormatDetails(whole_file=whole_file),
     )
-    rephraser = Rephraser(
-        load_stock(stock),
-        epsilon=epsilon,
-        prototypes=prototypes,
-        crowd=crowd,
-        encoder=encoder,
-        grids=tuple(map(NumberGrid.parse, grid or ())),
-        source=run_source(output, resume=resume),
-        threads=threads,
-    )
+    rephraser = drawing.rephraser(output, resume=resume, threads=threads)
 
     def deliver(result: RunReport) -> None:
         if report is not None:
