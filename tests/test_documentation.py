@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("", "guides", "integrations", "learn", "reference")
+FOLDERS = ("", "explanation", "guides", "integrations", "learn", "reference")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md"))])
 OPTIONAL = {
     "pandas", "polars", "datasets", "torch", "gensim", "langchain", "langchain_core", "litellm", "presidio_anonymizer",
@@ -78,11 +78,13 @@ def test_only_libraries_that_the_dev_extra_does_not_bring_excuse_a_block():
     assert missing_module("ValueError: No module named 'polars'\n") is None
 
 
-def test_the_page_of_commands_is_what_the_program_says():
-    spec = importlib.util.spec_from_file_location("build_command_page", ROOT / "tools" / "build_command_page.py")
+def test_the_reference_is_what_the_program_says():
+    path = ROOT / "tools" / "build_reference_pages.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
-    assert tool.PAGE.read_text(encoding="utf-8") == tool.page(), "run: python tools/build_command_page.py"
+    for page, text in tool.pages().items():
+        assert page.read_text(encoding="utf-8") == text, f"run: python tools/{path.name}"
 
 
 def test_links_between_pages_lead_somewhere():

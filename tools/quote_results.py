@@ -1,8 +1,8 @@
 """Puts the numbers of the stored runs into the sentences and tables that quote them.
 
-The runs are docs/results/default.json, league.json and equal-attack.json; the pages README.md and
-docs/results/README.md. A quotation is a phrase with {} where a number stands: the words are written by hand, and must
-be read again when a number moves. The tests check that running this changes nothing.
+The runs are docs/results/default.json, league.json and equal-attack.json, with docs/explanation/facts.json; the pages
+README.md, docs/results/README.md and those that explain. A quotation is a phrase with {} where a number stands: the
+words are written by hand, and must be read again when a number moves. The tests check that running it changes nothing.
 
     python tools/quote_results.py
 """
@@ -20,7 +20,9 @@ from wordveil.lab.evaluation.curves import LEVELS, equal_attack
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, PAGE, README = (ROOT / name for name in ("docs/results", "docs/results/README.md", "README.md"))
+EXPLAINED, EPSILON = ROOT / "docs" / "explanation", ROOT / "docs" / "guides" / "epsilon.md"
 NUMBER = r"-?\d*\.?\d+"
+HUNDREDTH = 4  # place of rank 100 among the ranks of the facts
 REVIEWS = ("inversion-reviews: best", "centroid-classification: accuracy")
 
 
@@ -31,13 +33,16 @@ class Runs:
     league: dict[str, Any]
     curves: dict[str, Any]
     default: dict[str, Any]
+    facts: dict[str, Any]
 
     @classmethod
     def stored(cls) -> Runs:
         """Return those of the repository."""
-        return cls(
-            *(json.loads((RESULTS / f"{name}.json").read_text()) for name in ("league", "equal-attack", "default"))
-        )
+        files = [
+            *(RESULTS / f"{name}.json" for name in ("league", "equal-attack", "default")),
+            EXPLAINED / "facts.json",
+        ]
+        return cls(*(json.loads(file.read_text()) for file in files))
 
     def row(self, label: str) -> dict[str, Any]:
         """Return the row of this label; the same label in another group is another row, metric DP comes first."""
@@ -138,6 +143,47 @@ def quotations(runs: Runs) -> list[tuple[str, list[str]]]:
     ]
 
 
+def explanations(facts: dict[str, Any]) -> dict[Path, list[tuple[str, list[str]]]]:
+    """Return the phrases of the pages that explain, each with its numbers."""
+    wide, flat = facts["spread"]["128"], facts["spread"]["2"]
+    return {
+        EXPLAINED / "dimensions.md": [
+            ("hundredth neighbour lies at {} of the median distance", [written(flat[HUNDREDTH])]),
+            ("With all 128, it lies at {}, and even", [written(wide[HUNDREDTH])]),
+            ("the nearest neighbour lies at {}.", [written(wide[0])]),
+            ("two typical words must lose {} nats against", [f"{facts['laplace_nats']:.0f}"]),
+            ("There are {} words to choose from", [f"{facts['words']}"]),
+            ("two typical words must lose {} nats.", [f"{facts['half_near_nats']:.1f}"]),
+            ("half of the outputs are on the list at {} nats", [f"{facts['half_listed_nats']:.1f}"]),
+        ],
+        EXPLAINED / "sentences.md": [
+            ("tell at most {} meanings apart", [f"{math.floor(math.exp(8.0)) + 1}"]),
+            (
+                "A million meanings take {} nats, a billion {} nats",
+                [f"{math.log(n - 1):.1f}" for n in (10**6, 10**9)],
+            ),
+        ],
+        EXPLAINED / "promises.md": [
+            (
+                "one that is {} % sure at most, 3 nats into {} %, and 8 nats into {} %",
+                [f"{math.ceil(100 / (1 + math.exp(-nats)) * 10**digits) / 10**digits:.{digits}f}"
+                 for nats, digits in ((1, 1), (3, 1), (8, 2))],
+            ),
+        ],
+        EPSILON: [("outputs are unrelated at {} nats", [f"{facts['half_listed_nats']:.2f}"])],
+    }  # fmt: skip
+
+
+def point_lines(facts: dict[str, Any]) -> list[str]:
+    """Return the table of what the default epsilon comes to, for each k."""
+    return [
+        f"| {point['k']} | {point['epsilon']:g} | "
+        + " | ".join(written(point[name]) for name in ("far", "attacker", "similarity"))
+        + " |"
+        for point in facts["points"]
+    ]
+
+
 TABLE = (
     ("no noise", "", "no noise"),
     ("random words", "0", "random words"),
@@ -181,20 +227,23 @@ def quoted(page: str, phrase: str, numbers: list[str]) -> str:
     return re.sub(pattern, lambda match: "".join(part + next(pieces) for part in match.groups()), page)
 
 
-def with_table(readme: str, lines: list[str]) -> str:
-    """Return the README with these lines in its table of results."""
-    start = readme.index("|---", readme.index("| mechanism | nats a word |"))
-    start = readme.index("\n", start) + 1
-    end = readme.index("\n\n", start)
-    return readme[:start] + "\n".join(lines) + readme[end:]
+def with_table(page: str, head: str, lines: list[str]) -> str:
+    """Return a page with these lines in the table that has this head."""
+    start = page.index("|---", page.index(head))
+    start = page.index("\n", start) + 1
+    end = page.index("\n\n", start)
+    return page[:start] + "\n".join(lines) + page[end:]
 
 
 def pages(runs: Runs) -> dict[Path, str]:
-    """Return both pages with the numbers of the runs."""
-    page = PAGE.read_text(encoding="utf-8")
-    for phrase, numbers in quotations(runs):
-        page = quoted(page, phrase, numbers)
-    return {PAGE: page, README: with_table(README.read_text(encoding="utf-8"), table_lines(runs))}
+    """Return every page that quotes, with the numbers of the runs."""
+    found = {path: path.read_text(encoding="utf-8") for path in (PAGE, README, EPSILON)}
+    found[README] = with_table(found[README], "| mechanism | nats a word |", table_lines(runs))
+    found[EPSILON] = with_table(found[EPSILON], "| k | epsilon | far |", point_lines(runs.facts))
+    for path, phrases in {PAGE: quotations(runs), **explanations(runs.facts)}.items():
+        for phrase, numbers in phrases:
+            found[path] = quoted(found.get(path) or path.read_text(encoding="utf-8"), phrase, numbers)
+    return found
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ import pytest
 from typer.main import get_command
 
 import wordveil as wv
-from wordveil.cli import doctor, exit_codes
+from wordveil.cli import demo, doctor, exit_codes
 from wordveil.cli.app import build_app
 from wordveil.cli.examples import EXAMPLES
 from wordveil.kernels.compiled import available_engines
@@ -156,3 +156,17 @@ def test_a_dependency_that_is_too_old_is_a_problem():
     assert doctor._package("numpy", "1.0")["wrong"] is False
     assert doctor._package("numpy", "999.0")["wrong"] is True
     assert doctor._package("no-such-package-here", None) == {"version": None, "least": None, "wrong": True}
+
+
+def test_the_demo_releases_the_note_of_the_examples_and_says_what_that_promises(wordveil):
+    note = (ROOT / "examples" / "clinical_note.txt").read_text(encoding="utf-8")
+    assert note == demo.NOTE
+    told = json.loads(wordveil("demo", "--json").out)
+    assert told["note"] == note
+    assert told["promise"].count("'diabetes' or ") == 2
+    for name in ("Lindqvist", "Uppsala", "metformin", "+46 70 555 01 23", "maria.lindqvist"):
+        assert name not in told["released"] + told["function_words_public"]
+    assert " was " in told["function_words_public"]
+    shown = wordveil("demo").out
+    assert next(line for line in shown.splitlines() if line.startswith("==")) == "== a made-up note =="
+    assert "Promise: local DP (proved)" in shown

@@ -25,6 +25,7 @@ from wordveil.cli.options import Argument, Option, call, declared
 __all__ = ["COMMANDS", "Command", "build_app", "option_names", "run"]
 
 COMMANDS: dict[str, str] = {
+    "demo": "Release a made-up note and explain what that promises.",
     "sanitize": "Sanitize text files, tables, a directory or standard input.",
     "spark-sanitize": "Sanitize a directory on a Spark cluster (extra: spark).",
     "rephrase": "Release for each sentence a public one near it.",

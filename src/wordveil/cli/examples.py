@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["EXAMPLES"]
 
 EXAMPLES: dict[str, tuple[str, str]] = {
+    "demo": ("wordveil demo", "wordveil demo --json"),
     "sanitize": (
         "wordveil sanitize note.txt -o clean.txt --report report.json",
         "wordveil sanitize reviews.jsonl --column text --epsilon 6 -o clean.jsonl --report reviews.json",

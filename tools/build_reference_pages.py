@@ -1,6 +1,6 @@
 """Writes docs/reference/commands.md: every command with its arguments, options and examples, read off the program.
 
-python tools/build_command_page.py
+python tools/build_reference_pages.py
 """
 
 from __future__ import annotations
@@ -14,20 +14,48 @@ from typer.main import get_command
 
 from wordveil.cli.app import COMMANDS, build_app
 from wordveil.cli.examples import EXAMPLES
+from wordveil.names import EXPORTS
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "commands.md"
-HEAD = """# Commands
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
+COMMANDS_HEAD = """# Commands
 
-Every command with its options, written by `tools/build_command_page.py` from the program itself. What all commands
+Every command with its options, written by `tools/build_reference_pages.py` from the program itself. What all commands
 share (output, exit codes, environment variables, completion) is on [the page of the command line](../command-line.md).
 """
+PYTHON_HEAD = """# Python
+
+Every public name, by what it is for; `import wordveil as wv` offers all of them as `wv.NAME`. [From
+Python](../python.md) shows how they are used together. The text below each name is its docstring.
+"""
+TITLES = {
+    "pipeline": "Releasing texts and vectors",
+    "promises": "Promises",
+    "mechanisms": "Mechanisms",
+    "decoding": "Decoders",
+    "vocabulary": "Vocabularies",
+    "metrics": "Metrics",
+    "sentences": "Whole sentences",
+    "denoising": "Reading releases",
+    "certification": "Certificates and accounting",
+    "auditing": "Auditing",
+    "randomness": "Randomness",
+    "files": "Files",
+    "errors": "Errors",
+}
+"""Room of the package -> heading of what it offers."""
 
 
-def page() -> str:
-    """Return the page."""
+def pages() -> dict[Path, str]:
+    """Return every page by its file."""
     root: Any = get_command(build_app())
-    parts = [HEAD, *(_section(name, root.commands[name]) for name in COMMANDS)]
-    return "\n".join(parts)
+    commands = [COMMANDS_HEAD, *(_section(name, root.commands[name]) for name in COMMANDS)]
+    rooms = {name: module.split(".")[1] for name, module in EXPORTS.items()}
+    names = [PYTHON_HEAD]
+    for room, title in TITLES.items():
+        offered = sorted(name for name in EXPORTS if rooms[name] == room)
+        names += [f"## {title}", "", *(f"::: {EXPORTS[name]}.{name}\n" for name in offered)]
+    assert set(rooms.values()) == set(TITLES)
+    return {FOLDER / "commands.md": "\n".join(commands), FOLDER / "python.md": "\n".join(names)}
 
 
 def _section(name: str, command: Any) -> str:
@@ -65,4 +93,5 @@ def _default(param: Any) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
