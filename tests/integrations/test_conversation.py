@@ -13,6 +13,7 @@ from scipy.stats import chisquare
 import wordveil as wv
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.integrations.conversation import RESTORED, Conversation, Conversations, Message
+from wordveil.promises.number_grids import NumberGrid
 from wordveil.text.kinds import KINDS, kind
 
 KEY = bytes(range(16))
@@ -139,6 +140,12 @@ def test_a_sanitizer_that_keeps_no_kinds_is_refused():
     base = leak_free.sanitizer()
     with pytest.raises(ParameterError, match="unknown='typed'"):
         Conversation(wv.Sanitizer(base.embeddings, base.mechanism))
+
+
+def test_a_rephraser_is_refused_also_where_it_reads_numbers():
+    for grids, problem in (((), "unknown='typed'"), ((NumberGrid.parse("number=0:100:1@1"),), "must release words")):
+        with pytest.raises(ParameterError, match=problem):
+            Conversation(wv.Rephraser(epsilon=6, prototypes=64, grids=grids))
 
 
 def test_numbers_on_a_grid_are_left_as_drawn():

@@ -4,52 +4,54 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated
 
 from wordveil.cli.common import Wanted, open_vocabulary, prepare, say, say_promise
+from wordveil.cli.options import option
+
+if TYPE_CHECKING:
+    from wordveil.integrations.conversation import Conversation
 
 __all__ = ["proxy"]
 
 UpstreamOption = Annotated[
-    str, typer.Option("--upstream", metavar="URL", help="The vendor, up to and with /v1; what it gets is the release.")
+    str, option("--upstream", metavar="URL", help="The vendor, up to and with /v1; what it gets is the release.")
 ]
 PublicPromptOption = Annotated[
     list[Path] | None,
-    typer.Option("--public-prompt", metavar="FILE", help="A text, such as a system prompt, that goes out verbatim."),
+    option("--public-prompt", metavar="FILE", help="A text, such as a system prompt, that goes out verbatim."),
 ]
-HostOption = Annotated[str, typer.Option("--host", help="Where to listen; elsewhere than here, prompts travel openly.")]
+HostOption = Annotated[str, option("--host", help="Where to listen; elsewhere than here, prompts travel openly.")]
 AllowHostOption = Annotated[
     list[str] | None,
-    typer.Option("--allow-host", metavar="NAME", help="Another name that clients call it by; repeat as needed."),
+    option("--allow-host", metavar="NAME", help="Another name that clients call it by; repeat as needed."),
 ]
 KeyOption = Annotated[
     str | None,
-    typer.Option("--api-key-env", metavar="NAME", help="Variable that holds the vendor's key; default: the client's."),
+    option("--api-key-env", metavar="NAME", help="Variable that holds the vendor's key; default: the client's."),
 ]
-IdleOption = Annotated[float, typer.Option("--idle", help="Seconds until a conversation and its map are dropped.")]
-CheckOption = Annotated[bool, typer.Option("--check", help="Print what is promised and disclosed, and do not listen.")]
+IdleOption = Annotated[float, option("--idle", help="Seconds until a conversation and its map are dropped.")]
+CheckOption = Annotated[bool, option("--check", help="Print what is promised and disclosed, and do not listen.")]
 
 
 def proxy(
     upstream: UpstreamOption,
     public_prompt: PublicPromptOption = None,
-    *,
-    wanted: Wanted,
     host: HostOption = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8088,
+    port: Annotated[int, option("--port", help="Port to listen on.")] = 8088,
     allow_host: AllowHostOption = None,
     api_key_env: KeyOption = None,
     idle: IdleOption = 3600.0,
     check: CheckOption = False,
+    *,
+    wanted: Wanted,
 ) -> None:
     """Listen for chat completions, release every message to the vendor, restore surrogates in its replies.
 
     Whatever cannot be released is refused, and the vendor gets nothing (extra: proxy).
     """
     from wordveil.errors import ParameterError
-    from wordveil.integrations.conversation import RESTORED, Conversations
+    from wordveil.integrations.conversation import Conversations
     from wordveil.pipeline.sanitizer import Sanitizer
     from wordveil.promises.release import TextOptions
 
@@ -67,9 +69,7 @@ def proxy(
     )
     for note in prepared.notes:
         say(note)
-    example = conversations.example
-    say_promise(example.guarantee, example.disclosed)
-    say(f"restored in replies, on this side: {', '.join(RESTORED)}")
+    _print_promise(conversations.example)
     if not check:
         from wordveil.integrations.proxy import Proxy, serve
 
@@ -77,3 +77,10 @@ def proxy(
         key = None if api_key_env is None else os.environ[api_key_env]
         names = ("127.0.0.1", "localhost", host, *(allow_host or ()))
         serve(Proxy(conversations=conversations, upstream=upstream, api_key=key, hosts=names), host=host, port=port)
+
+
+def _print_promise(said: Conversation) -> None:
+    from wordveil.integrations.conversation import RESTORED
+
+    say_promise(said.guarantee, said.disclosed)
+    say(f"restored in replies, on this side: {', '.join(RESTORED)}")

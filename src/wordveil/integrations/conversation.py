@@ -67,7 +67,7 @@ class Conversation:
         source: Randomness; a fresh secure source unless given.
 
     Raises:
-        ParameterError: If the sanitizer does not replace typed tokens.
+        ParameterError: If the sanitizer does not replace typed tokens, or releases sentences.
 
     Example:
         >>> import wordveil as wv
@@ -84,6 +84,10 @@ class Conversation:
     ) -> None:
         if sanitizer.options.unknown != "typed":
             raise ParameterError("sanitizer", sanitizer.options.unknown, "must have options with unknown='typed'.")
+        if not isinstance(sanitizer.parts.encoder, Encoder):
+            raise ParameterError(
+                "sanitizer", type(sanitizer).__name__, "must release words; a Rephraser releases sentences."
+            )
         self._sanitizer = copy(sanitizer)  # draws under a fresh key
         if source is not None:
             self._sanitizer.source = source
@@ -245,7 +249,7 @@ class Conversations:
         clock: Seconds that only grow.
 
     Raises:
-        ParameterError: If the sanitizer does not replace typed tokens.
+        ParameterError: If the sanitizer does not replace typed tokens, or releases sentences.
     """
 
     def __init__(
