@@ -170,6 +170,9 @@ def explanations(facts: dict[str, Any]) -> dict[Path, list[tuple[str, list[str]]
                  for nats, digits in ((1, 1), (3, 1), (8, 2))],
             ),
         ],
+        ROOT / "docs" / "learn" / "tutorial.md": [
+            ("may become up to {} % sure", [f"{math.ceil(1e4 / (1 + math.exp(-8))) / 100:.2f}"]),
+        ],
         EPSILON: [("outputs are unrelated at {} nats", [f"{facts['half_listed_nats']:.2f}"])],
     }  # fmt: skip
 

@@ -60,7 +60,11 @@ def _packages() -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Return the packages that wordveil needs, and those of every extra that is no sum of others."""
     needed: dict[str, Any] = {}
     extras: dict[str, dict[str, Any]] = defaultdict(dict)
-    found = [REQUIREMENT.match(line) for line in metadata.requires("wordveil") or ()]
+    try:
+        required = metadata.requires("wordveil") or ()
+    except metadata.PackageNotFoundError:  # run from a folder of sources
+        required = ()
+    found = [REQUIREMENT.match(line) for line in required]
     for name, _, least, extra in (match.groups() for match in found if match):
         if extra not in SUMS:
             (extras[extra] if extra else needed)[name] = _package(name, least)
