@@ -19,7 +19,7 @@ ORIGINALS = {
     "0121 496 0059": "+46 70 555 01 23",
 }
 PIECES = [*ORIGINALS, "ID-000", "17", " ", ".", "1", "a", "_", "\n", "http", "s:", "//", "<", ">", "é", "ID-00017", "ı"]
-PIECES += ["```", "`", "~~~~", ":::", "\n```\n", "\n    ```\n", "](", ")", "\\href", "{", "}", "\\"]
+PIECES += ["```", "`", "~~~~", ":::", "\n```\n", "\n    ```\n", "](", "]:", ")", "\\href", "{", "}", "\\"]
 
 
 def in_pieces(text, cuts):
@@ -39,6 +39,8 @@ def oracle(text):
     def put(found):
         before = text[: found.start(2)]
         line = before[before.rfind("\n") + 1 :]
+        if re.search(r"\]:(\s*|\s*[^\s][^\n]*)$", before, flags=re.ASCII):
+            return found[0]
         target = "](" in before and ")" not in before[before.rindex("](") + 2 :]
         shut = found.start() > tag or "<" in line or target or in_formula(before) or in_block(before)
         return found[0] if shut else found[1] + ORIGINALS[found[2].lower()]
@@ -129,6 +131,8 @@ def test_ten_thousand_chunkings_of_one_reply():
         "````mermaid\n```\n ID-00017\n````",
         "$$\\href{https://elsewhere.example/?q=\n ID-00017 }{x}$$",
         "![x](https://elsewhere.example/?\n ID-00017 )",
+        "![x]\n\n[x]: ID-00017",
+        "![x]\n\n[x]:\n   ID-00017",
     ],
 )
 def test_no_private_value_gets_into_an_address_that_a_window_would_fetch(reply):

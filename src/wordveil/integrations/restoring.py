@@ -92,6 +92,7 @@ class _Surroundings:
         <                  to the end of the line: an address in it may hold spaces
         <name, </, <!, <?  for ever: what may be a tag, whose attributes may hold anything
         ](                 to the next ")": some windows let spaces into an address there
+        ]:                 to the end of the line on which more follows: the address that a picture elsewhere refers to
         \name ... {        to its "}": formulas have links and pictures
         ``` ~~~ :::        to a line of nothing but as many or more of them, indented by three spaces at most: windows
                            draw diagrams from such blocks; no line of that form begins one of a named language
@@ -100,6 +101,7 @@ class _Surroundings:
     def __init__(self) -> None:
         self._plain = True  # since white space, nothing has come but what may stand before a surrogate
         self._angle = self._tag = self._target = self._command = False
+        self._definition = self._defined = False  # after "]:", and whether more than white space has followed
         self._braces = 0
         self._fences = dict[str, int]()  # character -> how many of them end the block
         self._begun = dict[str, int]()  # the same of this line
@@ -109,9 +111,8 @@ class _Surroundings:
     @property
     def open(self) -> bool:
         """Whether a surrogate that stands here may be restored."""
-        return self._plain and not (
-            self._tag or self._angle or self._target or self._braces or self._fences or self._begun
-        )
+        linked = self._tag or self._angle or self._target or self._definition
+        return self._plain and not (linked or self._braces or self._fences or self._begun)
 
     def pass_surrogate(self) -> None:
         """Go past a surrogate that was restored."""
@@ -132,8 +133,11 @@ class _Surroundings:
             self._braces = max(0, self._braces + (character == "{") - (character == "}"))
         if character in "`~:" and self._run >= _FENCE:
             self._begun[character] = max(self._begun.get(character, 0), self._run)
+        self._defined = self._definition and (self._defined or character not in _SPACE)
+        self._definition = (before == "]" and character == ":") or self._definition
         if character == "\n":
             self._end_line()
+            self._definition = self._definition and not self._defined
         self._plain = character in _SPACE or (self._plain and character in _OPENING)
         self._before = character
 
