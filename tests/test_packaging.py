@@ -243,3 +243,9 @@ def test_every_file_of_data_in_the_package_stands_in_the_notice():
             unsaid.append(name)
     assert unsaid == []
     assert all((package / said).exists() for said in named_there)
+
+
+def test_the_citation_is_of_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.*)$", citation, flags=re.MULTILINE)[1] == wordveil.__version__
+    assert f"license: {PROJECT['license']}" in citation

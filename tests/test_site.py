@@ -31,16 +31,22 @@ def site(tmp_path_factory):
     return made
 
 
+CODE = ("pre", "code", "script", "style")
+
+
 class Page(HTMLParser):
     """Anchors and links of a page, and what it loads."""
 
     def __init__(self, text):
         super().__init__()
         self.anchors, self.links, self.loaded = set(), [], []
+        self.code, self.paragraphs, self.unread = 0, 0, []
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         named = dict(attributes)
+        self.code += tag in CODE
+        self.paragraphs += tag == "p"
         self.anchors |= {named[key] for key in ("id", "name") if named.get(key)}
         if tag == "a" and named.get("href"):
             self.links.append(named["href"])
@@ -48,6 +54,14 @@ class Page(HTMLParser):
             self.loaded.append(named["src"])
         elif tag == "link" and named.get("href") and named.get("rel") != "canonical":
             self.loaded.append(named["href"])
+
+    def handle_endtag(self, tag):
+        self.code -= tag in CODE
+        self.paragraphs -= tag == "p"
+
+    def handle_data(self, data):
+        if self.paragraphs and not self.code:  # Markdown that was not understood stands in the text as it was typed
+            self.unread += re.findall(r"^(?:[-*] |\d+\. \S|\|-|#+ |```|\[.*\]\().*", data, flags=re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +92,12 @@ def broken(pages):
 def test_every_link_of_the_site_leads_somewhere(pages):
     assert len(pages) > 60
     assert broken(pages) == []
+
+
+@pytest.mark.slow
+def test_no_markdown_is_left_in_the_text(pages):
+    assert {path.name: page.unread for path, page in pages.items() if page.unread and "files" not in path.parts} == {}
+    assert Page("<p>text\n- an item</p><pre>- code</pre>").unread == ["- an item"]
 
 
 @pytest.mark.slow

@@ -50,7 +50,16 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
         return posixpath.relpath(_uri(path), here or ".") if path.exists() else match[1]
 
     parts = re.split(r"(^```.*?^```)", markdown, flags=re.MULTILINE | re.DOTALL)
-    return "".join(part if part.startswith("```") else LINK.sub(led, part) for part in parts)
+    return "".join(part if part.startswith("```") else LINK.sub(led, _with_lists(part)) for part in parts)
+
+
+def _with_lists(markdown: str) -> str:
+    """Put an empty line before every list that follows a line of text: other readers of Markdown need none."""
+    paragraphs = re.split(r"(\n\s*\n)", markdown)
+    listed = re.compile(r"\s*(?:[-*]|\d+\.) ")
+    return "".join(
+        part if listed.match(part) else re.sub(r"\n(?=(?:-|\d+\.) )", "\n\n", part, count=1) for part in paragraphs
+    )
 
 
 def on_post_build(*, config: Any, **_: Any) -> None:
