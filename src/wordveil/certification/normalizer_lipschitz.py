@@ -5,9 +5,9 @@ For P(y | x) = b(y) e^(-rate s(x, y)) / Z(x) with s = min(dist, cap), any two in
     |ln P(y | x) - ln P(y | x')| <= rate s(x, x') + |ln Z(x) - ln Z(x')|,
 
 so the mechanism keeps epsilon metric DP in s with epsilon = rate + max |ln Z(x) - ln Z(x')| / s(x, x'), the maximum
-over all pairs at positive distance. It is attained where x and x' may both be output, and a valid bound for any
-public set of outputs. Without "/ s" the same maximum is local DP. That |ln Z(x) - ln Z(x')| <= rate s(x, x') is a
-theorem and clamps what is computed. This module finds the maximum; it does not choose the rate.
+over all pairs at positive distance. It is attained where x and x' may both be output; pairs with a word that may not
+are taken exactly by `barred_words`. Without "/ s" the same maximum is local DP. That |ln Z(x) - ln Z(x')| <= rate
+s(x, x') is a theorem and clamps what is computed. This module finds the maximum; it does not choose the rate.
 
     PairSpace     the pairs of one vocabulary: DistinctVectors for closed-form metrics, WordPairs for any other
     Resumable     one pass over them, which can be saved after any step and continued
@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
+from wordveil.certification.barred_words import BarredMaximum, Distances
 from wordveil.certification.interruption import SavedWork
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_maximum import PairProblem, WorstPair
@@ -100,7 +101,7 @@ class Maximum(Resumable, Protocol):
     best: WorstPair
 
 
-class PairSpace(Protocol):
+class PairSpace(Distances, Protocol):
     """All pairs of inputs of one vocabulary under one metric."""
 
     @property
@@ -118,7 +119,7 @@ class PairSpace(Protocol):
         """Return the pass that adds up the normalizers at a rate."""
 
     def maximum(self, problem: PairProblem) -> Maximum:
-        """Return the pass that finds the worst pair."""
+        """Return the pass that finds the worst pair of outputs, numbered among themselves; the problem is of all."""
 
 
 class LossComputation:
@@ -184,9 +185,13 @@ class LossComputation:
         if not np.all(np.isfinite(logs)):
             raise ParameterError("rate", rate, "leaves a word without any output in float64; set a cap or lower it.")
         problem = PairProblem(values=logs, rate=rate, cap=cap, tolerance=TOLERANCE, per_distance=per_distance)
-        search = self.vocabulary.maximum(problem)
-        self._run(f"{stage}:pairs", search)
-        for suffix in ("sums", "pairs"):
+        outputs = self.vocabulary.outputs
+        among = self.vocabulary.maximum(problem)
+        self._run(f"{stage}:pairs", among)
+        first, second = int(outputs[among.best.first]), int(outputs[among.best.second])
+        search = BarredMaximum(self.vocabulary, problem, replace(among.best, first=first, second=second))
+        self._run(f"{stage}:barred", search)
+        for suffix in ("sums", "pairs", "barred"):
             self._saved.forget(f"{stage}:{suffix}")
         log_error = sums.log_error()
         self._saved.put(f"{stage}:done", {**search.best.as_dict(), "log_error": log_error}, final=True)
