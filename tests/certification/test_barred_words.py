@@ -174,6 +174,12 @@ def test_threads_groups_and_resume_points_do_not_change_a_bit(monkeypatch, tmp_p
     pairs = DistinctVectors.of(embeddings, Euclidean())
     expected = LossComputation(pairs, threads=1).metric(6.0, 3.0)
     assert LossComputation(pairs, threads=3).metric(6.0, 3.0) == expected
+    for name, few in (("NEAREST", 2), ("OUTLIERS", 3)):
+        monkeypatch.setattr(barred_words, name, few)
+        found = [LossComputation(pairs, threads=2).metric(rate, 3.0) for rate in (0.5, 6.0)]
+        assert [one.computed for one in found] == pytest.approx(
+            [worst_of(embeddings, Euclidean(), rate, 3.0)[0] for rate in (0.5, 6.0)], rel=1e-5
+        )
     monkeypatch.setattr(barred_words, "GROUP", 7)
     monkeypatch.setattr(barred_words, "CHUNK", 33)
     assert LossComputation(pairs, threads=2).metric(6.0, 3.0).computed == pytest.approx(expected.computed, rel=1e-12)

@@ -12,6 +12,7 @@ outputs nearer are looked at one by one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -22,11 +23,11 @@ from wordveil.arrays import Float64Array
 from wordveil.kernels.pair_maximum import PairProblem, WorstPair
 from wordveil.kernels.threads import map_chunks
 
-__all__ = ["BarredMaximum", "Distances"]
+__all__ = ["BarredMaximum", "Distances", "Reach"]
 
 GROUP = 64  # barred words at a time
 CHUNK = 256  # partners at a time
-NEAREST = 8  # outputs looked at one by one
+NEAREST, OUTLIERS = 8, 64  # outputs looked at one by one: of each word, and of all
 LEADS = 4  # likely pairs of a chunk, judged first
 ROW_NUMBERS = 1 << 21  # distances of partners held at a time
 
@@ -45,11 +46,36 @@ class Distances(Protocol):
     def block(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
         """Return the distances between two lots of places, shape (n, k)."""
 
-    def farthest(self, places: NDArray[np.int64]) -> Float64Array:
-        """Return a bound on the distances from places to any output, shape (n,), or infinity."""
-
     def judged(self, first: NDArray[np.int64], second: NDArray[np.int64], rough: Float64Array) -> Float64Array:
         """Return the distances that pairs are judged by, shape (n,), given those of `block`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reach:
+    """How far words are from the outputs, but for a few outlying outputs that are looked at one by one.
+
+    Attributes:
+        outliers: Places of outputs far from everything.
+        farthest: Distance of every place to the farthest of the other outputs, as `block` has it; -inf without any.
+    """
+
+    outliers: NDArray[np.int64]
+    farthest: Float64Array
+
+    @classmethod
+    def of(cls, pairs: Distances, places: int, threads: int | None = None) -> Reach:
+        """Look at all distances, shape (places, outputs); where no word is barred, which asks for none, at none."""
+        outputs = pairs.outputs
+        if len(outputs) == places:
+            return cls(outliers=outputs[:0], farthest=np.full(places, np.inf))
+        some = np.unique(np.linspace(0, places - 1, min(places, CHUNK)).astype(np.int64))
+        order = np.argsort(-pairs.block(some, outputs).mean(axis=0), kind="stable")
+        outliers, rest = outputs[np.sort(order[:OUTLIERS])], outputs[np.sort(order[OUTLIERS:])]
+        if not len(rest):
+            return cls(outliers=outliers, farthest=np.full(places, -np.inf))
+        chunks = [np.arange(low, min(low + CHUNK, places)) for low in range(0, places, CHUNK)]
+        found = map_chunks(lambda own: pairs.block(own, rest).max(axis=1), chunks, threads)
+        return cls(outliers=outliers, farthest=np.concatenate(list(found)))
 
 
 class BarredMaximum:
@@ -59,13 +85,14 @@ class BarredMaximum:
         pairs: The distances.
         problem: What to maximize; its values are of all places.
         best: The worst pair of words that may both be output.
+        reach: How far the outputs are.
 
     Attributes:
         best: The worst pair known.
     """
 
-    def __init__(self, pairs: Distances, problem: PairProblem, best: WorstPair) -> None:
-        self._pairs, self._problem, self.best = pairs, problem, best
+    def __init__(self, pairs: Distances, problem: PairProblem, best: WorstPair, reach: Reach) -> None:
+        self._pairs, self._problem, self.best, self._reach = pairs, problem, best, reach
         self._places = np.arange(len(problem.values))
         self._barred = np.setdiff1d(self._places, pairs.outputs)
         self._next = 0
@@ -86,7 +113,7 @@ class BarredMaximum:
     def steps(self, threads: int | None = None) -> Iterator[int]:
         """Take one group of barred words after another; yield the number of pairs just visited."""
         for start in range(self._next, len(self._barred), GROUP):
-            group = _Group(self._pairs, self._problem, self._barred[start : start + GROUP])
+            group = _Group(self._pairs, self._problem, self._reach, self._barred[start : start + GROUP])
             chunks = [self._places[low : low + CHUNK] for low in range(0, len(self._places), CHUNK)]
             for visit in (group.leads, group.rest):
                 # Every chunk is held against the pair known before, so that the answer depends on the inputs alone.
@@ -102,14 +129,17 @@ class _Group:
     The first axis of values is 0 for the loss of a partner over a barred word, 1 for the other order.
     """
 
-    def __init__(self, pairs: Distances, problem: PairProblem, words: NDArray[np.int64]) -> None:
+    def __init__(self, pairs: Distances, problem: PairProblem, reach: Reach, words: NDArray[np.int64]) -> None:
         self.words = words
         self._pairs, self._problem = pairs, problem
+        self._far = np.minimum(reach.farthest, problem.cap)
         self._rows = np.minimum(pairs.block(words, pairs.outputs), problem.cap)
         k = min(NEAREST, len(pairs.outputs))
         near = np.argsort(self._rows, axis=1, kind="stable")[:, : k + 1]
         sorted_rows = np.take_along_axis(self._rows, near, axis=1)
         self._near, self._near_rows = pairs.outputs[near[:, :k]], sorted_rows[:, :k]
+        self._outliers = reach.outliers
+        self._outlier_rows = self._rows[:, np.searchsorted(pairs.outputs, reach.outliers)]
         # Outputs that are not looked at one by one are at least as far as the next.
         self._next = sorted_rows[:, k:].min(axis=1, initial=np.inf)[:, None]
 
@@ -125,8 +155,7 @@ class _Group:
     def rest(self, chunk: NDArray[np.int64], known: WorstPair) -> WorstPair:
         """Return the worst pair with partners of a chunk, if it is worse than the one known."""
         s, gap, reach = self._seen(chunk)
-        farthest = np.minimum(self._pairs.farthest(chunk), self._problem.cap)
-        reach = np.minimum(np.maximum(reach, np.where(np.isfinite(self._next), farthest - self._next, -np.inf)), s)
+        reach = np.minimum(np.maximum(reach, self._far[chunk] - self._next), s)
         error = self._pairs.block_error
         longer, shorter = s + error, np.maximum(s - error, 0.0)
         losses = (self._loss(longer, longer, -gap), self._loss(longer, reach + 2 * error, gap))
@@ -139,7 +168,11 @@ class _Group:
         cap, z = self._problem.cap, self._problem.values
         s = np.minimum(self._pairs.block(self.words, chunk), cap)
         theirs = np.minimum(self._pairs.block(chunk, self._near.ravel()), cap).reshape(len(chunk), *self._near.shape)
-        return s, z[chunk] - z[self.words, None], (theirs - self._near_rows).max(axis=2).T
+        reach = (theirs - self._near_rows).max(axis=2).T
+        outlying = np.minimum(self._pairs.block(chunk, self._outliers), cap)
+        for word, own in enumerate(self._outlier_rows):
+            np.maximum(reach[word], (outlying - own).max(axis=1, initial=-np.inf), out=reach[word])
+        return s, z[chunk] - z[self.words, None], reach
 
     def _loss(self, s: Float64Array, reach: Float64Array, gap: Float64Array) -> Float64Array:
         problem = self._problem

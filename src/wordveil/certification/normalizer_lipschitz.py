@@ -18,12 +18,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.certification.barred_words import BarredMaximum, Distances
+from wordveil.certification.barred_words import BarredMaximum, Distances, Reach
 from wordveil.certification.interruption import SavedWork
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_maximum import PairProblem, WorstPair
@@ -168,6 +169,10 @@ class LossComputation:
         """
         return self._at(rate, cap, per_distance=False)
 
+    @cached_property
+    def _reach(self) -> Reach:
+        return Reach.of(self.vocabulary, len(self.vocabulary.ids), self._threads)
+
     def finish(self) -> None:
         """Delete the checkpoint: everything asked for has been answered."""
         self._saved.remove()
@@ -189,7 +194,8 @@ class LossComputation:
         among = self.vocabulary.maximum(problem)
         self._run(f"{stage}:pairs", among)
         first, second = int(outputs[among.best.first]), int(outputs[among.best.second])
-        search = BarredMaximum(self.vocabulary, problem, replace(among.best, first=first, second=second))
+        best = replace(among.best, first=first, second=second)
+        search = BarredMaximum(self.vocabulary, problem, best, self._reach)
         self._run(f"{stage}:barred", search)
         for suffix in ("sums", "pairs", "barred"):
             self._saved.forget(f"{stage}:{suffix}")

@@ -64,10 +64,6 @@ class WordPairs:
         """Return the distances between two lots of words, shape (n, k)."""
         return self.source.block(self.source.canonical[first], self.ids[second])
 
-    def farthest(self, places: NDArray[np.int64]) -> Float64Array:
-        """Return infinity: nothing is known without looking."""
-        return np.full(len(places), np.inf)
-
     def judged(self, first: NDArray[np.int64], second: NDArray[np.int64], rough: Float64Array) -> Float64Array:
         """Return the distances of `block`: a matrix, or a user's function, has no others."""
         return rough

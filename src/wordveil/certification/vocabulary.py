@@ -104,10 +104,6 @@ class DistinctVectors:
         """Return the distances between two lots of places, shape (n, k)."""
         return self._tiles.between(first, second)
 
-    def farthest(self, places: NDArray[np.int64]) -> Float64Array:
-        """Return a bound on the distances from places to any output, shape (n,): of a norm, by way of the middle."""
-        return self._tiles.farthest(places, self.outputs) if is_norm(self.metric) else np.full(len(places), np.inf)
-
     def judged(self, first: NDArray[np.int64], second: NDArray[np.int64], rough: Float64Array) -> Float64Array:
         """Return the distances of pairs by direct differences: those of `block` hide words a hair apart."""
         return self._tiles.of_pairs(first, second)

@@ -73,13 +73,6 @@ class PairTiles:
         to_distances(self.metric, tile)
         return np.asarray(tile)
 
-    def farthest(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
-        """Return a bound on the distances from each vector to any of others, by way of the mean, shape (n,)."""
-        radii = np.sqrt(self._left[:, -2])
-        squared = np.square((radii[first] + radii[second].max()) * (1 + 16 * UNIT)) + self.squared_error
-        to_distances(self.metric, squared)
-        return np.asarray(squared)
-
     def of_pairs(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
         """Return the distances of pairs by direct differences, shape (n,)."""
         difference = self.coordinates[first] - self.coordinates[second]
