@@ -26,6 +26,25 @@ PAGES = {
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 
 
+def on_config(config: Any) -> Any:
+    """Put all pages of a folder in the place of `folder/*` in the navigation, so that new ones need no line there."""
+    config.nav = _expanded(config.nav)
+    return config
+
+
+def _expanded(entries: list[Any]) -> list[Any]:
+    found: list[Any] = []
+    for entry in entries:
+        if isinstance(entry, str) and entry.endswith("*"):
+            pages = sorted(DOCS.glob(f"{entry}.md"))
+            found += [page.relative_to(DOCS).as_posix() for page in pages if page.name != "README.md"]
+        elif isinstance(entry, dict):
+            found.append({name: _expanded(own) if isinstance(own, list) else own for name, own in entry.items()})
+        else:
+            found.append(entry)
+    return found
+
+
 def on_files(files: Files, config: Any) -> Files:
     """Add the repository's pages, and copies of the other files that pages lead to."""
     for name, uri in PAGES.items():
