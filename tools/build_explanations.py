@@ -1,4 +1,4 @@
-"""Computes what the pages of docs/explanation show: facts.json, which `quote_results.py` quotes, and the pictures.
+"""Computes what the pages of docs/explanation show: facts.json, the numbers quoted from it, and the pictures.
 
 python tools/build_explanations.py
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from mechanism_plots import SETTINGS
+from quote_results import quoted, written
 from wordveil import load_embeddings
 from wordveil.pipeline.neighbour_points import neighbour_points
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "explanation"
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER, EPSILON = ROOT / "docs" / "explanation", ROOT / "docs" / "guides" / "epsilon.md"
+HUNDREDTH = 4  # place of rank 100 among the ranks
 DIMENSIONS = (2, 8, 32, 128)
 RANKS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
 SAMPLE = 400  # words
@@ -128,10 +132,67 @@ def _drawn(panels: int, plot: Any) -> bytes:
     return out.getvalue()
 
 
+def quotations(facts: dict[str, Any]) -> dict[Path, list[tuple[str, list[str]]]]:
+    """Return the phrases of the pages that explain, each with its numbers."""
+    wide, flat = facts["spread"]["128"], facts["spread"]["2"]
+    return {
+        FOLDER / "dimensions.md": [
+            ("hundredth neighbour lies at {} of the median distance", [written(flat[HUNDREDTH])]),
+            ("With all 128, it lies at {}, and even", [written(wide[HUNDREDTH])]),
+            ("the nearest neighbour lies at {}.", [written(wide[0])]),
+            ("two typical words must lose {} nats against", [f"{facts['laplace_nats']:.0f}"]),
+            ("There are {} words to choose from", [f"{facts['words']}"]),
+            ("two typical words must lose {} nats.", [f"{facts['half_near_nats']:.1f}"]),
+            ("half of the outputs are on the list at {} nats", [f"{facts['half_listed_nats']:.1f}"]),
+        ],
+        FOLDER / "sentences.md": [
+            ("tell at most {} meanings apart", [f"{math.floor(math.exp(8.0)) + 1}"]),
+            (
+                "A million meanings take {} nats, a billion {} nats",
+                [f"{math.log(n - 1):.1f}" for n in (10**6, 10**9)],
+            ),
+        ],
+        FOLDER / "promises.md": [
+            (
+                "one that is {} % sure at most, 3 nats into {} %, and 8 nats into {} %",
+                [f"{math.ceil(100 / (1 + math.exp(-nats)) * 10**digits) / 10**digits:.{digits}f}"
+                 for nats, digits in ((1, 1), (3, 1), (8, 2))],
+            ),
+        ],
+        ROOT / "docs" / "learn" / "tutorial.md": [
+            ("may become up to {} % sure", [f"{math.ceil(1e4 / (1 + math.exp(-8))) / 100:.2f}"]),
+        ],
+        EPSILON: [("outputs are unrelated at {} nats", [f"{facts['half_listed_nats']:.2f}"])],
+    }  # fmt: skip
+
+
+def point_lines(facts: dict[str, Any]) -> list[str]:
+    """Return the table of what the default epsilon comes to, for each k."""
+    return [
+        f"| {point['k']} | {point['epsilon']:g} | "
+        + " | ".join(written(point[name]) for name in ("far", "attacker", "similarity"))
+        + " |"
+        for point in facts["points"]
+    ]
+
+
+def pages(facts: dict[str, Any]) -> dict[Path, str]:
+    """Return every page that quotes the facts, with their numbers."""
+    texts = {path: path.read_text(encoding="utf-8") for path in quotations(facts)}
+    for path, phrases in quotations(facts).items():
+        for phrase, numbers in phrases:
+            texts[path] = quoted(texts[path], phrase, numbers)
+    rows = "\n".join(point_lines(facts))
+    texts[EPSILON] = re.sub(r"(?<=\n)(\| k \| .*\n\|---.*\n)(?:\| .*\n)+", lambda m: f"{m[1]}{rows}\n", texts[EPSILON])
+    return texts
+
+
 def main() -> None:
-    """Writes the facts and the pictures."""
+    """Writes the facts, the pictures and the numbers in the pages."""
     found = facts()
     (FOLDER / "facts.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    for path, text in pages(found).items():
+        path.write_text(text, encoding="utf-8")
     for name, svg in pictures(found).items():
         (FOLDER / name).write_bytes(svg)
 

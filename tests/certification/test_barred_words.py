@@ -12,7 +12,7 @@ from tests.kernels.engines_here import every_engine
 
 from certification.small_vocabularies import losses_by_definition, small_embeddings, worst_by_definition
 from wordveil.auditing.score_channels import verify_scores
-from wordveil.certification import barred_words, certify, certify_rate
+from wordveil.certification import barred_words, certify, certify_rate, normalizer_lipschitz
 from wordveil.certification.normalizer_lipschitz import LossComputation
 from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.vocabulary import DistinctVectors
@@ -70,6 +70,19 @@ def pairs_of(embeddings, metric):
 
 
 RATES = [(0.5, math.inf), (3.0, 6.0), (6.0, 3.0), (6.0, 4.5), (12.0, 1.5)]
+
+
+@pytest.mark.parametrize("metric", [Euclidean(), Blocks()], ids=lambda m: m.name)
+def test_too_many_pairs_are_bounded_by_the_normalizers(monkeypatch, metric):
+    embeddings = lonely()
+    monkeypatch.setattr(normalizer_lipschitz, "MOST_TRIPLES", 1e5)
+    s, _ = channel_losses(embeddings, metric, 6.0, 4.5)
+    z = np.log(np.exp(-6.0 * s[:, embeddings.candidates]).sum(axis=1))
+    apart = s > 0
+    bound = 6.0 + (np.abs(z[:, None] - z[None])[apart] / s[apart]).max()
+    found = LossComputation(pairs_of(embeddings, metric)).metric(6.0, 4.5)
+    assert found.epsilon == pytest.approx(bound, rel=1e-6)
+    assert found.epsilon > worst_of(embeddings, metric, 6.0, 4.5)[0]
 
 
 @pytest.mark.parametrize("metric", [Euclidean(), Blocks()], ids=lambda m: m.name)

@@ -23,8 +23,10 @@ from wordveil.arrays import Float64Array
 from wordveil.kernels.pair_maximum import PairProblem, WorstPair
 from wordveil.kernels.threads import map_chunks
 
-__all__ = ["BarredMaximum", "Distances", "Reach"]
+__all__ = ["MOST_TRIPLES", "BarredMaximum", "Distances", "Reach"]
 
+MOST_TRIPLES = 5e11
+"""Barred words x words x outputs beyond which such pairs are bounded by normalizers alone: a minute's work a rate."""
 GROUP = 64  # barred words at a time
 CHUNK = 256  # partners at a time
 NEAREST, OUTLIERS = 8, 64  # outputs looked at one by one: of each word, and of all

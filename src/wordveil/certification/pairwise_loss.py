@@ -80,9 +80,9 @@ class WordPairs:
         """Return the pass that adds up the normalizers at a rate."""
         return RowSums(self, rate=rate, cap=cap)
 
-    def maximum(self, problem: PairProblem) -> RowMaximum:
-        """Return the pass that finds the worst pair of outputs, numbered among themselves."""
-        return RowMaximum(self, problem)
+    def maximum(self, problem: PairProblem, places: NDArray[np.int64]) -> RowMaximum:
+        """Return the pass that finds the worst pair of some words, numbered among themselves."""
+        return RowMaximum(self, problem, places)
 
 
 class RowSums:
@@ -137,19 +137,20 @@ class RowSums:
 
 
 class RowMaximum:
-    """Search for the worst pair of words that may both be output, resumable after any step.
+    """Search for the worst pair of some words, resumable after any step.
 
     Args:
         pairs: The pairs.
-        problem: What to maximize.
+        problem: What to maximize, of all words.
+        places: The words.
 
     Attributes:
         best: The worst pair among those visited.
     """
 
-    def __init__(self, pairs: WordPairs, problem: PairProblem) -> None:
-        self._source, self._problem = pairs.source, problem.among(pairs.outputs)
-        self._words = pairs.ids[pairs.outputs]
+    def __init__(self, pairs: WordPairs, problem: PairProblem, places: NDArray[np.int64]) -> None:
+        self._source, self._problem = pairs.source, problem.among(places)
+        self._words = pairs.ids[places]
         self.best = WorstPair(value=0.0, first=0, second=0)
         self._next = 0
 

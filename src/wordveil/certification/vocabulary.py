@@ -112,8 +112,8 @@ class DistinctVectors:
         """Return the pass that adds up the normalizers at a rate."""
         return NormaliserSums(self._tiles, self.measure, rate=rate, cap=cap)
 
-    def maximum(self, problem: PairProblem) -> PairMaximum:
-        """Return the pass that finds the worst pair of outputs, numbered among themselves."""
-        every = len(self.outputs) == len(self.ids)
-        tiles = self._tiles if every else PairTiles(self.coordinates[self.outputs], self.metric)
-        return PairMaximum(tiles, problem.among(self.outputs))
+    def maximum(self, problem: PairProblem, places: NDArray[np.int64]) -> PairMaximum:
+        """Return the pass that finds the worst pair of some places, numbered among themselves."""
+        every = len(places) == len(self.ids)
+        tiles = self._tiles if every else PairTiles(self.coordinates[places], self.metric)
+        return PairMaximum(tiles, problem.among(places))
