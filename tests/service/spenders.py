@@ -1,5 +1,6 @@
 """Clients that spend from one budget, in processes of their own, and a ledger that checks before it charges."""
 
+import itertools
 import os
 import signal
 import threading
@@ -11,11 +12,12 @@ from fractions import Fraction
 import wordveil as wv
 from wordveil.promises.guarantees import Standing
 from wordveil.service.costs import Cost, cost_of
-from wordveil.service.ledger import BudgetSpentError, Charge, Ledger
+from wordveil.service.ledger import BudgetSpentError, Charge, Charged, Ledger
 
 PROMISE = wv.LocalDP(epsilon=7.0, slack=1e-9, standing=Standing.PROVED, scope=("vocabulary abab",))
 COST = cost_of(PROMISE, 1)
 ACCOUNT = "subject:someone"
+SPENDING = 4  # threads
 
 
 def charge(cost=COST, accounts=(ACCOUNT,), **retry):
@@ -38,7 +40,15 @@ class Careless(Ledger):
         return super().charge(asked)
 
     def _spend(self, connection, account, cost):
-        return "0"
+        return 0
+
+
+class Hasty(Ledger):
+    """Answers a charge before it is on the disk: what must be seen to lose it."""
+
+    def charge(self, asked):
+        threading.Thread(target=super().charge, args=(asked,)).start()
+        return Charged(release=asked.retry, salt=None, repeated=False, left={})
 
 
 def in_child(work):
@@ -82,19 +92,24 @@ def many_spend(url, kind=Ledger, processes=4, threads=50):
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * processes
 
 
-def spend_and_die(url, name, seconds):
-    """Spend under retry names until killed; return the names and releases that were acknowledged."""
+def spend_and_die(url, name, seconds, kind=Ledger):
+    """Spend under retry names from several threads until killed; return the names and releases acknowledged."""
     read, write = os.pipe()
 
     def work():
         os.close(read)
-        ledger = Ledger.open(url)
-        number = 0
-        while True:
-            retry = f"{name}-{number}"
-            charged = ledger.charge(charge(retry=retry, fingerprint=retry, setting="s"))
-            os.write(write, f"{retry} {charged.release}\n".encode())
-            number += 1
+        ledger = kind.open(url)
+
+        def client(thread):
+            for number in itertools.count():
+                retry = f"{name}-{thread}-{number}"
+                charged = ledger.charge(charge(retry=retry, fingerprint=retry, setting="s"))
+                os.write(write, f"{retry} {charged.release}\n".encode())
+
+        clients = [threading.Thread(target=client, args=(thread,)) for thread in range(SPENDING)]
+        for each in clients:
+            each.start()
+        clients[0].join()
 
     child = in_child(work)
     os.close(write)

@@ -3,6 +3,8 @@ import os
 import re
 import signal
 import sqlite3
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +14,16 @@ import pytest
 from tests.service.serving import Served
 
 from wordveil.service.client import ServiceError
-from wordveil.service.messages import BatchRequest, Error, ExplainRequest, HidesRequest, TextRequest, VectorsRequest
+from wordveil.service.messages import (
+    BatchRequest,
+    DenoiseRequest,
+    Error,
+    ExplainRequest,
+    HidesRequest,
+    RephraseRequest,
+    TextRequest,
+    VectorsRequest,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -99,6 +110,128 @@ def test_explanations_and_lists_speak_of_public_words(served):
     chances = [chance for _, chance in listed["depression"]]
     assert chances == sorted(chances, reverse=True)
     assert sum(chances[:16]) == pytest.approx(1 - 0.077, abs=0.002)  # the law `explain` tells: 16 words, else any
+
+
+def test_sentences_become_public_sentences_from_a_budget_of_their_own(served):
+    asked = RephraseRequest(texts=["Maria was ill. We told nobody.", "The soup was cold."], subject="sentences")
+    first = served.client.rephrase(asked, idempotency_key="r1")
+    assert (first.tokens, first.cost, first.left["subject:sentences"]) == (3, "18", "82")
+    assert first.guarantee["unit"].startswith("one sentence")
+    assert "Maria" not in "".join(first.texts)
+    again = served.client.rephrase(asked, idempotency_key="r1")
+    assert (again.texts, again.repeated) == (first.texts, True)
+    served.client.sanitize(TextRequest(text="good", subject="sentences"))
+    spent = {budget["promise"]["unit"]: budget["spent"] for budget in served.client.budgets("subject:sentences")}
+    assert spent == {first.guarantee["unit"]: "18", "one token of a text of fixed length": "8"}
+    with pytest.raises(ServiceError, match="has 0 nats left"):
+        served.client.rephrase(RephraseRequest(texts=["x"], epsilon=9.0))
+    with pytest.raises(ServiceError, match=r"stock must be one of general"):
+        served.client.rephrase(RephraseRequest(texts=["x"], stock="/etc"))
+
+
+def test_what_is_denoised_was_released_here_to_the_last_letter_and_costs_nothing(served):
+    asked = TextRequest(text=TEXT, subject="reader")
+    release = served.client.sanitize(asked)
+    read = served.client.denoise(DenoiseRequest(texts=release.texts, seal=release.seal))
+    assert read.guarantee == release.guarantee
+    assert [len(each) for each in (read.texts, read.read, read.attack, read.named)] == [1] * 4
+    assert [word for word, _, _ in read.named[0]] == re.findall(r"\w+(?:['’]\w+)?", release.texts[0].lower())
+    assert all(0 <= sure <= 1 for _, _, sure in read.named[0])
+    assert served.client.budgets("subject:reader")[0]["spent"] == "56"
+    other = served.client.sanitize(TextRequest(text="good film"))
+    rephrased = served.client.rephrase(RephraseRequest(texts=["x"]))
+    for refused in (
+        DenoiseRequest(texts=[TEXT], seal=release.seal),
+        DenoiseRequest(texts=[TEXT], seal=""),
+        DenoiseRequest(texts=[release.texts[0] + " "], seal=release.seal),
+        DenoiseRequest(texts=release.texts, seal=other.seal),
+        DenoiseRequest(texts=release.texts, seal=release.seal, epsilon=4.0),
+        DenoiseRequest(texts=rephrased.texts, seal=rephrased.seal),
+    ):
+        with pytest.raises(ServiceError, match="only what this service released is read"):
+            served.client.denoise(refused)
+    noisy = TextRequest(text=TEXT, epsilon=1.0)
+    release = served.client.sanitize(noisy)
+    with pytest.raises(ServiceError, match="what would be read is invented"):
+        served.client.denoise(DenoiseRequest(texts=release.texts, seal=release.seal, epsilon=1.0))
+
+
+def test_a_signal_ends_it_after_all_that_is_on_its_way_is_answered(tmp_path):
+    served = Served(tmp_path, "--subject-budget", "1000000")
+    long, ended = " ".join([TEXT] * 2000), []
+
+    def ask(number):
+        with httpx.Client(base_url=served.address, headers=served.headers, timeout=60) as client:
+            answer = client.post("/v1/sanitize", json={"text": long, "subject": f"s{number}"})
+            ended.append(time.monotonic())
+            return answer.status_code, len(answer.json()["texts"])
+
+    with ThreadPoolExecutor(6) as pool:
+        asked = [pool.submit(ask, number) for number in range(6)]
+        while served.ledger_rows() < 1:  # the first was charged, and is not answered
+            time.sleep(0.01)
+        served.process.send_signal(signal.SIGTERM)
+        signalled = time.monotonic()
+        assert [each.result() for each in asked] == [(200, 1)] * 6
+    assert served.process.wait(timeout=40) == 0
+    assert max(ended) > signalled
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{served.address}/health")
+    assert served.ledger_rows() == 6
+    served.client.close()
+
+
+def test_vocabularies_are_read_again_and_no_request_is_dropped(tmp_path):
+    file = tmp_path / "words.txt"
+
+    def write(words):
+        lines = [f"{word} {i % 7} {i % 11} {i % 13} {i}" for i, word in enumerate(words)]
+        (tmp_path / "new").write_text("\n".join(lines) + "\n")
+        (tmp_path / "new").rename(file)
+
+    write([f"old{'abcdefghij'[i % 10]}{'klmnopqrst'[i // 10]}" for i in range(100)])
+    served = Served(tmp_path, "--vocabulary", f"default={file}", "--rate", "100000")
+    how = {"text": "some words"}
+    stop, seen = threading.Event(), []
+
+    def ask():
+        with httpx.Client(base_url=served.address, headers=served.headers, timeout=60) as client:
+            while not stop.is_set():
+                answer = client.post("/v1/sanitize", json=how)
+                said = answer.json()
+                seen.append((answer.status_code, said.get("provenance", {}).get("checksum"), said.get("texts")))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for words in ("new", "newest"):
+        write([f"{words}{'abcdefghij'[i % 10]}{'klmnopqrst'[i // 10]}" for i in range(100)])
+        before = len({checksum for _, checksum, _ in seen})
+        served.process.send_signal(signal.SIGHUP)
+        for _ in range(600):
+            if len({checksum for _, checksum, _ in seen}) > max(1, before):
+                break
+            time.sleep(0.05)
+    file.write_text("no vocabulary")
+    served.process.send_signal(signal.SIGHUP)
+    for _ in range(600):
+        if "stay as they were" in served.log.read_text():
+            break
+        time.sleep(0.05)
+    count = len(seen)
+    while len(seen) < count + 20:
+        time.sleep(0.01)
+    stop.set()
+    for each in threads:
+        each.join()
+    assert {status for status, _, _ in seen} == {200}
+    # No release mixes two vocabularies: its words are those of the checksum that it names.
+    kinds = {
+        found: {re.match(r"[a-z]+(?=[a-j][k-t]$)", text.split()[0].lower())[0] for _, c, (text,) in seen if c == found}
+        for _, found, _ in seen
+    }
+    assert list(kinds.values()) == [{"old"}, {"new"}, {"newest"}]
+    served.end()
 
 
 def test_litellm_is_told_to_go_on_with_released_text_or_to_stop(served):

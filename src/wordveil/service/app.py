@@ -22,12 +22,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from wordveil import __version__
+from wordveil.denoising.denoiser import UnreadableReleaseError
 from wordveil.errors import GuaranteeError, ParameterError, WordveilError
-from wordveil.service.access import Buckets, Caller, find_caller
+from wordveil.service.access import Buckets, Caller, Callers
 from wordveil.service.guarding import GUARDRAIL_PATH, Guard, error_body
-from wordveil.service.ledger import BudgetSpentError, RetryError
+from wordveil.service.ledger import BudgetSpentError, KeyRevokedError, RetryError
 from wordveil.service.messages import (
     BatchRequest,
+    DenoiseAnswer,
+    DenoiseRequest,
     Error,
     ExplainRequest,
     GuardrailAnswer,
@@ -35,6 +38,7 @@ from wordveil.service.messages import (
     HidesAmong,
     HidesRequest,
     ReleaseAnswer,
+    RephraseRequest,
     TextRequest,
     VectorsAnswer,
     VectorsRequest,
@@ -44,6 +48,7 @@ from wordveil.service.releasing import Releaser
 __all__ = ["Limits", "build_app"]
 
 STATIC = Path(__file__).parent / "static"
+UNAUTHENTICATED = "Send a key of this service: Authorization: Bearer wv_..."
 SUBJECT_FIELDS = ("user_api_key_end_user_id", "user_api_key_user_id")
 
 T = TypeVar("T")
@@ -71,7 +76,7 @@ class Limits:
     seconds: float = 60.0
     rate: float = 50.0
     burst: float = 200.0
-    workers: int = 8
+    workers: int = 32
 
 
 class RefusedError(WordveilError):
@@ -110,6 +115,7 @@ class Service:
     def __init__(self, releaser: Releaser, limits: Limits) -> None:
         self.releaser, self.ledger, self.limits = releaser, releaser.ledger, limits
         self.metrics = Metrics()
+        self._callers = Callers(self.ledger)
         self._buckets = Buckets(limits.rate, limits.burst)
         self._workers: anyio.CapacityLimiter | None = None
 
@@ -127,9 +133,9 @@ class Service:
         """
         kind, _, bearer = (authorization or "").partition(" ")
         key = bearer.strip() if kind.lower() == "bearer" else x_api_key or ""
-        found = await self.work(partial(find_caller, self.ledger, key))
+        found = self._callers.known(key) or await self.work(partial(self._callers.find, key))
         if found is None:
-            raise RefusedError(401, "unauthenticated", "Send a key of this service: Authorization: Bearer wv_...")
+            raise RefusedError(401, "unauthenticated", UNAUTHENTICATED)
         if scope not in found.scopes:
             raise RefusedError(403, "forbidden", f"This key is not for the scope {scope}.")
         if not self._buckets.take(found.id):
@@ -151,10 +157,28 @@ class Service:
         return await self._released(asked.texts, asked, caller, idempotency_key)
 
     async def _released(self, texts: list[str], asked: Any, caller: Caller, retry: str | None) -> ReleaseAnswer:
-        task = partial(self.releaser.texts, texts, asked, caller, subject=asked.subject, retry=retry)
+        task = partial(self.releaser.texts, texts, asked, caller, retry=retry)
         answer = await self.work(task)
         self.metrics.tokens.inc(answer.tokens)
         return answer
+
+    async def rephrase(
+        self,
+        asked: RephraseRequest,
+        authorization: Bearer = None,
+        x_api_key: ApiKey = None,
+        idempotency_key: Retry = None,
+    ) -> ReleaseAnswer:
+        """Release public sentences in the place of the texts' own; the promise is per sentence."""
+        caller = await self.caller("release", authorization, x_api_key)
+        return await self._released(asked.texts, asked, caller, idempotency_key)
+
+    async def denoise(
+        self, asked: DenoiseRequest, authorization: Bearer = None, x_api_key: ApiKey = None
+    ) -> DenoiseAnswer:
+        """Read what a release of this service may have said; nothing is charged, and a private text is refused."""
+        await self.caller("release", authorization, x_api_key)
+        return await self.work(partial(self.releaser.denoised, asked))
 
     async def sanitize_stream(
         self, request: Request, authorization: Bearer = None, x_api_key: ApiKey = None
@@ -285,6 +309,8 @@ def _told(error: Exception) -> tuple[int, Error]:
         return 402, Error(code="budget-spent", message=message, account=error.account, left=error.left)
     if isinstance(error, RefusedError):
         return error.status, Error(code=error.code, message=str(error))
+    if isinstance(error, KeyRevokedError):
+        return 401, Error(code="unauthenticated", message=UNAUTHENTICATED)
     if isinstance(error, RetryError):
         return 409, Error(code="idempotency-key", message=str(error))
     if isinstance(error, ParameterError):
@@ -297,6 +323,8 @@ def _told(error: Exception) -> tuple[int, Error]:
         return error.status_code, Error(code="route", message="There is nothing at this address.")
     if isinstance(error, RequestValidationError | ValidationError | HTTPException):
         return 422, Error(code="request", message="The request does not fit the schema at /openapi.json.")
+    if isinstance(error, UnreadableReleaseError):  # speaks of public text alone
+        return 422, Error(code="unreadable", message=str(error))
     if isinstance(error, WordveilError):
         return 422, Error(code="setting", message="This setting cannot be used here.")
     return 500, Error(code="internal", message="The service failed; nothing is released.")
@@ -320,6 +348,8 @@ def build_app(releaser: Releaser, limits: Limits | None = None) -> Any:
     for path, handler, method in (
         ("/v1/sanitize", service.sanitize, "POST"),
         ("/v1/sanitize/batch", service.sanitize_batch, "POST"),
+        ("/v1/rephrase", service.rephrase, "POST"),
+        ("/v1/denoise", service.denoise, "POST"),
         ("/v1/vectors", service.vectors, "POST"),
         ("/v1/explain", service.explain, "POST"),
         ("/v1/hides-among", service.hides_among, "POST"),

@@ -40,6 +40,8 @@ HEADERS = {
     "x-frame-options": "DENY",
 }
 
+ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+
 log = logging.getLogger("wordveil.service")
 
 
@@ -98,24 +100,15 @@ class _Answer:
     def __init__(self, guard: Guard, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         self.guard, self.scope, self._receive, self._send = guard, scope, receive, send
         self.began, self.status, self.read = time.monotonic(), 0, 0
-        self.started = asyncio.Event()
+        self.clock = asyncio.timeout(None)
 
     async def run(self) -> None:
         """Run the application; until its answer begins, the clock runs too."""
         length = dict(self.scope["headers"]).get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self.guard.largest_body:
             raise _TooLarge
-        work = asyncio.ensure_future(self.guard.app(self.scope, self.receive, self.send))
-        begun = asyncio.ensure_future(self.started.wait())
-        try:
-            await asyncio.wait({work, begun}, timeout=self.guard.seconds, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done() and not self.started.is_set():
-                raise TimeoutError
-            await work
-        finally:
-            begun.cancel()
-            if not work.done():
-                work.cancel()
+        async with asyncio.timeout(self.guard.seconds) as self.clock:
+            await self.guard.app(self.scope, self.receive, self.send)
 
     async def receive(self) -> Message:
         """Hand on a part of the body, while all parts are not too large together."""
@@ -129,14 +122,13 @@ class _Answer:
         """Hand on a part of the answer, its headers with ours."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-            message = {**message, "headers": [*message.get("headers", []), *own]}
-            self.started.set()
+            message = {**message, "headers": [*message.get("headers", []), *ENCODED]}
+            self.clock.reschedule(None)
         await self._send(message)
 
     async def fail(self, status: int, error: Error) -> None:
         """Answer with an error, unless an answer has begun: that one ends where it stands."""
-        if self.started.is_set():
+        if self.status:
             return
         status, body = error_body(self.scope["path"], status, error)
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]

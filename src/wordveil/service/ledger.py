@@ -3,6 +3,7 @@
 A charge is one transaction that is on the disk before any noise is drawn: it raises `spent` of every paying account
 by the whole cost where that stays within what was granted, and is rolled back where it does not. Two charges of one
 account cannot both find the same unit left, because the comparison and the change are one statement on a locked row.
+Charges that come at once share a transaction, and so one wait for the disk; each is answered only after it.
 After a crash between charge and answer the charge stands: that errs on the private side.
 
 A charge under a retry name is made once. Asking again under the name with the same request finds the charge and the
@@ -14,22 +15,53 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import BigInteger, bindparam, case, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine, Row
 from sqlalchemy.exc import IntegrityError
 
 from wordveil.errors import ParameterError, WordveilError
-from wordveil.service.costs import DELTA_UNITS, LARGEST, Cost, nats
+from wordveil.service.costs import DELTA_UNITS, LARGEST, Cost, advanced, nats
 from wordveil.service.database import WRITES, open_database
-from wordveil.service.schema import BUDGETS, CHARGES, GRANTS, PROMISES, RELEASES
+from wordveil.service.schema import API_KEYS, BUDGETS, CHARGES, GRANTS, PROMISES, RELEASES
 
-__all__ = ["Allowance", "Balance", "BudgetSpentError", "Charge", "Charged", "Ledger", "RetryError"]
+__all__ = ["Allowance", "Balance", "BudgetSpentError", "Charge", "Charged", "KeyRevokedError", "Ledger", "RetryError"]
+
+
+TOGETHER = 256
+"""Charges that one transaction brings to the disk at most."""
+
+SQUARES = bindparam("squares_", type_=BigInteger)
+
+# Built once: building a statement takes longer than running it.
+REVOKED = select(API_KEYS.c.id).where((API_KEYS.c.id == bindparam("key")) & API_KEYS.c.revoked.is_not(None))
+SPEND = (
+    update(BUDGETS)
+    .where(
+        (BUDGETS.c.account == bindparam("account_"))
+        & (BUDGETS.c.promise == bindparam("promise_"))
+        # As differences, so that no sum leaves the range of the column.
+        & (BUDGETS.c.spent <= BUDGETS.c.granted - bindparam("units_"))
+        & (BUDGETS.c.delta_spent <= BUDGETS.c.delta_granted - bindparam("delta_"))
+    )
+    .values(
+        spent=BUDGETS.c.spent + bindparam("units_"),
+        delta_spent=BUDGETS.c.delta_spent + bindparam("delta_"),
+        squares=case(
+            (BUDGETS.c.squares <= LARGEST - SQUARES, BUDGETS.c.squares + SQUARES),
+            else_=LARGEST,
+        ),
+    )
+    .returning(BUDGETS.c.granted, BUDGETS.c.spent)
+)
+"""Spends where so much is left: the comparison and the change are one statement on a locked row."""
 
 
 class BudgetSpentError(WordveilError):
@@ -50,17 +82,21 @@ class RetryError(WordveilError):
     """A retry name was used before for another request, or for a setting that has changed since."""
 
 
+class KeyRevokedError(WordveilError):
+    """The API key was revoked between the request and its charge."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Allowance:
-    """What accounts are granted when they first pay for a release of one promise.
+    """What accounts are granted when they first pay for a release of a promise.
 
     Attributes:
-        promise_id: The promise; of others, nothing is granted unasked.
+        promises: Ids of the promises, each granted by itself; of others, nothing is granted unasked.
         units: By the kind of the account, the part of its name before the colon.
         delta_units: The same for delta.
     """
 
-    promise_id: str
+    promises: frozenset[str]
     units: dict[str, int]
     delta_units: int = 0
 
@@ -77,6 +113,7 @@ class Charge:
         vocabulary: SHA-256 of the vocabulary, or "".
         guarantee: The promise in a sentence.
         assumptions: What it assumes.
+        key: Public name of the API key, which must still hold; "" for none.
         retry: Digest of the retry name under a secret key, or None.
         fingerprint: Digest of the request under a secret key.
         setting: Digest of what its noise is drawn for: mechanism, vocabulary, version.
@@ -89,6 +126,7 @@ class Charge:
     vocabulary: str
     guarantee: str
     assumptions: Sequence[str]
+    key: str = ""
     retry: str | None = None
     fingerprint: str | None = None
     setting: str | None = None
@@ -111,9 +149,30 @@ class Charged:
     left: dict[str, str]
 
 
+class _Slip:
+    """A charge that waits for its turn."""
+
+    def __init__(self, asked: Charge) -> None:
+        self.asked = asked
+        self.charged: Charged | None = None
+        self.refused: BaseException | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Balance:
-    """One budget: granted and spent, in nats (for metric DP: per unit of distance), and delta."""
+    """One budget: granted and spent, in nats (for metric DP: per unit of distance), and delta.
+
+    Attributes:
+        account: Who pays.
+        promise: What tells it from promises of other budgets.
+        granted: What may be spent.
+        spent: What is spent: the plain sum.
+        left: The difference.
+        delta_granted: The same of delta.
+        delta_spent: The same of delta.
+        advanced: The same releases by advanced composition: an epsilon and its delta; see `costs.advanced`. None where
+            that does not apply. Only the plain sum is limited.
+    """
 
     account: str
     promise: dict[str, Any]
@@ -122,6 +181,7 @@ class Balance:
     left: str
     delta_granted: str
     delta_spent: str
+    advanced: dict[str, str] | None
 
 
 class Ledger:
@@ -136,8 +196,7 @@ class Ledger:
         self.engine, self.allowance = engine, allowance
         self._writing = engine.execution_options(**WRITES)
         self._insert: Any = {"sqlite": sqlite, "postgresql": postgresql}[engine.dialect.name].insert
-        # SQLite has one writer: threads that wait here wait in turn, not by asking again and again.
-        self._turn: Lock | None = Lock() if engine.dialect.name == "sqlite" else None
+        self._turn, self._waiting = Lock(), deque[_Slip]()
 
     @classmethod
     def open(cls, url: str, allowance: Allowance | None = None) -> Ledger:
@@ -148,12 +207,16 @@ class Ledger:
         """Close all connections."""
         self.engine.dispose()
 
-    def transaction(self) -> _Transaction:
-        """Return a transaction that writes."""
-        return _Transaction(self._writing, self._turn)
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A transaction that writes; threads wait here in turn, not in the database by asking again and again."""
+        with self._turn, self._writing.begin() as connection:
+            yield connection
 
     def charge(self, asked: Charge) -> Charged:
         """Charge all accounts or none, and record the release.
+
+        Charges that wait while another is brought to the disk are brought there together: one thread does it for all.
 
         Returns:
             The charge, which is on the disk.
@@ -161,85 +224,124 @@ class Ledger:
         Raises:
             BudgetSpentError: If an account has less left than the cost; nothing was charged.
             RetryError: If the retry name belongs to another request.
+            KeyRevokedError: If the API key does not hold any more.
         """
+        slip = _Slip(asked)
+        self._waiting.append(slip)
+        with self._turn:
+            while slip.charged is None and slip.refused is None:
+                self._settle([self._waiting.popleft() for _ in range(min(len(self._waiting), TOGETHER))])
+        if slip.charged is None:
+            assert slip.refused is not None
+            raise slip.refused
+        return slip.charged
+
+    def _settle(self, group: Sequence[_Slip], *, again: bool = False) -> None:
+        """Answer all slips, by one transaction where none of them is refused."""
         try:
-            return self._charge(asked)
-        except IntegrityError:
-            if asked.retry is None:
-                raise
-            return self._charge(asked)  # another request under the same name was faster: this one finds its charge
+            with self._writing.begin() as connection:
+                answers = self._charge(connection, [slip.asked for slip in group])
+        except (WordveilError, IntegrityError) as error:
+            # What refuses one is no reason to refuse the others. A retry name that another process has just used is
+            # found the second time.
+            if len(group) > 1 or (isinstance(error, IntegrityError) and not again):
+                for slip in group:
+                    self._settle([slip], again=len(group) == 1)
+            else:
+                group[0].refused = error
+        except BaseException as error:  # noqa: BLE001 - raised where each of them waits
+            for slip in group:
+                slip.refused = error
+        else:
+            for slip, answer in zip(group, answers, strict=True):
+                slip.charged = answer
 
-    def _charge(self, asked: Charge) -> Charged:
-        with self.transaction() as connection:
-            if asked.retry is not None and (found := self._earlier(connection, asked)) is not None:
-                return found
-            self._name_promise(connection, asked.cost)
-            left = {account: self._spend(connection, account, asked.cost) for account in sorted({*asked.accounts})}
-            release, salt = os.urandom(16).hex(), None if asked.retry is None else os.urandom(32).hex()
-            record = {name: getattr(asked, name) for name in ("tokens", "mechanism", "vocabulary", "guarantee")}
-            again = {name: getattr(asked, name) for name in ("retry", "fingerprint", "setting")}
-            connection.execute(
-                insert(RELEASES).values(
-                    id=release,
-                    promise=asked.cost.promise_id,
-                    units=asked.cost.units,
-                    delta_units=asked.cost.delta_units,
-                    time=time.time(),
-                    assumptions=json.dumps(list(asked.assumptions)),
-                    salt=salt,
-                    **record,
-                    **again,
+    def _charge(self, connection: Connection, asked: Sequence[Charge]) -> list[Charged]:
+        """Charge all that is asked, or raise what one of them is refused for."""
+        for key in {each.key for each in asked if each.key}:
+            if connection.execute(REVOKED, {"key": key}).first() is not None:
+                raise KeyRevokedError("This API key does not hold any more.")
+        earlier = self._earlier(connection, asked)
+        new = [each for each in asked if each.retry not in earlier]
+        names = [each.retry for each in new if each.retry is not None]
+        if len({*names}) < len(names):
+            raise RetryError("This idempotency key is in use at this moment.")  # one by one, the second finds the first
+        left = self._spend_all(connection, new)
+        after: list[dict[str, str]] = []
+        for each in reversed(new):  # what is left in the end was left after the last of them
+            places = [(account, each.cost.promise_id) for account in sorted({*each.accounts})]
+            after.append({place[0]: nats(left[place]) for place in places})
+            left.update({place: left[place] + each.cost.units for place in places})
+        made = [_made(each, now) for each, now in zip(new, reversed(after), strict=True)]
+        if new:
+            connection.execute(insert(RELEASES), [_record(*both) for both in zip(new, made, strict=True)])
+            payers = [{"release": each.release, "account": account} for each in made for account in each.left]
+            connection.execute(insert(CHARGES), payers)
+        fresh = iter(made)
+        return [earlier[each.retry] if each.retry in earlier else next(fresh) for each in asked]
+
+    def _earlier(self, connection: Connection, asked: Sequence[Charge]) -> dict[str | None, Charged]:
+        """Return what was charged before, by retry name.
+
+        Raises:
+            RetryError: If it was for another request.
+        """
+        by_name = {each.retry: each for each in asked if each.retry is not None}
+        found: dict[str | None, Charged] = {}
+        if not by_name:
+            return found
+        for row in connection.execute(select(RELEASES).where(RELEASES.c.retry.in_(list(by_name)))).all():
+            now = by_name[row.retry]
+            if row.fingerprint != now.fingerprint:
+                raise RetryError("This idempotency key was used for another request; use a new one.")
+            if row.setting != now.setting:
+                raise RetryError(
+                    "The service's settings have changed since this request was first made; use a new key."
                 )
-            )
-            connection.execute(insert(CHARGES), [{"release": release, "account": account} for account in left])
-        return Charged(release=release, salt=salt, repeated=False, left=left)
+            budgets = select(BUDGETS).join(CHARGES, BUDGETS.c.account == CHARGES.c.account)
+            mine = budgets.where(CHARGES.c.release == row.id, BUDGETS.c.promise == row.promise)
+            left = {budget.account: nats(budget.granted - budget.spent) for budget in connection.execute(mine)}
+            found[row.retry] = Charged(release=row.id, salt=row.salt, repeated=True, left=left)
+        return found
 
-    def _earlier(self, connection: Connection, asked: Charge) -> Charged | None:
-        row = connection.execute(select(RELEASES).where(RELEASES.c.retry == asked.retry)).one_or_none()
+    def _spend_all(self, connection: Connection, asked: Sequence[Charge]) -> dict[tuple[str, str], int]:
+        """Spend what all ask for together; return what each budget has left.
+
+        Rows are locked in one order, so that no two processes wait for each other.
+        """
+        sums: dict[tuple[str, str], Cost] = {}
+        for each in asked:
+            for account in {*each.accounts}:
+                place = (account, each.cost.promise_id)
+                sums[place] = sums[place] + each.cost if place in sums else each.cost
+        return {place: self._spend(connection, place[0], cost) for place, cost in sorted(sums.items(), key=_place)}
+
+    def _spend(self, connection: Connection, account: str, cost: Cost) -> int:
+        """Charge one account; return what it has left."""
+        given = {"account_": account, "promise_": cost.promise_id, "units_": cost.units, "delta_": cost.delta_units}
+        given["squares_"] = cost.squares
+        row = None
+        if max(cost.units, cost.delta_units) <= LARGEST:
+            row = connection.execute(SPEND, given).one_or_none()
+            if row is None and self.allowance is not None and cost.promise_id in self.allowance.promises:
+                allowed = self.allowance.units.get(account.partition(":")[0], 0)
+                self._open(connection, account, cost, allowed, self.allowance.delta_units)
+                row = connection.execute(SPEND, given).one_or_none()
         if row is None:
-            return None
-        if row.fingerprint != asked.fingerprint:
-            raise RetryError("This idempotency key was used for another request; use a new one.")
-        if row.setting != asked.setting:
-            raise RetryError("The service's settings have changed since this request was first made; use a new key.")
-        budgets = select(BUDGETS).join(CHARGES, BUDGETS.c.account == CHARGES.c.account)
-        mine = budgets.where(CHARGES.c.release == row.id, BUDGETS.c.promise == row.promise)
-        left = {budget.account: nats(budget.granted - budget.spent) for budget in connection.execute(mine)}
-        return Charged(release=row.id, salt=row.salt, repeated=True, left=left)
+            has = connection.execute(select(BUDGETS).where(_of(account, cost))).one_or_none()
+            raise BudgetSpentError(account, nats(0 if has is None else has.granted - has.spent), nats(cost.units))
+        return int(row.granted - row.spent)
 
-    def _name_promise(self, connection: Connection, cost: Cost) -> None:
+    def _open(self, connection: Connection, account: str, cost: Cost, units: int, delta_units: int) -> None:
+        """Open a budget where there is none, with what is granted to begin with."""
         named = self._insert(PROMISES).values(id=cost.promise_id, description=cost.promise)
         connection.execute(named.on_conflict_do_nothing())
-
-    def _spend(self, connection: Connection, account: str, cost: Cost) -> str:
-        """Charge one account; return what it has left."""
-        if self.allowance is not None and self.allowance.promise_id == cost.promise_id:
-            allowed = self.allowance.units.get(account.partition(":")[0], 0)
-            self._open(connection, account, cost.promise_id, allowed, self.allowance.delta_units)
-        mine = (BUDGETS.c.account == account) & (BUDGETS.c.promise == cost.promise_id)
-        # As a difference, so that no sum leaves the range of the column.
-        enough = BUDGETS.c.spent <= BUDGETS.c.granted - cost.units
-        delta_enough = BUDGETS.c.delta_spent <= BUDGETS.c.delta_granted - cost.delta_units
-        changed = connection.execute(
-            update(BUDGETS)
-            .where(mine & enough & delta_enough)
-            .values(spent=BUDGETS.c.spent + cost.units, delta_spent=BUDGETS.c.delta_spent + cost.delta_units)
-        )
-        row = connection.execute(select(BUDGETS).where(mine)).one_or_none()
-        if changed.rowcount != 1 or row is None:
-            left = 0 if row is None else row.granted - row.spent
-            raise BudgetSpentError(account, nats(left), nats(cost.units))
-        return nats(row.granted - row.spent)
-
-    def _open(self, connection: Connection, account: str, promise: str, units: int, delta_units: int) -> None:
-        """Open a budget where there is none, with what is granted to begin with."""
+        empty = {"spent": 0, "delta_spent": 0, "squares": 0, "granted": units, "delta_granted": delta_units}
         opened = connection.execute(
-            self._insert(BUDGETS)
-            .values(account=account, promise=promise, granted=units, spent=0, delta_granted=delta_units, delta_spent=0)
-            .on_conflict_do_nothing()
+            self._insert(BUDGETS).values(account=account, promise=cost.promise_id, **empty).on_conflict_do_nothing()
         )
         if opened.rowcount == 1 and units + delta_units:
-            self._note_grant(connection, account, promise, units, delta_units)
+            self._note_grant(connection, account, cost.promise_id, units, delta_units)
 
     def _note_grant(self, connection: Connection, account: str, promise: str, units: int, delta_units: int) -> None:
         noted = {"account": account, "promise": promise, "units": units, "delta_units": delta_units}
@@ -253,15 +355,13 @@ class Ledger:
         """
         promise = cost.promise_id
         with self.transaction() as connection:
-            self._name_promise(connection, cost)
-            begin = self.allowance is not None and self.allowance.promise_id == promise and self.allowance
+            begin = self.allowance is not None and promise in self.allowance.promises and self.allowance
             allowed = begin.units.get(account.partition(":")[0], 0) if begin else 0
-            self._open(connection, account, promise, allowed, begin.delta_units if begin else 0)
-            mine = (BUDGETS.c.account == account) & (BUDGETS.c.promise == promise)
+            self._open(connection, account, cost, allowed, begin.delta_units if begin else 0)
             room = (BUDGETS.c.granted <= LARGEST - cost.units) & (BUDGETS.c.delta_granted <= LARGEST - cost.delta_units)
             raised = connection.execute(
                 update(BUDGETS)
-                .where(mine & room)
+                .where(_of(account, cost) & room)
                 .values(
                     granted=BUDGETS.c.granted + cost.units, delta_granted=BUDGETS.c.delta_granted + cost.delta_units
                 )
@@ -313,6 +413,10 @@ class Ledger:
             emptied = connection.execute(
                 update(RELEASES).where(old).values(retry=None, fingerprint=None, setting=None, salt=None)
             )
+        if self.engine.dialect.name == "sqlite":  # what was written goes from the file beside the database too
+            with self._turn, self.engine.connect() as connection:
+                raw: Any = connection.connection.driver_connection
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return int(emptied.rowcount)
 
 
@@ -325,30 +429,32 @@ def _balance(row: Row[Any]) -> Balance:
         left=nats(row.granted - row.spent),
         delta_granted=nats(row.delta_granted, DELTA_UNITS),
         delta_spent=nats(row.delta_spent, DELTA_UNITS),
+        advanced=advanced(row.description, row.squares, row.delta_spent),
     )
 
 
-class _Transaction:
-    """A transaction that writes, in turn with the other threads of this process where a database has one writer."""
+def _of(account: Any, cost: Cost) -> Any:
+    return (BUDGETS.c.account == account) & (BUDGETS.c.promise == cost.promise_id)
 
-    def __init__(self, engine: Engine, turn: Lock | None) -> None:
-        self._begun, self._turn = engine.begin(), turn
 
-    def __enter__(self) -> Connection:
-        if self._turn is not None:
-            self._turn.acquire()
-        try:
-            return self._begun.__enter__()
-        except BaseException:
-            self._leave()
-            raise
+def _place(item: tuple[tuple[str, str], Cost]) -> tuple[str, str]:
+    return item[0]
 
-    def __exit__(self, *error: Any) -> None:
-        try:
-            self._begun.__exit__(*error)
-        finally:
-            self._leave()
 
-    def _leave(self) -> None:
-        if self._turn is not None:
-            self._turn.release()
+def _made(asked: Charge, left: dict[str, str]) -> Charged:
+    salt = None if asked.retry is None else os.urandom(32).hex()
+    return Charged(release=os.urandom(16).hex(), salt=salt, repeated=False, left=left)
+
+
+def _record(asked: Charge, made: Charged) -> dict[str, Any]:
+    said = ("tokens", "mechanism", "vocabulary", "guarantee", "retry", "fingerprint", "setting")
+    return {
+        "id": made.release,
+        "promise": asked.cost.promise_id,
+        "units": asked.cost.units,
+        "delta_units": asked.cost.delta_units,
+        "time": time.time(),
+        "assumptions": json.dumps(list(asked.assumptions)),
+        "salt": made.salt,
+        **{name: getattr(asked, name) for name in said},
+    }
