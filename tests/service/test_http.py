@@ -1,3 +1,4 @@
+import asyncio
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import pytest
 from tests.service.serving import Served
 
 from wordveil.service.client import ServiceError
+from wordveil.service.guarding import Guard
 from wordveil.service.messages import (
     BatchRequest,
     DenoiseRequest,
@@ -291,6 +293,28 @@ def test_errors_have_one_shape_and_all_answers_strict_headers(served):
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["cache-control"] == "no-store"
         assert "server" not in answer.headers
+
+
+def test_an_answer_that_does_not_begin_in_time_is_an_error_and_one_that_began_may_take_longer():
+    async def app(scope, receive, send):
+        await asyncio.sleep(scope["before"])
+        await send({"type": "http.response.start", "status": 200})
+        await asyncio.sleep(0.3)
+        await send({"type": "http.response.body", "body": b"whole"})
+
+    def answered(before):
+        sent, seen = [], []
+
+        async def send(message):
+            sent.append(message)
+
+        guard = Guard(app, largest_body=9, seconds=0.1, seen=lambda *told: seen.append(told))
+        asyncio.run(guard({"type": "http", "headers": [], "path": "/", "before": before}, None, send))
+        return sent[0]["status"], sent[-1]["body"], [status for _, status, _ in seen]
+
+    assert answered(0) == (200, b"whole", [200])
+    status, body, seen = answered(5)
+    assert (status, json.loads(body)["error"]["code"], seen) == (504, "timeout", [504])
 
 
 SECRETS = ("Qvxzwyk", "Wjqpzzt", "Xkkzqjv", "Zzqwxvj")

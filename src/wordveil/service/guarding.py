@@ -100,7 +100,7 @@ class _Answer:
     def __init__(self, guard: Guard, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         self.guard, self.scope, self._receive, self._send = guard, scope, receive, send
         self.began, self.status, self.read = time.monotonic(), 0, 0
-        self.clock = asyncio.timeout(None)
+        self.clock: asyncio.Timeout | None = None
 
     async def run(self) -> None:
         """Run the application; until its answer begins, the clock runs too."""
@@ -123,13 +123,15 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message = {**message, "headers": [*message.get("headers", []), *ENCODED]}
-            self.clock.reschedule(None)
+            if self.clock is not None:
+                self.clock.reschedule(None)
         await self._send(message)
 
     async def fail(self, status: int, error: Error) -> None:
         """Answer with an error, unless an answer has begun: that one ends where it stands."""
         if self.status:
             return
+        self.clock = None
         status, body = error_body(self.scope["path"], status, error)
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
