@@ -1,11 +1,16 @@
 """The playground in a real browser; without Chromium or Playwright these tests are skipped."""
 
+import importlib.util
+import json
 import re
 import shutil
+from pathlib import Path
 
 import httpx
 import pytest
 
+ROOT = Path(__file__).parents[2]
+SHOTS = ROOT / "build" / "playground"
 pytestmark = pytest.mark.slow
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -40,7 +45,7 @@ def test_a_paragraph_is_released_by_keyboard_at_phone_width(served, browser, sch
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.locator("#result").wait_for(state="visible", timeout=30_000)
-    assert page.locator("#texts article").count() == 3  # the original and two releases
+    assert page.locator("#texts article").count() == 4  # the original, two releases, and whole sentences
     assert page.locator("#texts mark").count() > 2
     assert page.locator("#texts img").count() == 0
     assert "cost" in page.locator("#status").inner_text()
@@ -51,8 +56,63 @@ def test_a_paragraph_is_released_by_keyboard_at_phone_width(served, browser, sch
     unnamed = "e => ![...e.labels].length"
     for field in page.locator("textarea, input, select").element_handles():
         assert not field.evaluate(unnamed)
+    page.locator("#named li").first.wait_for(timeout=60_000)
+    assert re.search(r"is expected to name \d+ % of its words", page.locator("#attacker").inner_text())
+    assert all("% sure" in line for line in page.locator("#named li").all_inner_texts())
+    assert page.locator("#texts article h3").last.inner_text() == "As whole sentences, 6 nats"
+    assert page.locator("#curve path.line").count() == 3
+    assert violations(page) == []
+    page.set_viewport_size({"width": 1100, "height": 900})
+    assert violations(page) == []
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SHOTS / f"playground-{scheme}.png", full_page=True)
     assert problems == elsewhere == []
     page.close()
+
+
+def violations(page):
+    """Return what axe-core finds, in the page as it stands."""
+    axe = pytest.importorskip("axe_playwright_python.base", reason="needs axe-playwright-python")
+    page.evaluate(Path(axe.__file__).with_name("axe.min.js").read_text())
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")
+    assert len(found["passes"]) > 10
+    return [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]]
+
+
+def test_axe_finds_what_is_wrong(served, browser):
+    page = browser.new_page()
+    page.goto(served.address)
+    page.evaluate("document.querySelector('label[for=text]').remove()")
+    assert [rule for rule, _ in violations(page)] == ["label"]
+    page.close()
+
+
+def test_the_page_is_painted_within_a_second(served, browser):
+    page = browser.new_page()
+    painted = []
+    for _ in range(3):  # the best of three: the machine may be busy with something else
+        page.goto(served.address)
+        found = page.wait_for_function("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
+        painted.append(found.json_value())
+    assert 0 < min(painted) < 1000
+    page.close()
+
+
+def test_what_a_mechanism_costs_that_has_no_budget_is_told(served, browser):
+    page = browser.new_page()
+    page.goto(f"{served.address}/#key={served.key}")
+    page.locator("#mechanism").select_option("tem")
+    assert page.locator("#k").is_disabled()
+    page.locator("button").click()
+    page.locator("#status:has-text('has 0 nats left')").wait_for(timeout=60_000)
+    page.close()
+
+
+def test_the_curve_is_that_of_the_stored_measurement():
+    spec = importlib.util.spec_from_file_location("curve", ROOT / "tools" / "build_playground_curve.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert json.loads(made.CURVE.read_text()) == made.curve()
 
 
 def test_a_refusal_is_told_with_account_and_rest(served, browser):
