@@ -2,20 +2,25 @@ import asyncio
 import json
 import os
 import re
+import resource
 import signal
+import socket
 import sqlite3
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
+import uvicorn
 from tests.service.serving import Served
+from uvicorn.server import ServerState
 
 from wordveil.service.client import ServiceError
-from wordveil.service.guarding import Guard
+from wordveil.service.guarding import Guard, Limits
 from wordveil.service.messages import (
     BatchRequest,
     DenoiseRequest,
@@ -26,6 +31,7 @@ from wordveil.service.messages import (
     TextRequest,
     VectorsRequest,
 )
+from wordveil.service.running import Impatient
 
 pytestmark = pytest.mark.slow
 
@@ -256,7 +262,79 @@ def test_litellm_is_told_to_go_on_with_released_text_or_to_stop(served):
     for broken in ({"texts": "no list"}, asked | {"images": ["x"]}, asked | {"request_data": {SUBJECT: "a b"}}, []):
         assert guard(broken)["action"] == "BLOCKED"
     assert guard(key="wv_nobody")["action"] == "BLOCKED"
+    spoken = {"role": "user", "content": "good film"}
+    fine = {
+        "texts": ["good film", "bad film"],
+        "structured_messages": [spoken, {"role": "user", "content": parts("bad film")}],
+    }
+    assert guard(fine)["action"] == "GUARDRAIL_INTERVENED"
+    assert guard(fine | {"structured_messages": [spoken | {"tool_calls": None}]})["action"] == "GUARDRAIL_INTERVENED"
+    for message in (
+        spoken | {"name": "Maria"},
+        spoken | {"reasoning_content": "Maria"},
+        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "Maria"}},
+        {"role": "user", "content": [*parts("good film"), {"type": "file", "file": {"file_data": "Maria"}}]},
+        {"role": "user", "content": [*parts("good film"), {"type": "text", "text": "bad film", "image_url": "Maria"}]},
+        {"role": "user", "content": "what is not among the texts"},
+        {"role": "Maria", "content": "good film"},
+        "Maria",
+    ):
+        blocked = guard(fine | {"structured_messages": [spoken, message]})
+        assert (blocked["action"], "not-sanitized" in blocked["blocked_reason"]) == ("BLOCKED", True)
     assert guard(asked | {"texts": ["x" * 5_000_000]})["action"] == "BLOCKED"
+
+
+def parts(text):
+    return [{"type": "text", "text": text}]
+
+
+def test_a_crowd_of_idle_connections_keeps_no_request_from_its_answer(served):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    idle = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(1005)]
+    answer = httpx.post(f"{served.address}{GUARDRAIL}", json={"texts": ["x"]}, headers=served.headers, timeout=60)
+    assert (answer.status_code, answer.json()["action"]) == (200, "GUARDRAIL_INTERVENED")
+    for each in idle:
+        each.close()
+
+
+def test_who_asks_for_nothing_is_sent_away():
+    async def connected():
+        config = uvicorn.Config(lambda: None, timeout_keep_alive=1, http=Impatient, log_config=None)
+        config.load()
+        made = partial(Impatient, config=config, server_state=ServerState(), app_state={})
+        server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        async with asyncio.timeout(20):
+            assert await reader.read() == b""
+        writer.close()
+        server.close()
+        await asyncio.sleep(0.2)
+
+    asyncio.run(connected())
+
+
+def test_beyond_the_limit_of_requests_a_guardrail_blocks_and_others_are_told_to_wait():
+    def answered(path):
+        sent = []
+
+        async def send(message):
+            sent.append(message)
+
+        guard = Guard(None, Limits(requests=0), seen=lambda *told: None)
+        asyncio.run(guard({"type": "http", "headers": [], "path": path}, None, send))
+        return sent[0]["status"], json.loads(sent[1]["body"])
+
+    status, body = answered(GUARDRAIL)
+    assert (status, body["action"]) == (200, "BLOCKED")
+    status, body = answered("/v1/sanitize")
+    assert (status, body["error"]["code"]) == (503, "busy")
+
+
+def test_where_noise_is_always_fresh_an_idempotency_key_is_refused(served):
+    body = {"vectors": [[0.1, 0.2]], "epsilon": 2.0}
+    for route, given in (("/v1/vectors", {"json": body}), ("/v1/sanitize/stream", {"content": b'{"text": "x"}'})):
+        answer = served.post(route, headers={"idempotency-key": "k"}, **given)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "idempotency-key")
 
 
 SUBJECT = "user_api_key_user_id"
@@ -277,6 +355,8 @@ def test_errors_have_one_shape_and_all_answers_strict_headers(served):
         served.post("/v1/sanitize", content=TEXT),
         served.post("/v1/sanitize", json={"text": TEXT, "mechanism": TEXT}),
         served.post("/v1/sanitize", json={"text": TEXT, "settings": {"k": TEXT}}),
+        served.post("/v1/sanitize", content=f'{{"text": "x", "settings": {{"epsilon": 1{"0" * 400}}}}}'),
+        served.post("/v1/sanitize", content='{"text": "x", "settings": {"epsilon": NaN}}'),
         served.post("/v1/sanitize", json={"text": TEXT, "subject": TEXT}),
         served.post("/v1/explain", json={"pairs": [["depression", "Zzyzx"]]}),
         served.post(f"/{TEXT}", json={}),
@@ -308,7 +388,7 @@ def test_an_answer_that_does_not_begin_in_time_is_an_error_and_one_that_began_ma
         async def send(message):
             sent.append(message)
 
-        guard = Guard(app, largest_body=9, seconds=0.1, seen=lambda *told: seen.append(told))
+        guard = Guard(app, Limits(seconds=0.1), seen=lambda *told: seen.append(told))
         asyncio.run(guard({"type": "http", "headers": [], "path": "/", "before": before}, None, send))
         return sent[0]["status"], sent[-1]["body"], [status for _, status, _ in seen]
 

@@ -29,11 +29,12 @@ from tests.service.spenders import (
 )
 
 import wordveil as wv
-from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.errors import GuaranteeError, ParameterError, WordveilError
 from wordveil.promises.guarantees import PrivacyUnit, Standing
 from wordveil.service.access import make_key, revoke_key
+from wordveil.service.charges import Allowance, BudgetSpentError, KeyRevokedError, RetryError
 from wordveil.service.costs import LARGEST, NAT_UNITS, advanced, cost_of, nats, promise_of, units
-from wordveil.service.ledger import Allowance, BudgetSpentError, KeyRevokedError, Ledger, RetryError, _Slip
+from wordveil.service.ledger import Ledger, _Slip
 from wordveil.service.schema import METADATA
 
 KILLS = 50
@@ -172,6 +173,7 @@ def test_a_ledger_of_the_first_version_has_no_advanced_sum_for_what_was_spent(tm
     ledger.charge(charge())
     with ledger.transaction() as connection:
         connection.execute(text("ALTER TABLE budgets DROP COLUMN squares"))
+        connection.execute(text("DROP TABLE facts"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
     ledger.close()
     ledger = Ledger.open(url)
@@ -238,6 +240,13 @@ def test_new_accounts_are_allowed_what_was_set_and_only_for_its_promise(url):
     reopened = Ledger.open(url, allowance)  # nothing is allowed a second time
     assert reopened.charge(charge()).left == {ACCOUNT: "0"}
     reopened.close()
+
+
+def test_a_ledger_takes_one_secret_only(ledger):
+    ledger.belongs_to("ab" * 32)
+    ledger.belongs_to("ab" * 32)
+    with pytest.raises(WordveilError, match="begun with another secret"):
+        ledger.belongs_to("cd" * 32)
 
 
 def test_what_the_database_itself_refuses(ledger):

@@ -28,6 +28,7 @@ DatabaseOption = Annotated[
         help="sqlite:///FILE or postgresql+psycopg://...; else $WORDVEIL_DATABASE, which no process list shows.",
     ),
 ]
+MOST_HOURS = 8760
 DATABASE = "WORDVEIL_DATABASE"
 
 
@@ -74,8 +75,11 @@ def serve(
         subject_budget=subject_budget,
         key_budget=key_budget,
     )
+    if not 0 < retry_hours <= MOST_HOURS:
+        raise ParameterError("--retry-hours", retry_hours, f"must be in (0, {MOST_HOURS}].")
     from wordveil.service.access import any_key, make_key
-    from wordveil.service.app import Limits, build_app
+    from wordveil.service.app import build_app
+    from wordveil.service.guarding import Limits
     from wordveil.service.running import run
 
     logging.basicConfig(level=logging.DEBUG if debug_log else logging.INFO, format="%(asctime)s %(name)s %(message)s")

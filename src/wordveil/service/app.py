@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
@@ -25,8 +25,8 @@ from wordveil import __version__
 from wordveil.denoising.denoiser import UnreadableReleaseError
 from wordveil.errors import GuaranteeError, ParameterError, WordveilError
 from wordveil.service.access import Buckets, Caller, Callers
-from wordveil.service.guarding import GUARDRAIL_PATH, Guard, error_body
-from wordveil.service.ledger import BudgetSpentError, KeyRevokedError, RetryError
+from wordveil.service.charges import BudgetSpentError, KeyRevokedError, RetryError
+from wordveil.service.guarding import GUARDRAIL_PATH, Guard, Limits, error_body
 from wordveil.service.messages import (
     BatchRequest,
     DenoiseAnswer,
@@ -49,6 +49,7 @@ __all__ = ["Limits", "build_app"]
 
 STATIC = Path(__file__).parent / "static"
 UNAUTHENTICATED = "Send a key of this service: Authorization: Bearer wv_..."
+ROLES = ("system", "developer", "user", "assistant")
 SUBJECT_FIELDS = ("user_api_key_end_user_id", "user_api_key_user_id")
 
 T = TypeVar("T")
@@ -58,25 +59,7 @@ Retry = Annotated[
     str | None,
     Header(min_length=1, max_length=200, description="Under one key the same request is charged and drawn once."),
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What one request, and one key, may ask for.
-
-    Attributes:
-        largest_body: Bytes of a body.
-        seconds: Until an answer begins.
-        rate: Requests a second of a key.
-        burst: Requests of a key at once.
-        workers: Requests worked on at once.
-    """
-
-    largest_body: int = 4_000_000
-    seconds: float = 60.0
-    rate: float = 50.0
-    burst: float = 200.0
-    workers: int = 32
+NoRetry = Annotated[str | None, Header(description="Refused: what is released here is drawn afresh every time.")]
 
 
 class RefusedError(WordveilError):
@@ -181,9 +164,14 @@ class Service:
         return await self.work(partial(self.releaser.denoised, asked))
 
     async def sanitize_stream(
-        self, request: Request, authorization: Bearer = None, x_api_key: ApiKey = None
+        self,
+        request: Request,
+        authorization: Bearer = None,
+        x_api_key: ApiKey = None,
+        idempotency_key: NoRetry = None,
     ) -> StreamingResponse:
         """Release one text a line of NDJSON, each paid for by itself; a line that fails is answered by its error."""
+        _refuse_retry(idempotency_key)
         caller = await self.caller("release", authorization, x_api_key)
         lines = (await request.body()).splitlines()
         return StreamingResponse(self._lines(lines, caller), media_type="application/x-ndjson")
@@ -205,9 +193,14 @@ class Service:
         return json.dumps(answer).encode() + b"\n"
 
     async def vectors(
-        self, asked: VectorsRequest, authorization: Bearer = None, x_api_key: ApiKey = None
+        self,
+        asked: VectorsRequest,
+        authorization: Bearer = None,
+        x_api_key: ApiKey = None,
+        idempotency_key: NoRetry = None,
     ) -> VectorsAnswer:
         """Release vectors, each row with noise of its own."""
+        _refuse_retry(idempotency_key)
         caller = await self.caller("release", authorization, x_api_key)
         return await self.work(partial(self.releaser.vectors, asked, caller))
 
@@ -260,14 +253,14 @@ class Service:
     ) -> GuardrailAnswer:
         """Stand between a gateway and a language model (LiteLLM's Generic Guardrail API).
 
-        A request's texts are released; what comes back was made from released text alone and passes. Pictures and tool
-        calls, which are not sanitized, are blocked, and so is everything that fails.
+        A request's texts are released; what comes back was made from released text alone and passes. Pictures, tool
+        calls, names and whatever else of a message is not sanitized are blocked, and so is everything that fails.
         """
         caller = await self.caller("release", authorization, x_api_key)
         if asked.input_type == "response" or not (asked.texts or asked.images or asked.tool_calls):
             return GuardrailAnswer(action="NONE")
-        if asked.images or asked.tool_calls:
-            raise RefusedError(422, "not-sanitized", "Only texts are sanitized, no pictures and no tool calls.")
+        if asked.images or asked.tool_calls or not _only_texts(asked.structured_messages or [], {*asked.texts}):
+            raise RefusedError(422, "not-sanitized", "Only a role and texts are sanitized, nothing else of a message.")
         named = [value for field in SUBJECT_FIELDS if (value := (asked.request_data or {}).get(field))]
         # Checked as a request of ours, the subject's name too; a call may come in several requests, each its own.
         batch = TypeAdapter(BatchRequest).validate_python({"texts": asked.texts, "subject": (named or [None])[0]})
@@ -300,6 +293,29 @@ class Service:
             self.metrics.refused.inc()
         status, body = error_body(request.url.path, *_told(error))
         return Response(body, status, media_type="application/json")
+
+
+def _refuse_retry(key: str | None) -> None:
+    if key is not None:
+        raise RefusedError(422, "idempotency-key", "This route draws afresh every time and takes no idempotency key.")
+
+
+def _only_texts(messages: list[Any], texts: set[str]) -> bool:
+    """Whether messages, as a model's vendor would get them, hold a role and texts among these, and nothing else."""
+    for message in messages:
+        said = (
+            {name: value for name, value in message.items() if value is not None} if isinstance(message, dict) else {}
+        )
+        content = said.get("content", "")
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        if not said.keys() <= {"role", "content"} or said.get("role") not in ROLES or not isinstance(parts, list):
+            return False
+        for part in parts:
+            if not isinstance(part, dict) or {*part} != {"type", "text"} or part["type"] != "text":
+                return False
+            if part["text"] and part["text"] not in texts:
+                return False
+    return True
 
 
 def _told(error: Exception) -> tuple[int, Error]:
@@ -367,4 +383,4 @@ def build_app(releaser: Releaser, limits: Limits | None = None) -> Any:
     app.add_api_route("/metrics", service.metrics_page, methods=["GET"], responses=STATUSES)
     if STATIC.is_dir():
         app.mount("/", StaticFiles(directory=STATIC, html=True))
-    return Guard(app, largest_body=limits.largest_body, seconds=limits.seconds, seen=service.metrics.seen)
+    return Guard(app, limits, seen=service.metrics.seen)

@@ -11,13 +11,13 @@ import logging
 import time
 import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from wordveil.service.messages import Error, GuardrailAnswer
 
-__all__ = ["GUARDRAIL_PATH", "HEADERS", "Guard", "error_body", "log"]
+__all__ = ["GUARDRAIL_PATH", "HEADERS", "Guard", "Limits", "error_body", "log"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -56,6 +56,27 @@ def error_body(path: str, status: int, error: Error) -> tuple[int, bytes]:
     return status, json.dumps({"error": asdict(error)}).encode()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What one request, and one key, may ask for.
+
+    Attributes:
+        largest_body: Bytes of a body.
+        seconds: Until an answer begins, the body's arrival included.
+        rate: Requests a second of a key.
+        burst: Requests of a key at once.
+        workers: Requests worked on at once.
+        requests: Requests that wait or are worked on at once.
+    """
+
+    largest_body: int = 4_000_000
+    seconds: float = 60.0
+    rate: float = 50.0
+    burst: float = 200.0
+    workers: int = 32
+    requests: int = 1000
+
+
 class _TooLarge(Exception):  # noqa: N818 - ends a request, within this module
     pass
 
@@ -65,20 +86,23 @@ class Guard:
 
     Args:
         app: What is guarded.
-        largest_body: Bytes of a request's body.
-        seconds: Time a request may take until its answer begins, its body's arrival included.
+        limits: Of each request, and of all at once.
         seen: Told of each request's route, status and seconds.
     """
 
-    def __init__(self, app: App, *, largest_body: int, seconds: float, seen: Callable[[str, int, float], None]) -> None:
-        self.app, self.largest_body, self.seconds, self.seen = app, largest_body, seconds, seen
+    def __init__(self, app: App, limits: Limits, *, seen: Callable[[str, int, float], None]) -> None:
+        self.app, self.limits, self.seen, self.open = app, limits, seen, 0
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Handle one request."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         answer = _Answer(self, scope, receive, send)
+        self.open += 1
         try:
+            if self.open > self.limits.requests:
+                message = "Too many requests at once; wait a second."
+                return await answer.fail(503, Error(code="busy", message=message))
             await answer.run()
         except _TooLarge:
             await answer.fail(413, Error(code="too-large", message="The body is larger than this service takes."))
@@ -90,6 +114,7 @@ class Guard:
             log.error("internal %s in %s:%s", type(error).__name__, Path(place.filename).name, place.lineno)
             await answer.fail(500, Error(code="internal", message="The service failed; nothing is released."))
         finally:
+            self.open -= 1
             answer.told()
         return None
 
@@ -105,16 +130,16 @@ class _Answer:
     async def run(self) -> None:
         """Run the application; until its answer begins, the clock runs too."""
         length = dict(self.scope["headers"]).get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > self.guard.largest_body:
+        if not length.isdigit() or int(length) > self.guard.limits.largest_body:
             raise _TooLarge
-        async with asyncio.timeout(self.guard.seconds) as self.clock:
+        async with asyncio.timeout(self.guard.limits.seconds) as self.clock:
             await self.guard.app(self.scope, self.receive, self.send)
 
     async def receive(self) -> Message:
         """Hand on a part of the body, while all parts are not too large together."""
         message = await self._receive()
         self.read += len(message.get("body", b""))
-        if self.read > self.guard.largest_body:
+        if self.read > self.guard.limits.largest_body:
             raise _TooLarge
         return message
 

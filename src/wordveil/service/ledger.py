@@ -18,7 +18,6 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -28,11 +27,20 @@ from sqlalchemy.engine import Connection, Engine, Row
 from sqlalchemy.exc import IntegrityError
 
 from wordveil.errors import ParameterError, WordveilError
+from wordveil.service.charges import (
+    Allowance,
+    Balance,
+    BudgetSpentError,
+    Charge,
+    Charged,
+    KeyRevokedError,
+    RetryError,
+)
 from wordveil.service.costs import DELTA_UNITS, LARGEST, Cost, advanced, nats
 from wordveil.service.database import WRITES, open_database
-from wordveil.service.schema import API_KEYS, BUDGETS, CHARGES, GRANTS, PROMISES, RELEASES
+from wordveil.service.schema import API_KEYS, BUDGETS, CHARGES, FACTS, GRANTS, PROMISES, RELEASES
 
-__all__ = ["Allowance", "Balance", "BudgetSpentError", "Charge", "Charged", "KeyRevokedError", "Ledger", "RetryError"]
+__all__ = ["Ledger"]
 
 
 TOGETHER = 256
@@ -64,91 +72,6 @@ SPEND = (
 """Spends where so much is left: the comparison and the change are one statement on a locked row."""
 
 
-class BudgetSpentError(WordveilError):
-    """A release would overdraw an account; nothing was charged and no noise was drawn.
-
-    Attributes:
-        account: The account.
-        left: What is left, in nats of the promise, with all digits.
-        cost: What the release would have cost.
-    """
-
-    def __init__(self, account: str, left: str, cost: str) -> None:
-        self.account, self.left, self.cost = account, left, cost
-        super().__init__(f"The budget of {account} has {left} nats left; this release costs {cost}.")
-
-
-class RetryError(WordveilError):
-    """A retry name was used before for another request, or for a setting that has changed since."""
-
-
-class KeyRevokedError(WordveilError):
-    """The API key was revoked between the request and its charge."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Allowance:
-    """What accounts are granted when they first pay for a release of a promise.
-
-    Attributes:
-        promises: Ids of the promises, each granted by itself; of others, nothing is granted unasked.
-        units: By the kind of the account, the part of its name before the colon.
-        delta_units: The same for delta.
-    """
-
-    promises: frozenset[str]
-    units: dict[str, int]
-    delta_units: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Charge:
-    """What is to be charged and recorded.
-
-    Attributes:
-        accounts: Who pays, each the whole cost.
-        cost: The cost.
-        tokens: Number of tokens, or vectors.
-        mechanism: With its parameters.
-        vocabulary: SHA-256 of the vocabulary, or "".
-        guarantee: The promise in a sentence.
-        assumptions: What it assumes.
-        key: Public name of the API key, which must still hold; "" for none.
-        retry: Digest of the retry name under a secret key, or None.
-        fingerprint: Digest of the request under a secret key.
-        setting: Digest of what its noise is drawn for: mechanism, vocabulary, version.
-    """
-
-    accounts: Sequence[str]
-    cost: Cost
-    tokens: int
-    mechanism: str
-    vocabulary: str
-    guarantee: str
-    assumptions: Sequence[str]
-    key: str = ""
-    retry: str | None = None
-    fingerprint: str | None = None
-    setting: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Charged:
-    """A charge that is on the disk.
-
-    Attributes:
-        release: Name of the release in the ledger.
-        salt: What its noise is drawn under besides the service's key; None where no retry was asked for.
-        repeated: True if it was made by an earlier request and nothing was charged now.
-        left: What each account has left, in nats.
-    """
-
-    release: str
-    salt: str | None
-    repeated: bool
-    left: dict[str, str]
-
-
 class _Slip:
     """A charge that waits for its turn."""
 
@@ -156,32 +79,6 @@ class _Slip:
         self.asked = asked
         self.charged: Charged | None = None
         self.refused: BaseException | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Balance:
-    """One budget: granted and spent, in nats (for metric DP: per unit of distance), and delta.
-
-    Attributes:
-        account: Who pays.
-        promise: What tells it from promises of other budgets.
-        granted: What may be spent.
-        spent: What is spent: the plain sum.
-        left: The difference.
-        delta_granted: The same of delta.
-        delta_spent: The same of delta.
-        advanced: The same releases by advanced composition: an epsilon and its delta; see `costs.advanced`. None where
-            that does not apply. Only the plain sum is limited.
-    """
-
-    account: str
-    promise: dict[str, Any]
-    granted: str
-    spent: str
-    left: str
-    delta_granted: str
-    delta_spent: str
-    advanced: dict[str, str] | None
 
 
 class Ledger:
@@ -212,6 +109,21 @@ class Ledger:
         """A transaction that writes; threads wait here in turn, not in the database by asking again and again."""
         with self._turn, self._writing.begin() as connection:
             yield connection
+
+    def belongs_to(self, secret: str) -> None:
+        """Bind the ledger to the secret of this digest, where it is bound to none.
+
+        Raises:
+            WordveilError: If it is bound to another: what was asked for under it could be drawn, and charged, anew.
+        """
+        with self.transaction() as connection:
+            connection.execute(self._insert(FACTS).values(name="secret", value=secret).on_conflict_do_nothing())
+            known = connection.execute(select(FACTS.c.value).where(FACTS.c.name == "secret")).scalar_one()
+        if known != secret:
+            raise WordveilError(
+                "This ledger was begun with another secret: restore that file (every process of a ledger needs the "
+                "same), or begin a new ledger."
+            )
 
     def charge(self, asked: Charge) -> Charged:
         """Charge all accounts or none, and record the release.

@@ -32,7 +32,12 @@ MOST_CHARACTERS = 100_000
 MOST_TEXTS = 1_000
 EXACTLY = ConfigDict(extra="forbid")
 
-Setting = int | float | str | bool
+Setting = (
+    bool
+    | Annotated[int, Field(ge=-(10**9), le=10**9)]
+    | Annotated[float, Field(allow_inf_nan=False)]
+    | Annotated[str, Field(max_length=256)]
+)
 Name = Annotated[str, Field(max_length=64)]
 PrivateField = Annotated[
     str, Field(max_length=MOST_CHARACTERS, examples=["Maria was diagnosed with depression in March."])
@@ -196,6 +201,7 @@ class GuardrailRequest:
     input_type: Literal["request", "response"] = "request"
     litellm_call_id: Annotated[str | None, Field(max_length=256)] = None
     request_data: dict[str, Any] | None = None
+    structured_messages: list[Any] | None = None
     images: list[Any] | None = None
     tool_calls: list[Any] | None = None
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from wordveil.sentences.stock import load_stock
 from wordveil.service.access import Secret
+from wordveil.service.charges import Allowance
 from wordveil.service.costs import cost_of, units
-from wordveil.service.ledger import Allowance, Ledger
+from wordveil.service.ledger import Ledger
 from wordveil.service.messages import How, RephraseRequest
 from wordveil.service.releasing import Releaser
 from wordveil.vocabulary.table import load_embeddings
@@ -50,6 +51,7 @@ class Opening:
     def releaser(self) -> Releaser:
         """Open everything."""
         releaser = Releaser(self.ledger(), Secret.at(self.state / "secret"))
+        releaser.ledger.belongs_to(releaser.secret.digest("ledger"))
         self.load(releaser)
         return releaser
 

@@ -28,8 +28,9 @@ from wordveil.randomness import RandomSource
 from wordveil.sentences.rephrasing import Rephraser
 from wordveil.sentences.stock import Stock
 from wordveil.service.access import Caller, Secret
+from wordveil.service.charges import Charge, Charged
 from wordveil.service.costs import Cost, cost_of, nats
-from wordveil.service.ledger import Charge, Charged, Ledger
+from wordveil.service.ledger import Ledger
 from wordveil.service.messages import (
     BatchRequest,
     DenoiseAnswer,

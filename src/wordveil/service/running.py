@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from wordveil.service.guarding import log
 from wordveil.service.ledger import Ledger
@@ -44,7 +45,7 @@ def run(
         lifespan="off",
         timeout_keep_alive=10,
         timeout_graceful_shutdown=GRACE,
-        limit_concurrency=1000,
+        http=Impatient,
     )
     asyncio.run(_serve(uvicorn.Server(config), ledger, retry_hours, reload))
     ledger.close()
@@ -58,6 +59,15 @@ async def _serve(server: uvicorn.Server, ledger: Ledger, retry_hours: float, rel
         loop.add_signal_handler(ending, lambda: None)
     async with _sweeping(ledger, retry_hours):
         await server.serve()
+
+
+class Impatient(H11Protocol):  # type: ignore[misc, unused-ignore]
+    """A connection that is closed if it asks for nothing."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override, unused-ignore]
+        super().connection_made(transport)
+        wait = self.timeout_keep_alive
+        self.timeout_keep_alive_task = self.loop.call_later(wait, self.timeout_keep_alive_handler)
 
 
 def _reloaded(reload: Callable[[], None]) -> None:

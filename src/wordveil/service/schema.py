@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, CheckConstraint, Column, Float, ForeignKey, Index, MetaData, String, Table, Text
 
-__all__ = ["API_KEYS", "BUDGETS", "CHARGES", "GRANTS", "METADATA", "PROMISES", "RELEASES"]
+__all__ = ["API_KEYS", "BUDGETS", "CHARGES", "FACTS", "GRANTS", "METADATA", "PROMISES", "RELEASES"]
 
 METADATA = MetaData()
 
@@ -71,6 +71,14 @@ CHARGES = Table(
     Index("charges_by_account", "account"),
 )
 """Which accounts paid for a release, each its whole cost."""
+
+FACTS = Table(
+    "facts",
+    METADATA,
+    Column("name", String(32), primary_key=True),
+    Column("value", String(64), nullable=False),
+)
+"""What the whole ledger was made with."""
 
 API_KEYS = Table(
     "api_keys",
