@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, fields
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -209,9 +210,9 @@ class Releaser:
             cost=nats(cost.units),
             left=charged.left,
             repeated=charged.repeated,
-            guarantee=guarantee.as_dict(),
+            guarantee=_said(guarantee),
             disclosed=list(release.disclosed),
-            provenance=asdict(release.provenance),
+            provenance=_origin(release.provenance),
             seal="" if isinstance(how, RephraseRequest) else self._seal(how, release.texts),
         )
 
@@ -335,6 +336,16 @@ class Releaser:
 def _setting(how: Any, names: Sequence[str] = SETTING) -> str:
     """Return the name of a setting: equal for equal ones."""
     return json.dumps({name: getattr(how, name) for name in names}, sort_keys=True)
+
+
+@lru_cache(maxsize=64)
+def _said(guarantee: Guarantee) -> dict[str, Any]:
+    return guarantee.as_dict()
+
+
+@lru_cache(maxsize=64)
+def _origin(provenance: Provenance) -> dict[str, Any]:
+    return asdict(provenance)
 
 
 def _reader(kept: Sanitizer, style: Style) -> Denoiser:
