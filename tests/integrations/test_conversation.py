@@ -13,6 +13,7 @@ from scipy.stats import chisquare
 import wordveil as wv
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.integrations.conversation import RESTORED, Conversation, Conversations, Message
+from wordveil.promises.number_grids import NumberGrid
 from wordveil.text.kinds import KINDS, kind
 
 KEY = bytes(range(16))
@@ -141,6 +142,12 @@ def test_a_sanitizer_that_keeps_no_kinds_is_refused():
         Conversation(wv.Sanitizer(base.embeddings, base.mechanism))
 
 
+def test_a_rephraser_is_refused_also_where_it_reads_numbers():
+    for grids, problem in (((), "unknown='typed'"), ((NumberGrid.parse("number=0:100:1@1"),), "must release words")):
+        with pytest.raises(ParameterError, match=problem):
+            Conversation(wv.Rephraser(epsilon=6, prototypes=64, grids=grids))
+
+
 def test_numbers_on_a_grid_are_left_as_drawn():
     base = leak_free.sanitizer()
     ages = wv.NumberGrid(kind="number", low=0, high=120, step=5, epsilon=0.5)
@@ -154,11 +161,10 @@ def test_numbers_on_a_grid_are_left_as_drawn():
 def test_a_conversation_goes_on_with_what_was_said():
     live = Conversations(leak_free.sanitizer())
     opened = live.of("me", user("one"))
-    assert live.of("me", [*user("one"), Message("assistant", "x"), *user("two")]) is opened
-    assert live.of("you", user("one")) is not opened
-    assert live.of("me", user("two")) is not opened
-    assert live.of("me", [Message("system", "one")]) is not opened
-    assert len(live) == 4
+    sent = opened.release(user("one"))
+    assert live.of("me", [*user("one"), Message("assistant", "x"), *user("two")]).release(user("one")) == sent
+    others = live.of("you", user("one")), live.of("me", user("two")), live.of("me", [Message("system", "one")])
+    assert all(not other._sent for other in others)
 
 
 @pytest.mark.parametrize(
@@ -170,11 +176,13 @@ def test_who_begins_alike_sends_alike_and_reads_nothing_of_the_others(answer):
     first = live.of("me", begun)
     sent = first.release(begun)
     went_on = [*begun, Message("assistant", "fine"), *user("my card is 4222 2222 2222 2220")]
-    card = live.of("me", went_on).release(went_on)[-1]
-    assert first.restore(card).split()[-4:] == ["4222", "2222", "2222", "2220"]
+    later = live.of("me", went_on)
+    card = later.release(went_on)[-1]
+    assert later.restore(card).split()[-4:] == ["4222", "2222", "2222", "2220"]
     other = live.of("me", [*begun, *answer])
     assert other is not first
     assert other.release(begun) == sent
+    assert first.restore(card) == card, "a reply to an earlier turn, which was on its way"
     assert other.restore(sent[0]).split()[-1] == "a@b.se"
     assert other.restore(card) == card
 
@@ -184,10 +192,10 @@ def test_conversations_are_dropped_when_idle_when_told_and_when_too_many():
     live = Conversations(leak_free.sanitizer(), idle=10.0, most=3, clock=lambda: now[0])
     first = weakref.ref(live.of("me", user("one")))
     now[0] = 9.0
-    assert live.of("me", [*user("one"), *user("two")]) is first()
+    live.of("me", [*user("one"), *user("two")])
     now[0] = 18.0
     live.drop_idle()
-    assert len(live) == 1
+    assert len(live) == 2, "it was gone on from"
     now[0] = 20.0
     live.drop_idle()
     gc.collect()

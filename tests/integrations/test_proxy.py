@@ -138,7 +138,7 @@ def test_a_whole_conversation_is_released_and_its_history_is_not_drawn_again():
             return texts[0], second
 
     said, second = run(talk())
-    assert len(setup.conversations) == 1
+    assert len(setup.conversations) == 2, "a turn each"
     assert "maria.lindqvist@clinic.se" in said
     (*_, one), (*_, two) = setup.vendor.heard
     before, after = json.loads(one)["messages"], json.loads(two)["messages"]
@@ -195,7 +195,7 @@ STEPS = [
     (conversation.Conversation, "_typed_values"), (conversation.Conversation, "_surrogate"),
     (conversation.Conversation, "reply"), (conversation.Conversation, "_heard"),
     (Sanitizer, "release_ids"), (Sanitizer, "nonces"), (Writer, "write_parts"),
-    (restoring.Restorer, "_advance"), (restoring.Restorer, "_pass"), (chat.StreamRestorer, "feed"),
+    (restoring.Restorer, "_advance"), (restoring._Surroundings, "pass_character"), (chat.StreamRestorer, "feed"),
     (chat.StreamRestorer, "text"), (chat.StreamRestorer, "end"), (events.EventReader, "feed"),
     (httpx.AsyncClient, "build_request"), (httpx.AsyncClient, "send"), (httpx.Response, "aread"),
     (httpx.Response, "aiter_bytes"),

@@ -19,6 +19,7 @@ ORIGINALS = {
     "0121 496 0059": "+46 70 555 01 23",
 }
 PIECES = [*ORIGINALS, "ID-000", "17", " ", ".", "1", "a", "_", "\n", "http", "s:", "//", "<", ">", "é", "ID-00017", "ı"]
+PIECES += ["```", "`", "~~~~", ":::", "\n```\n", "\n    ```\n", "](", "]:", ")", "\\href", "{", "}", "\\"]
 
 
 def in_pieces(text, cuts):
@@ -36,10 +37,38 @@ def oracle(text):
     tag = next(tags, len(text))
 
     def put(found):
-        line = text[text.rfind("\n", 0, found.start(2)) + 1 : found.start(2)]
-        return found[0] if found.start() > tag or "<" in line else found[1] + ORIGINALS[found[2].lower()]
+        before = text[: found.start(2)]
+        line = before[before.rfind("\n") + 1 :]
+        if re.search(r"\]:(\s*|\s*[^\s][^\n]*)$", before, flags=re.ASCII):
+            return found[0]
+        target = "](" in before and ")" not in before[before.rindex("](") + 2 :]
+        shut = found.start() > tag or "<" in line or target or in_formula(before) or in_block(before)
+        return found[0] if shut else found[1] + ORIGINALS[found[2].lower()]
 
     return re.sub(pattern, put, text, flags=re.IGNORECASE | re.ASCII)
+
+
+def in_formula(before):
+    """Whether a brace is open after a control word; braces behind a backslash do not count."""
+    start = re.search(r"\\[^\W\d_]", before)
+    depth = 0
+    for brace in re.findall(r"(?<!\\)[{}]", before[start.end() :] if start else ""):
+        depth = max(0, depth + (1 if brace == "{" else -1))
+    return depth > 0
+
+
+def in_block(before):
+    """Whether a fence of three or more stands unanswered: an answer is a line of as many and nothing else."""
+    needed = {}
+    *lines, last = before.split("\n")
+    for line in lines:
+        alone = re.fullmatch(r" {0,3}(`+|~+|:+)[ \t\r]*", line)
+        if alone and len(alone[1]) >= max(3, needed.get(alone[1][0], 10**9)):
+            del needed[alone[1][0]]
+            continue
+        for run in re.findall(r"`{3,}|~{3,}|:{3,}", line):
+            needed[run[0]] = max(len(run), needed.get(run[0], 0))
+    return bool(needed) or bool(re.search(r"`{3}|~{3}|:{3}", last))
 
 
 def test_a_surrogate_cut_anywhere_is_restored():
@@ -94,6 +123,16 @@ def test_ten_thousand_chunkings_of_one_reply():
         "![ID-00017](https://elsewhere.example/)",
         "https://example.com/amber-anchor.elsewhere.example/",
         "192.0.2.1.elsewhere.example",
+        # What a window may draw: diagrams with pictures, styles with addresses, formulas with links.
+        '```mermaid\nflowchart LR\n  a@{ img: "https://elsewhere.example/?to= ID-00017 " }\n```',
+        '~~~ mermaid\n%%{init: {"themeCSS": ".n { background: url( ID-00017 ) }"}}%%\n~~~',
+        ":::mermaid\n ID-00017\n:::",
+        "- item\n\n      ```mermaid\n ID-00017\n      ```\n ID-00017\n```",
+        "````mermaid\n```\n ID-00017\n````",
+        "$$\\href{https://elsewhere.example/?q=\n ID-00017 }{x}$$",
+        "![x](https://elsewhere.example/?\n ID-00017 )",
+        "![x]\n\n[x]: ID-00017",
+        "![x]\n\n[x]:\n   ID-00017",
     ],
 )
 def test_no_private_value_gets_into_an_address_that_a_window_would_fetch(reply):

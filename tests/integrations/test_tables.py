@@ -78,6 +78,17 @@ def test_pandas(kind):
     assert frame["text"].iloc[0] == TEXTS[0]
 
 
+def test_pandas_names_an_index_that_is_copied():
+    pd = pytest.importorskip("pandas", reason="needs the extra pandas")
+    from wordveil.integrations.pandas import sanitize
+
+    texts = ["a house", "a boat"]
+    plain = sanitize(pd.DataFrame({"note": texts}), ["note"])
+    named = sanitize(pd.DataFrame({"note": texts}, index=pd.Index(["Maria", "Jon"], name="who")), ["note"])
+    assert not any("index" in line for line in plain.disclosed)
+    assert named.disclosed[-1] == "these columns, copied unchanged: index who"
+
+
 def test_pandas_keeps_no_category_of_the_private_column():
     pd = pytest.importorskip("pandas", reason="needs the extra pandas")
     from wordveil.integrations.pandas import sanitize

@@ -210,6 +210,13 @@ def test_a_resume_with_other_choices_is_refused(vocabulary, text_file, tmp_path)
         run(vocabulary, text_file, output, resume=True)
 
 
+def test_a_resume_under_another_reading_of_texts_is_refused(vocabulary, text_file, tmp_path):
+    output = interrupted(vocabulary, text_file, tmp_path)
+    other = vocabulary.with_header(casing="cased")
+    with pytest.raises(ResumeError, match=r"differs in: .*noise"):
+        sanitize_documents(text_file, output, sanitizer_for(other), settings=DocumentSettings(), resume=True)
+
+
 def test_the_key_must_be_there_and_private(vocabulary, text_file, tmp_path):
     output = interrupted(vocabulary, text_file, tmp_path)
     key = run_key_path(output)

@@ -12,9 +12,9 @@ from tests.spark.spark_sessions import MARKS
 import wordveil as wv
 from wordveil import spark as veil
 from wordveil.errors import ParameterError, ResumeError
+from wordveil.pipeline.runs import fingerprint
 from wordveil.pipeline.vectors import release_vectors
 from wordveil.spark.frames import _Texts, packed_for_tasks
-from wordveil.spark.keys import noise_of
 
 pytestmark = MARKS
 
@@ -125,7 +125,7 @@ def test_the_key_stays_where_the_job_fails_and_is_taken_up(tmp_path):
 
 def test_a_host_that_would_draw_other_noise_is_refused(sanitizer, key):
     made = sanitizer()
-    noise = noise_of(made)
+    noise = fingerprint(made)
     task = dict(sanitizer=packed_for_tasks(made), key_file=key, columns=("note",))
     assert _Texts(**task, noise=noise).ready().source.export_key() == Path(key).read_bytes()
     with pytest.raises(ParameterError, match=r"version is .* here and '0' on the driver"):

@@ -42,7 +42,8 @@ def compose_many(losses: Sequence[tuple[PairLoss, int]], delta: float) -> LocalD
 
     Raises:
         MissingExtraError: If dp-accounting is not installed.
-        ParameterError: If a parameter is outside its domain, or delta is below what the pairs or float64 can reach.
+        ParameterError: If a parameter is outside its domain, the pairs are of unlike scopes, or delta is below what the
+            pairs or float64 can reach.
 
     Reference:
         Doroshenko et al. (2022), Connect the Dots, Algorithm 1; Zhu, Dong, Wang (2022), Optimal Accounting of
@@ -53,6 +54,9 @@ def compose_many(losses: Sequence[tuple[PairLoss, int]], delta: float) -> LocalD
     for _, count in losses:
         check_whole("count", count)
     check_delta(delta)
+    if len({loss.scope for loss, _ in losses}) > 1:
+        problem = "must be of one scope: a token means something else in another vocabulary or reading of texts."
+        raise ParameterError("losses", "pairs of unlike scopes", problem)
     alike = _on_one_grid(losses)
     delta_at, error = _composed(alike)
     slacks = [None if loss.slack is None else count * loss.slack for loss, count in alike]
@@ -74,7 +78,7 @@ def compose_many(losses: Sequence[tuple[PairLoss, int]], delta: float) -> LocalD
         unit=PrivacyUnit.TEXT,
         standing=Standing.CERTIFIED,
         assumptions=_assumptions(alike),
-        scope=losses[0][0].scope if len({loss.scope for loss, _ in losses}) == 1 else (),
+        scope=losses[0][0].scope,
     )
 
 

@@ -2,76 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from wordveil.cli.common import CertificateOption, VocabularyOption, say
+from wordveil.cli.common import CertificateOption, VocabularyOption, read_lines, say
 from wordveil.cli.file_options import DestinationOption, QuietOption, ResumeOption
+from wordveil.cli.options import option
 from wordveil.cli.progress import document_bar
 from wordveil.cli.sanitize import ExcludeOutputsOption, sanitizing_vocabulary
 from wordveil.denoising.denoiser import LEAST
 
 if TYPE_CHECKING:
-    from wordveil.denoising.denoiser import Style
+    from wordveil.denoising.denoiser import Denoiser, Style
+    from wordveil.pipeline.denoising_runs import ReleaseReport
 
 __all__ = ["denoise"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guess:
+    """How a release is read."""
+
+    style: Annotated[str, option("--style", help="fluent (reads best), faithful (nearest in meaning) or balanced.")] = (
+        "fluent"
+    )
+    prior: Annotated[Path | None, option("--prior", metavar="FILE", help="What `wordveil prior build` wrote.")] = None
+    public: Annotated[
+        Path | None,
+        option("--public", metavar="FILE", help="Public text of this kind, one a line, for the calibration."),
+    ] = None
+    least: Annotated[float, option("--least", help="Share of words that must be expected to be right.")] = LEAST
+    confidences: Annotated[bool, option("--confidences", help="Write word|confidence for every word.")] = False
+    vocabulary: VocabularyOption = None
+    exclude_outputs: ExcludeOutputsOption = None
+    certificate: CertificateOption = None
+
+    def denoiser(self, facts: ReleaseReport) -> Denoiser:
+        """Return what reads the release that a report speaks of."""
+        from wordveil.denoising.denoiser import Denoiser
+        from wordveil.denoising.prior import Prior
+        from wordveil.promises.certificates import Certificate
+
+        embeddings, _ = sanitizing_vocabulary(self.vocabulary, self.exclude_outputs, verify=False)
+        return Denoiser(
+            embeddings,
+            facts.mechanism(),
+            options=facts.options,
+            prior=None if self.prior is None else Prior.load(self.prior),
+            style=cast("Style", self.style),
+            least=self.least,
+            marked=self.confidences,
+            public=None if self.public is None else [line for line in read_lines(self.public) if line.strip()],
+            certificate=None if self.certificate is None else Certificate.load(self.certificate),
+        )
 
 
 def denoise(
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The released file, or directory.")],
     report: Annotated[Path, typer.Argument(metavar="REPORT", help="The .json report of its release.")],
     output: DestinationOption = "-",
-    style: Annotated[
-        str, typer.Option("--style", help="fluent (reads best), faithful (nearest in meaning) or balanced.")
-    ] = "fluent",
-    prior: Annotated[
-        Path | None, typer.Option("--prior", metavar="FILE", help="What `wordveil prior build` wrote.")
-    ] = None,
-    public: Annotated[
-        Path | None,
-        typer.Option("--public", metavar="FILE", help="Public text of this kind, one a line, for the calibration."),
-    ] = None,
-    least: Annotated[float, typer.Option("--least", help="Share of words that must be expected to be right.")] = LEAST,
-    confidences: Annotated[bool, typer.Option("--confidences", help="Write word|confidence for every word.")] = False,
-    vocabulary: VocabularyOption = None,
-    exclude_outputs: ExcludeOutputsOption = None,
-    certificate: CertificateOption = None,
     report_to: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Write a report, .json or .html.")
+        Path | None, option("--report", metavar="FILE", help="Write a report, .json or .html.")
     ] = None,
     resume: ResumeOption = False,
     quiet: QuietOption = False,
+    *,
+    guess: Guess,
 ) -> None:
     """Write what RELEASE may have said, by its mechanism's exact law and public text.
 
     Only what was released is read, so its promise holds unchanged. REPORT vouches for it: a file that is not, byte for
     byte, what REPORT speaks of is refused. Whoever attacks the release can read as much; how much that is, is printed.
     """
-    from wordveil.denoising.denoiser import Denoiser
-    from wordveil.denoising.prior import Prior
     from wordveil.pipeline.denoising_runs import ReleaseReport, denoise_documents
     from wordveil.pipeline.run import check_report_path
     from wordveil.pipeline.run_report import read_and_attacked, write_facts
 
     if report_to is not None:
-        check_report_path(report_to, others=(release, report, output, prior, public))
+        check_report_path(report_to, others=(release, report, output, guess.prior, guess.public))
     facts = ReleaseReport.load(report)
     facts.check(release)
-    embeddings, _ = sanitizing_vocabulary(vocabulary, exclude_outputs, verify=False)
-    denoiser = Denoiser(
-        embeddings,
-        facts.mechanism(),
-        options=facts.options,
-        prior=None if prior is None else Prior.load(prior),
-        style=cast("Style", style),
-        least=least,
-        marked=confidences,
-        public=None if public is None else _lines(public),
-        certificate=_certificate(certificate),
-    )
+    denoiser = guess.denoiser(facts)
     with document_bar(quiet=quiet) as progress:
         told = denoise_documents(
             release,
@@ -87,15 +101,3 @@ def denoise(
         say(f"guarantee: {told['guarantee']['sentence']}")
         for line in read_and_attacked(told):
             say(line)
-
-
-def _certificate(path: Path | None) -> Any:
-    from wordveil.promises.certificates import Certificate
-
-    return None if path is None else Certificate.load(path)
-
-
-def _lines(path: Path) -> Sequence[str]:
-    from wordveil.cli.common import read_lines
-
-    return [line for line in read_lines(path) if line.strip()]

@@ -6,23 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from wordveil.cli.common import (
-    DEFAULT_MECHANISM,
-    AllowRefutedOption,
-    CalibrationOption,
-    CertificateOption,
-    DecoderOption,
-    EpsilonOption,
-    MechanismOption,
-    ParameterOption,
-    VocabularyOption,
-    Wanted,
-    open_vocabulary,
-    prepare,
-    say,
-)
+from wordveil.cli.common import Wanted, open_vocabulary, prepare, say, say_promise
+from wordveil.cli.options import option
 
 if TYPE_CHECKING:
     from wordveil.integrations.conversation import Conversation
@@ -30,42 +15,36 @@ if TYPE_CHECKING:
 __all__ = ["proxy"]
 
 UpstreamOption = Annotated[
-    str, typer.Option("--upstream", metavar="URL", help="The vendor, up to and with /v1; what it gets is the release.")
+    str, option("--upstream", metavar="URL", help="The vendor, up to and with /v1; what it gets is the release.")
 ]
 PublicPromptOption = Annotated[
     list[Path] | None,
-    typer.Option("--public-prompt", metavar="FILE", help="A text, such as a system prompt, that goes out verbatim."),
+    option("--public-prompt", metavar="FILE", help="A text, such as a system prompt, that goes out verbatim."),
 ]
-HostOption = Annotated[str, typer.Option("--host", help="Where to listen; elsewhere than here, prompts travel openly.")]
+HostOption = Annotated[str, option("--host", help="Where to listen; elsewhere than here, prompts travel openly.")]
 AllowHostOption = Annotated[
     list[str] | None,
-    typer.Option("--allow-host", metavar="NAME", help="Another name that clients call it by; repeat as needed."),
+    option("--allow-host", metavar="NAME", help="Another name that clients call it by; repeat as needed."),
 ]
 KeyOption = Annotated[
     str | None,
-    typer.Option("--api-key-env", metavar="NAME", help="Variable that holds the vendor's key; default: the client's."),
+    option("--api-key-env", metavar="NAME", help="Variable that holds the vendor's key; default: the client's."),
 ]
-IdleOption = Annotated[float, typer.Option("--idle", help="Seconds until a conversation and its map are dropped.")]
-CheckOption = Annotated[bool, typer.Option("--check", help="Print what is promised and disclosed, and do not listen.")]
+IdleOption = Annotated[float, option("--idle", help="Seconds until a conversation and its map are dropped.")]
+CheckOption = Annotated[bool, option("--check", help="Print what is promised and disclosed, and do not listen.")]
 
 
 def proxy(
     upstream: UpstreamOption,
     public_prompt: PublicPromptOption = None,
-    mechanism: MechanismOption = DEFAULT_MECHANISM,
-    epsilon: EpsilonOption = None,
-    calibration: CalibrationOption = None,
-    certificate: CertificateOption = None,
-    decoder: DecoderOption = None,
-    allow_refuted: AllowRefutedOption = False,
-    settings: ParameterOption = None,
-    vocabulary: VocabularyOption = None,
     host: HostOption = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8088,
+    port: Annotated[int, option("--port", help="Port to listen on.")] = 8088,
     allow_host: AllowHostOption = None,
     api_key_env: KeyOption = None,
     idle: IdleOption = 3600.0,
     check: CheckOption = False,
+    *,
+    wanted: Wanted,
 ) -> None:
     """Listen for chat completions, release every message to the vendor, restore surrogates in its replies.
 
@@ -80,17 +59,7 @@ def proxy(
         raise ParameterError("--upstream", upstream, "must begin with https:// or http://.")
     if api_key_env is not None and api_key_env not in os.environ:
         raise ParameterError("--api-key-env", api_key_env, "is not set in the environment.")
-    embeddings = open_vocabulary(vocabulary)
-    wanted = Wanted(
-        mechanism=mechanism,
-        epsilon=epsilon,
-        calibration=calibration,
-        certificate=certificate,
-        decoder=decoder,
-        allow_refuted=allow_refuted,
-        settings=settings,
-        vocabulary=vocabulary,
-    )
+    embeddings = open_vocabulary(wanted.vocabulary)
     prepared = prepare(wanted, embeddings)
     options = TextOptions(unknown="typed")
     sanitizer = Sanitizer(embeddings, prepared.mechanism, options=options, certificate=prepared.certificate)
@@ -113,9 +82,5 @@ def proxy(
 def _print_promise(said: Conversation) -> None:
     from wordveil.integrations.conversation import RESTORED
 
-    say(f"guarantee: {said.guarantee.sentence()}")
-    for line in getattr(said.guarantee, "assumptions", ()):
-        say(f"assumes: {line}")
-    for line in said.disclosed:
-        say(f"disclosed: {line}")
+    say_promise(said.guarantee, said.disclosed)
     say(f"restored in replies, on this side: {', '.join(RESTORED)}")

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from wordveil.cli.common import counted, say
-from wordveil.cli.file_options import (
-    ColumnOption,
-    DestinationOption,
-    DropOthersOption,
-    FormatOption,
-    QuietOption,
-    ResumeOption,
-    SourceArgument,
-    ThreadsOption,
-)
+from wordveil.cli.common import Prepared, counted, say, say_promise
+from wordveil.cli.file_options import DestinationOption, SourceArgument, ThreadsOption
 from wordveil.cli.options import option
 from wordveil.cli.progress import document_bar
+from wordveil.cli.sanitize import Job, Reading, Running, Speed
 
 if TYPE_CHECKING:
     from wordveil.pipeline.runs import RunReport
+    from wordveil.promises.number_grids import NumberGrid
     from wordveil.sentences.rephrasing import Rephraser
 
 __all__ = ["EncoderOption", "StockOption", "rephrase"]
@@ -38,102 +30,93 @@ StockOption = Annotated[
 EncoderOption = Annotated[
     str, option("--encoder", help="static, minilm, or a model of sentence-transformers by name or folder.")
 ]
-EpsilonOption = Annotated[float, typer.Option("--epsilon", "-e", help="Privacy loss: nats a sentence.")]
-PrototypesOption = Annotated[
-    int | None, typer.Option("--prototypes", help="Size of the stock. Default: the best for epsilon on public text.")
-]
-CrowdOption = Annotated[
-    int,
-    typer.Option(
-        "--crowd",
-        help="Prototypes in a list: which of them it was, only numbers that are kept can tell.",
-    ),
-]
-NumbersOption = Annotated[str, typer.Option("--numbers", help="made-up, or metric to keep magnitude by --grid.")]
-GridOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--grid",
-        metavar="KIND=LOW:HIGH:STEP@EPSILON",
-        help="With --numbers metric: release a number of each sentence on this public grid, at a further loss.",
-    ),
-]
-WholeFileOption = Annotated[bool, typer.Option("--whole-file", help="A text file is one document, not one a line.")]
-ReportOption = Annotated[Path | None, typer.Option("--report", help="Write a report, .json or .html.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Response:
+    """What a sentence becomes."""
+
+    epsilon: Annotated[float, option("--epsilon", "-e", help="Privacy loss: nats a sentence.")] = 6.0
+    stock: StockOption = None
+    prototypes: Annotated[
+        int | None, option("--prototypes", help="Size of the stock. Default: the best for epsilon on public text.")
+    ] = None
+    crowd: Annotated[
+        int,
+        option("--crowd", help="Prototypes in a list: which of them it was, only numbers that are kept can tell."),
+    ] = 1
+    encoder: EncoderOption = "static"
+    numbers: Annotated[str, option("--numbers", help="made-up, or metric to keep magnitude by --grid.")] = "made-up"
+    grid: Annotated[
+        list[str] | None,
+        option(
+            "--grid",
+            metavar="KIND=LOW:HIGH:STEP@EPSILON",
+            help="With --numbers metric: release a number of each sentence on this public grid, at a further loss.",
+        ),
+    ] = None
+
+    def grids(self) -> tuple[NumberGrid, ...]:
+        """Return the public grids of numbers that keep their magnitude."""
+        from wordveil.errors import ParameterError
+        from wordveil.promises.number_grids import NumberGrid
+
+        if self.numbers not in ("made-up", "metric"):
+            raise ParameterError("--numbers", self.numbers, "must be made-up or metric.")
+        if (self.numbers == "metric") != bool(self.grid):
+            raise ParameterError("--numbers", self.numbers, "does not fit --grid: metric needs one, and only it.")
+        return tuple(map(NumberGrid.parse, self.grid or ()))
 
 
 def rephrase(
     source: SourceArgument = "-",
     output: DestinationOption = "-",
-    epsilon: EpsilonOption = 6.0,
-    stock: StockOption = None,
-    prototypes: PrototypesOption = None,
-    crowd: CrowdOption = 1,
-    encoder: EncoderOption = "static",
-    numbers: NumbersOption = "made-up",
-    grid: GridOption = None,
-    column: ColumnOption = None,
-    drop_others: DropOthersOption = False,
-    format: FormatOption = None,
-    whole_file: WholeFileOption = False,
     threads: ThreadsOption = None,
-    resume: ResumeOption = False,
-    report: ReportOption = None,
-    quiet: QuietOption = False,
+    *,
+    response: Response,
+    reading: Reading,
+    running: Running,
 ) -> None:
     """Replace every sentence of IN by a public sentence near it, and write it in its own format.
 
     The promise is per sentence; what is lost is most of what a sentence says (see docs/rephrase.md). Not for care.
     """
-    from wordveil.documents import DocumentSettings, FormatDetails
-    from wordveil.errors import ParameterError
     from wordveil.files.run_key import run_source
-    from wordveil.pipeline.evidence import Evidence
     from wordveil.pipeline.run import check_report_path
-    from wordveil.pipeline.run_report import write_report
-    from wordveil.promises.number_grids import NumberGrid
     from wordveil.sentences.rephrasing import Rephraser, rephrase_documents
     from wordveil.sentences.stock import load_stock
 
-    if numbers not in ("made-up", "metric"):
-        raise ParameterError("--numbers", numbers, "must be made-up or metric.")
-    if (numbers == "metric") != bool(grid):
-        raise ParameterError("--numbers", numbers, "does not fit --grid: metric needs one, and only it.")
-    if report is not None:
-        check_report_path(report, others=(source, output))
-    settings = DocumentSettings(
-        format=format,
-        columns=tuple(column or ()),
-        drop_others=drop_others,
-        details=FormatDetails(whole_file=whole_file),
-    )
+    grids = response.grids()
+    if running.report is not None:
+        check_report_path(running.report, others=(source, output))
+    settings = reading.settings(Speed().block_tokens, line_buffered=False)
+    stock = load_stock(response.stock)
+    if running.verify or running.report is not None:
+        stock.embeddings.verify()
     rephraser = Rephraser(
-        load_stock(stock),
-        epsilon=epsilon,
-        prototypes=prototypes,
-        crowd=crowd,
-        encoder=encoder,
-        grids=tuple(map(NumberGrid.parse, grid or ())),
-        source=run_source(output, resume=resume),
+        stock,
+        epsilon=response.epsilon,
+        prototypes=response.prototypes,
+        crowd=response.crowd,
+        encoder=response.encoder,
+        grids=grids,
+        source=run_source(output, resume=running.resume),
         threads=threads,
     )
-
-    def deliver(result: RunReport) -> None:
-        if report is not None:
-            write_report(result, report, Evidence.of_run(rephraser, result, (LOSES,)))
-
-    with document_bar(quiet=quiet) as progress:
+    told = Prepared(mechanism=rephraser.mechanism, certificate=None, notes=(LOSES,))
+    job = Job(source=source, running=running, sanitizer=rephraser, prepared=told)
+    with document_bar(quiet=running.quiet) as progress:
         result = rephrase_documents(
             source,
             output,
             rephraser,
             settings=settings,
-            resume=resume,
+            resume=running.resume,
             progress=progress,
-            notice=None if quiet else say,
-            deliver=deliver,
+            notice=job.notice,
+            deliver=lambda result: job.deliver(result, settings),
         )
-    if not quiet:
+    if not running.quiet:
         _print_summary(result, rephraser)
 
 
@@ -144,14 +127,11 @@ def _print_summary(report: RunReport, rephraser: Rephraser) -> None:
     chosen = rephraser.options.choices()
     say(f"{counted(report.documents, 'document')}, {counted(report.tokens, 'sentence')}")
     say(f"stock: {rephraser.embeddings.header.name}, crowds of {chosen['crowd']}, encoder {chosen['encoder']}")
-    say(f"guarantee: {promise.sentence()}")
-    say(f"in words: {rephraser.in_words.sentence}")
+    between = [f"in words: {rephraser.in_words.sentence}"]
     if report.documents:
         mean = report.tokens / report.documents
         total = round_up(mean * promise.epsilon)
-        say(f"a whole text: the losses of its sentences add up, {total} nats for one of {mean:.3g}, the mean here")
-    say(LOSES)
-    for line in promise.assumptions:
-        say(f"assumes: {line}")
-    for line in report.disclosed:
-        say(f"disclosed: {line}")
+        between.append(
+            f"a whole text: the losses of its sentences add up, {total} nats for one of {mean:.3g}, the mean here"
+        )
+    say_promise(promise, report.disclosed, *between, LOSES)

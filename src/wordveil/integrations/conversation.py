@@ -19,7 +19,6 @@ from copy import copy
 from dataclasses import replace
 from threading import RLock
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -67,7 +66,7 @@ class Conversation:
         source: Randomness; a fresh secure source unless given.
 
     Raises:
-        ParameterError: If the sanitizer does not replace typed tokens.
+        ParameterError: If the sanitizer does not replace typed tokens, or releases sentences.
 
     Example:
         >>> import wordveil as wv
@@ -84,6 +83,10 @@ class Conversation:
     ) -> None:
         if sanitizer.options.unknown != "typed":
             raise ParameterError("sanitizer", sanitizer.options.unknown, "must have options with unknown='typed'.")
+        if not isinstance(sanitizer.parts.encoder, Encoder):
+            raise ParameterError(
+                "sanitizer", type(sanitizer).__name__, "must release words; a Rephraser releases sentences."
+            )
         self._sanitizer = copy(sanitizer)  # draws under a fresh key
         if source is not None:
             self._sanitizer.source = source
@@ -161,13 +164,11 @@ class Conversation:
         """Return a conversation of its own that has begun with these messages: it knows no value of any other."""
         with self._lock:
             other = Conversation(self._sanitizer, public=self._public)
-            for text in (message.text for message in messages):
-                if text in self._sent:
-                    other._sent[text] = self._sent[text]
-                    for kind, value, drawn in self._sent[text][1]:
-                        other._keep(kind, value, drawn)
-                if text.strip() in self._replies:
-                    other._replies[text.strip()] = self._replies[text.strip()]
+            other._replies = self._replies  # of the vendor's, also of one that is on its way; nobody else reads them
+            for text in {message.text for message in messages} & self._sent.keys():
+                other._sent[text] = self._sent[text]
+                for kind, value, drawn in self._sent[text][1]:
+                    other._keep(kind, value, drawn)
             return other
 
     def _typed_values(self, text: PrivateText) -> list[str]:
@@ -234,18 +235,29 @@ class _Reply(Restorer):
         return rest
 
 
+class _Turn(NamedTuple):
+    """When a turn was last gone on from, whose it is, and its place; none where the same messages came again."""
+
+    seen: float
+    owner: str
+    place: bytes
+
+
 class Conversations:
     """The conversations of a process, found by what was said: chat clients send the whole history with every turn.
+
+    Every turn gets a conversation of its own, which knows what the turns before it said: two users of one owner who
+    begin alike are told apart only by what they go on with, and none may read that in the reply to an earlier turn.
 
     Args:
         sanitizer: For all of them; see `Conversation`.
         public: Texts that go out verbatim.
-        idle: Seconds after which a conversation that nobody continues is dropped, with its map.
-        most: Conversations kept; the one that was idle longest goes first.
+        idle: Seconds after which a turn that nobody goes on from is dropped, with its map.
+        most: Turns kept; the oldest goes first.
         clock: Seconds that only grow.
 
     Raises:
-        ParameterError: If the sanitizer does not replace typed tokens.
+        ParameterError: If the sanitizer does not replace typed tokens, or releases sentences.
     """
 
     def __init__(
@@ -254,21 +266,20 @@ class Conversations:
         *,
         public: Collection[str] = (),
         idle: float = 3600.0,
-        most: int = 1000,
+        most: int = 5000,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.example = Conversation(sanitizer, public=public)  # says what all of them promise
         self._sanitizer, self._public, self._idle, self._most = sanitizer, public, idle, most
         self._clock, self._lock, self._key = clock, RLock(), os.urandom(32)
-        self._live: OrderedDict[Conversation, tuple[float, str, set[bytes]]] = OrderedDict()
+        self._live: OrderedDict[Conversation, _Turn] = OrderedDict()
         self._known = dict[bytes, Conversation]()
-        self._newest = WeakKeyDictionary[Conversation, bytes]()
 
     def __len__(self) -> int:
         return len(self._live)
 
     def of(self, owner: str, messages: Sequence[Message]) -> Conversation:
-        """Return the conversation that these messages open or go on with.
+        """Return the conversation that these messages open or go on with, as it stands after them.
 
         Args:
             owner: Whose it is, such as an API key: two owners never share one.
@@ -278,17 +289,16 @@ class Conversations:
             self.drop_idle()
             places = self._places(owner, messages)
             known = next((n for n in range(len(places) - 1, 0, -1) if places[n] in self._known), 0)
-            found = self._known.get(places[known])
-            if found is None:
+            before = self._known.get(places[known])
+            if before is None:
                 found = Conversation(self._sanitizer, public=self._public)
-            elif known == len(messages) or self._newest[found] != places[known]:
-                found = found.parted(messages[:known])  # who begins alike must not read what another went on with
-            _, _, held = self._live.pop(found, (0.0, owner, set[bytes]()))
+            else:
+                found = before.parted(messages[:known])
+                self._live[before] = self._live.pop(before)._replace(seen=self._clock())
             if (other := self._known.get(places[-1])) is not None:
-                self._live[other][2].discard(places[-1])
-            self._newest[found] = places[-1]
+                self._live[other] = self._live[other]._replace(place=b"")  # its own reply may be on its way
             self._known[places[-1]] = found
-            self._live[found] = (self._clock(), owner, held | {places[-1]})
+            self._live[found] = _Turn(self._clock(), owner, places[-1])
             while len(self._live) > self._most:
                 self._drop(next(iter(self._live)))
             return found
@@ -296,20 +306,19 @@ class Conversations:
     def drop_idle(self) -> None:
         """Drop what nobody continued in time."""
         with self._lock:
-            for each in [each for each, (seen, *_) in self._live.items() if seen < self._clock() - self._idle]:
+            for each in [each for each, turn in self._live.items() if turn.seen < self._clock() - self._idle]:
                 self._drop(each)
 
     def drop(self, owner: str) -> int:
         """Drop all conversations of an owner; returns how many."""
         with self._lock:
-            own = [each for each, (_, whose, _) in self._live.items() if whose == owner]
+            own = [each for each, turn in self._live.items() if turn.owner == owner]
             for each in own:
                 self._drop(each)
             return len(own)
 
     def _drop(self, conversation: Conversation) -> None:
-        for place in self._live.pop(conversation)[2]:
-            del self._known[place]
+        self._known.pop(self._live.pop(conversation).place, None)
 
     def _places(self, owner: str, messages: Sequence[Message]) -> list[bytes]:
         """Return a keyed digest of the messages up to each one."""

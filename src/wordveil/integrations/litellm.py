@@ -42,8 +42,13 @@ _OWN = frozenset({
     "region_name", "request_timeout", "secret_fields", "shared_session", "ssl_verify", "stream_timeout",
     "timeout", "turn_off_message_logging", "verbose",
 })  # fmt: skip
-"""Fields between client, gateway and this process that LiteLLM sends to no vendor. It has others of its own that it
-does send, such as `litellm_system_prompt` and `fallbacks` with messages of their own: these are refused."""
+"""Fields between client, gateway and this process that LiteLLM makes no part of a prompt. It has others of its own that
+it does, such as `litellm_system_prompt` and `fallbacks` with messages of their own: these are refused."""
+_SESSIONS = ("id", "litellm_session_id", "litellm_trace_id", "session_id")
+_METADATA = ("litellm_metadata", "metadata")
+_GATEWAYS = ("api_base", "deployment", "deployment_model_name", "endpoint", "model_group", "model_group_alias")
+"""Some vendors get sessions and metadata (Anthropic `user_id`, Fireworks `session_id`, OpenAI all of it under
+`enable_preview_features`): sessions are left out, and of metadata's texts all but these, which the gateway writes."""
 
 
 class _Call(NamedTuple):
@@ -150,6 +155,7 @@ class WordveilGuardrail(CustomGuardrail):
         with _closed():
             if call_type not in _CALLS:
                 raise RefusedError(f"wordveil covers {' and '.join(_CALLS)} only.")
+            _take_out_words(data)
             private = {name: value for name, value in data.items() if name not in _OWN}
             released, conversation = released_request(private, self.conversations, owner)
         for name in private.keys() - released.keys():
@@ -176,6 +182,32 @@ class WordveilGuardrail(CustomGuardrail):
     def _answered(self, data: Mapping[str, Any]) -> Conversation | None:
         call = self._open.pop(str(data.get("litellm_call_id")), None)
         return None if call is None else call.conversation()
+
+
+def _take_out_words(data: dict[str, Any]) -> None:
+    """Take out of LiteLLM's own fields what a caller may have written there.
+
+    Raises:
+        RefusedError: If the caller filled one that is the gateway's, with anything but a number.
+    """
+    request = data.get("proxy_server_request")
+    asked = request.get("body") if isinstance(request, dict) else None
+    asked = asked if isinstance(asked, dict) else {}
+    for name in (asked.keys() & _OWN).difference(_SESSIONS, _METADATA):
+        if not isinstance(asked[name], int | float | None):
+            raise RefusedError(f"{name!r} is the gateway's to fill; a caller may put a number there.")
+    for name in _SESSIONS:
+        data.pop(name, None)
+    written = [asked[name] for name in _METADATA if isinstance(asked.get(name), dict)]
+    for held in (data.get(name) for name in _METADATA):
+        if isinstance(held, dict):
+            held.pop("requester_metadata", None)
+            for key, value in list(held.items()):
+                gateways = key in _GATEWAYS or (request is not None and str(key).startswith("user_api_key"))
+                if (isinstance(value, str) and not gateways) or any(own.get(key) == value for own in written):
+                    del held[key]
+        elif held is not None:
+            raise RefusedError("metadata must be an object.")
 
 
 @contextmanager

@@ -43,6 +43,8 @@ def sanitize(
         out[name] = pd.Series(released[name], index=frame.index, dtype=kind)
     out = out[list(frame.columns)]
     others = [str(name) for name in frame.columns if name not in columns]
+    if not isinstance(frame.index, pd.RangeIndex):
+        others += ["index" if name is None else f"index {name}" for name in frame.index.names]
     release = described(out, sanitizer, columns, others, keyed=ids is not None)
     out.attrs["wordveil"] = release.as_dict()
     return release

@@ -203,8 +203,15 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
 
 
 def fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
-    """What a run's output depends on besides its input, the settings and the key, as JSON values."""
-    return {"options": sanitizer.options.choices(), **asdict(sanitizer.provenance)}
+    """What a run's output depends on besides its input, the settings and the key, as JSON values.
+
+    The noise domain holds what the other two do not name: the reading of texts, a stock's map and encoder.
+    """
+    return {
+        "options": sanitizer.options.choices(),
+        **asdict(sanitizer.provenance),
+        "noise": sanitizer.parts.domain,
+    }
 
 
 def run_report(

@@ -153,7 +153,10 @@ class TransformerEncoder(SentenceEncoder):
             raise MissingExtraError(f"The encoder {name!r}", "sentence-transformers", "sentences") from None
         self.name = name
         self._model = SentenceTransformer(name, device="cpu")
-        digest = hashlib.sha256()
+        backend = getattr(self._model.tokenizer, "backend_tokenizer", None)
+        tokenizer = repr(self._model.tokenizer) if backend is None else backend.to_str()
+        # Layers with their settings (length, casing, pooling), the tokenizer's rules and words, and the weights.
+        digest = hashlib.sha256(f"{self._model!r} {tokenizer}".encode())
         for key, tensor in sorted(self._model.state_dict().items()):
             digest.update(key.encode() + np.ascontiguousarray(tensor.float().numpy()).tobytes())
         self.identity = self.space = f"sentence-transformers {digest.hexdigest()[:16]}"

@@ -31,7 +31,7 @@ from wordveil.pipeline.run import Notice, Position, Run, silent
 from wordveil.pipeline.runs import RunReport, fingerprint, release_records, run_report
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.spark.frames import Worker, packed_for_tasks
-from wordveil.spark.keys import check_repeatable, noise_of
+from wordveil.spark.keys import check_repeatable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,7 +96,7 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
         task=_Task(
             sanitizer=packed_for_tasks(sanitizer),
             key_file=str(run_key_path(destination)),
-            noise=noise_of(sanitizer),
+            noise=fingerprint(sanitizer),
             root=origin,
             folder=str(sibling(destination, "partial")),
             settings=settings,

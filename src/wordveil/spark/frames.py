@@ -23,13 +23,14 @@ from typing import TYPE_CHECKING, Any
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.files.run_key import save_run_key
 from wordveil.mechanisms.base import VectorMechanism
+from wordveil.pipeline.runs import fingerprint
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.pipeline.vectors import VectorSettings
 from wordveil.pipeline.vectors.binding import bind
 from wordveil.pipeline.vectors.releasing import RowReleaser
 from wordveil.promises.release import KEYED
 from wordveil.randomness import RandomSource
-from wordveil.spark.keys import check_host, check_repeatable, keyed, noise_of
+from wordveil.spark.keys import check_host, check_repeatable, keyed
 from wordveil.vocabulary.table import Embeddings
 
 if TYPE_CHECKING:
@@ -243,7 +244,7 @@ def _driver_key() -> str:
 
 def _shared(sanitizer: Sanitizer, key_file: str | None) -> dict[str, Any]:
     check_repeatable(sanitizer)
-    noise = noise_of(sanitizer)
+    noise = fingerprint(sanitizer)
     return {"sanitizer": packed_for_tasks(sanitizer), "key_file": key_file or _driver_key(), "noise": noise}
 
 
@@ -289,7 +290,7 @@ class Worker:
         """Return the sanitizer with the job's key, refused where it would draw other noise than the driver's."""
         source = keyed(self.key_file)
         job = copy(_ready(self.sanitizer))
-        check_host(noise_of(job), self.noise)
+        check_host(fingerprint(job), self.noise)
         job.source = source
         return job
 

@@ -11,11 +11,10 @@ from pathlib import Path
 
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.files.run_key import load_run_key, remove_run_key, save_run_key
-from wordveil.pipeline.runs import fingerprint
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.randomness import RandomSource
 
-__all__ = ["check_host", "check_repeatable", "keyed", "noise_of", "run_key"]
+__all__ = ["check_host", "check_repeatable", "keyed", "run_key"]
 
 
 @contextmanager
@@ -62,11 +61,6 @@ def keyed(key_file: str) -> RandomSource:
     return _source(key_file, (facts.st_ino, facts.st_mtime_ns, facts.st_size))
 
 
-def noise_of(sanitizer: Sanitizer) -> dict[str, object]:
-    """Return what decides which noise a text gets besides key, id and text."""
-    return {**fingerprint(sanitizer), "noise": sanitizer.parts.domain}
-
-
 def check_repeatable(sanitizer: Sanitizer) -> None:
     """Refuse noise that no retry could repeat, or that anyone can.
 
@@ -84,7 +78,7 @@ def check_host(ours: dict[str, object], theirs: dict[str, object]) -> None:
     """Refuse to draw where the same key would give other noise than on the driver: a retry would release twice.
 
     Raises:
-        ParameterError: If version, vocabulary, engine or another of `noise_of` differ; names which.
+        ParameterError: If version, vocabulary, engine or another of `runs.fingerprint` differ; names which.
     """
     unlike = [name for name, value in ours.items() if theirs.get(name) != value]
     if unlike:
