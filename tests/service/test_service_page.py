@@ -1,5 +1,7 @@
 """What docs/service.md shows is run as it stands."""
 
+import importlib.util
+import json
 import re
 import shlex
 import subprocess
@@ -9,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests.service.serving import Served
 
-PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
 TOOL = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
 
 
@@ -41,3 +44,10 @@ def test_the_commands_and_the_client_of_the_page(tmp_path):
     )
     assert run.returncode == 0, run.stderr
     served.end()
+
+
+def test_the_curve_is_that_of_the_stored_measurement():
+    spec = importlib.util.spec_from_file_location("curve", ROOT / "tools" / "build_playground_curve.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert json.loads(made.CURVE.read_text()) == made.curve()
