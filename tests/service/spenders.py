@@ -18,7 +18,7 @@ from wordveil.service.ledger import Ledger
 PROMISE = wv.LocalDP(epsilon=7.0, slack=1e-9, standing=Standing.PROVED, scope=("vocabulary abab",))
 COST = cost_of(PROMISE, 1)
 ACCOUNT = "subject:someone"
-SPENDING = 4  # threads
+GROUP = 3  # charges made together
 
 
 def charge(cost=COST, accounts=(ACCOUNT,), **retry):
@@ -45,11 +45,11 @@ class Careless(Ledger):
 
 
 class Hasty(Ledger):
-    """Answers a charge before it is on the disk: what must be seen to lose it."""
+    """Answers charges before they are on the disk: what must be seen to lose them."""
 
-    def charge(self, asked):
-        threading.Thread(target=super().charge, args=(asked,)).start()
-        return Charged(release=asked.retry, salt=None, repeated=False, left={})
+    def charge_all(self, asked):
+        threading.Thread(target=super().charge_all, args=(asked,)).start()
+        return [Charged(release=each.retry, salt=None, repeated=False, left={}) for each in asked]
 
 
 def in_child(work):
@@ -94,23 +94,18 @@ def many_spend(url, kind=Ledger, processes=4, threads=50):
 
 
 def spend_and_die(url, name, seconds, kind=Ledger):
-    """Spend under retry names from several threads until killed; return the names and releases acknowledged."""
+    """Spend under retry names in groups until killed; return the names and releases acknowledged."""
     read, write = os.pipe()
 
     def work():
         os.close(read)
         ledger = kind.open(url)
 
-        def client(thread):
-            for number in itertools.count():
-                retry = f"{name}-{thread}-{number}"
-                charged = ledger.charge(charge(retry=retry, fingerprint=retry, setting="s"))
-                os.write(write, f"{retry} {charged.release}\n".encode())
-
-        clients = [threading.Thread(target=client, args=(thread,)) for thread in range(SPENDING)]
-        for each in clients:
-            each.start()
-        clients[0].join()
+        for number in itertools.count():
+            names = [f"{name}-{number}-{i}" for i in range(GROUP)]
+            charged = ledger.charge_all([charge(retry=each, fingerprint=each, setting="s") for each in names])
+            told = zip(names, charged, strict=True)
+            os.write(write, "".join(f"{each} {made.release}\n" for each, made in told).encode())
 
     child = in_child(work)
     os.close(write)

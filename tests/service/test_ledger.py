@@ -18,8 +18,8 @@ from sqlalchemy.exc import IntegrityError
 from tests.service.spenders import (
     ACCOUNT,
     COST,
+    GROUP,
     PROMISE,
-    SPENDING,
     Careless,
     Hasty,
     charge,
@@ -34,7 +34,7 @@ from wordveil.promises.guarantees import PrivacyUnit, Standing
 from wordveil.service.access import make_key, revoke_key
 from wordveil.service.charges import Allowance, BudgetSpentError, KeyRevokedError, RetryError
 from wordveil.service.costs import LARGEST, NAT_UNITS, advanced, cost_of, nats, promise_of, units
-from wordveil.service.ledger import Ledger, _Slip
+from wordveil.service.ledger import Ledger
 from wordveil.service.schema import METADATA
 
 KILLS = 50
@@ -310,10 +310,9 @@ def test_a_key_that_was_revoked_meanwhile_pays_for_nothing(ledger):
     key = make_key(ledger, "laptop").split("_")[1]
     ledger.charge(replace(charge(), key=key))
     revoke_key(ledger, key)
-    slips = [_Slip(replace(charge(), key=key)), _Slip(charge())]
-    ledger._settle(slips)
-    assert isinstance(slips[0].refused, KeyRevokedError)
-    assert slips[1].charged is not None
+    refused, charged = ledger.charge_all([replace(charge(), key=key), charge()])
+    assert isinstance(refused, KeyRevokedError)
+    assert charged.left == {ACCOUNT: nats(COST.units)}
     assert left(ledger) == Fraction(COST.units, 10**9)
 
 
@@ -368,8 +367,8 @@ def test_killed_at_random_points_it_has_charged_what_it_answered_and_nothing_twi
     known = {row["release"] for row in ledger.history(ACCOUNT)}
     assert len(acknowledged) > KILLS
     assert {release for _, release in acknowledged} <= known
-    # At most one charge a thread and kill was on the disk and not yet answered, and asking again finds it.
-    assert len(known) <= len(acknowledged) + KILLS * SPENDING
+    # At most one group a kill was on the disk and not yet answered, and asking again finds it.
+    assert len(known) <= len(acknowledged) + KILLS * GROUP
     spent = Fraction(10**6 * COST.units, 10**9) - left(ledger)
     assert spent == recorded(ledger) == Fraction(len(known) * COST.units, 10**9)
     for name, release in acknowledged:
@@ -396,14 +395,12 @@ def test_what_one_is_refused_for_refuses_no_other_that_shares_its_way_to_the_dis
     ledger.grant(poor, granted(2 * COST.units))
     twice = charge(retry="name", fingerprint="body", setting="now", accounts=(rich,))
     asked = [charge(accounts=(rich,)), charge(accounts=(rich, poor)), twice, twice, replace(twice, fingerprint="other")]
-    slips = [_Slip(each) for each in asked * 5]
-    ledger._settle(slips)
-    refused = [[type(slip.refused) for slip in slips[i::5]] for i in range(5)]
-    nothing = type(None)
-    assert refused[0] == refused[2] == refused[3] == [nothing] * 5
-    assert refused[1] == [nothing] * 2 + [BudgetSpentError] * 3
+    found = ledger.charge_all(asked * 5)
+    refused = [[type(each) if isinstance(each, Exception) else None for each in found[i::5]] for i in range(5)]
+    assert refused[0] == refused[2] == refused[3] == [None] * 5
+    assert refused[1] == [None] * 2 + [BudgetSpentError] * 3
     assert refused[4] == [RetryError] * 5
-    assert len({slip.charged.salt for slip in slips[2::5] + slips[3::5]}) == 1
+    assert len({each.salt for each in found[2::5] + found[3::5]}) == 1
     assert left(ledger, poor) == 0
     assert left(ledger, rich) == Fraction((30 - 5 - 2 - 1) * COST.units, 10**9)
     assert recorded(ledger, rich) == Fraction(8 * COST.units, 10**9)
@@ -411,10 +408,9 @@ def test_what_one_is_refused_for_refuses_no_other_that_shares_its_way_to_the_dis
 
 def test_charges_that_share_a_transaction_are_told_what_each_of_them_left(ledger):
     ledger.grant(ACCOUNT, granted(3 * COST.units))
-    slips = [_Slip(charge()) for _ in range(3)]
-    ledger._settle(slips)
-    assert [slip.charged.left for slip in slips] == [{ACCOUNT: nats(i * COST.units)} for i in (2, 1, 0)]
-    assert len({slip.charged.release for slip in slips}) == 3
+    found = ledger.charge_all([charge()] * 3)
+    assert [each.left for each in found] == [{ACCOUNT: nats(i * COST.units)} for i in (2, 1, 0)]
+    assert len({each.release for each in found}) == 3
 
 
 @pytest.mark.slow

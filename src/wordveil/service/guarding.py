@@ -73,7 +73,7 @@ class Limits:
     seconds: float = 60.0
     rate: float = 50.0
     burst: float = 200.0
-    workers: int = 32
+    workers: int = 8
     requests: int = 1000
 
 

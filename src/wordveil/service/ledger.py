@@ -3,7 +3,7 @@
 A charge is one transaction that is on the disk before any noise is drawn: it raises `spent` of every paying account
 by the whole cost where that stays within what was granted, and is rolled back where it does not. Two charges of one
 account cannot both find the same unit left, because the comparison and the change are one statement on a locked row.
-Charges that come at once share a transaction, and so one wait for the disk; each is answered only after it.
+Charges that wait at once share a transaction, and so one wait for the disk; each is answered only after it.
 After a crash between charge and answer the charge stands: that errs on the private side.
 
 A charge under a retry name is made once. Asking again under the name with the same request finds the charge and the
@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
@@ -43,9 +42,6 @@ from wordveil.service.schema import API_KEYS, BUDGETS, CHARGES, FACTS, GRANTS, P
 __all__ = ["Ledger"]
 
 
-TOGETHER = 256
-"""Charges that one transaction brings to the disk at most."""
-
 SQUARES = bindparam("squares_", type_=BigInteger)
 
 # Built once: building a statement takes longer than running it.
@@ -72,15 +68,6 @@ SPEND = (
 """Spends where so much is left: the comparison and the change are one statement on a locked row."""
 
 
-class _Slip:
-    """A charge that waits for its turn."""
-
-    def __init__(self, asked: Charge) -> None:
-        self.asked = asked
-        self.charged: Charged | None = None
-        self.refused: BaseException | None = None
-
-
 class Ledger:
     """Budgets and releases in a database.
 
@@ -93,7 +80,7 @@ class Ledger:
         self.engine, self.allowance = engine, allowance
         self._writing = engine.execution_options(**WRITES)
         self._insert: Any = {"sqlite": sqlite, "postgresql": postgresql}[engine.dialect.name].insert
-        self._turn, self._waiting = Lock(), deque[_Slip]()
+        self._turn = Lock()
 
     @classmethod
     def open(cls, url: str, allowance: Allowance | None = None) -> Ledger:
@@ -128,8 +115,6 @@ class Ledger:
     def charge(self, asked: Charge) -> Charged:
         """Charge all accounts or none, and record the release.
 
-        Charges that wait while another is brought to the disk are brought there together: one thread does it for all.
-
         Returns:
             The charge, which is on the disk.
 
@@ -138,35 +123,31 @@ class Ledger:
             RetryError: If the retry name belongs to another request.
             KeyRevokedError: If the API key does not hold any more.
         """
-        slip = _Slip(asked)
-        self._waiting.append(slip)
-        with self._turn:
-            while slip.charged is None and slip.refused is None:
-                self._settle([self._waiting.popleft() for _ in range(min(len(self._waiting), TOGETHER))])
-        if slip.charged is None:
-            assert slip.refused is not None
-            raise slip.refused
-        return slip.charged
+        (outcome,) = self.charge_all([asked])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
-    def _settle(self, group: Sequence[_Slip], *, again: bool = False) -> None:
-        """Answer all slips, by one transaction where none of them is refused."""
+    def charge_all(self, asked: Sequence[Charge]) -> list[Charged | Exception]:
+        """Make many charges that do not depend on each other; return of each what `charge` returns or raises.
+
+        They are brought to the disk together, which takes as long for many as for one.
+        """
+        with self._turn:
+            return self._settled(asked)
+
+    def _settled(self, asked: Sequence[Charge], *, again: bool = False) -> list[Charged | Exception]:
         try:
             with self._writing.begin() as connection:
-                answers = self._charge(connection, [slip.asked for slip in group])
+                return [*self._charge(connection, asked)]
         except (WordveilError, IntegrityError) as error:
-            # What refuses one is no reason to refuse the others. A retry name that another process has just used is
-            # found the second time.
-            if len(group) > 1 or (isinstance(error, IntegrityError) and not again):
-                for slip in group:
-                    self._settle([slip], again=len(group) == 1)
-            else:
-                group[0].refused = error
-        except BaseException as error:  # noqa: BLE001 - raised where each of them waits
-            for slip in group:
-                slip.refused = error
-        else:
-            for slip, answer in zip(group, answers, strict=True):
-                slip.charged = answer
+            if len(asked) > 1:  # what refuses one is no reason to refuse the others
+                return [outcome for each in asked for outcome in self._settled([each])]
+            if isinstance(error, IntegrityError) and not again:
+                return self._settled(asked, again=True)  # another process used the retry name: now its charge is found
+            return [error]
+        except Exception as error:  # noqa: BLE001 - raised where each of them waits
+            return [error] * len(asked)
 
     def _charge(self, connection: Connection, asked: Sequence[Charge]) -> list[Charged]:
         """Charge all that is asked, or raise what one of them is refused for."""

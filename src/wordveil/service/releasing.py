@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -89,6 +89,9 @@ class Kept(Generic[T]):
                     self._made.popitem(last=False)
         return found
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._made
+
     def _found(self, name: str) -> T | None:
         with self._lock:
             if name in self._made:
@@ -165,6 +168,10 @@ class Releaser:
             return tables.kept.get(_setting(how, SIZES), lambda: tables.rephraser(how))
         return tables.kept.get(_setting(how), lambda: tables.sanitizer(how))
 
+    def made(self, how: How | RephraseRequest) -> bool:
+        """Whether the sanitizer of a setting is at hand."""
+        return not isinstance(how, RephraseRequest) and _setting(how) in self._tables.kept
+
     def texts(
         self,
         texts: Sequence[str],
@@ -173,7 +180,19 @@ class Releaser:
         *,
         retry: str | None = None,
     ) -> ReleaseAnswer:
-        """Release texts, charged to the caller's account and the subject's.
+        """Release texts, charged to the caller's account and the subject's; see `begin`."""
+        charge, draw = self.begin(texts, how, caller, retry=retry)
+        return draw(self.ledger.charge(charge))
+
+    def begin(
+        self,
+        texts: Sequence[str],
+        how: TextRequest | BatchRequest | RephraseRequest,
+        caller: Caller,
+        *,
+        retry: str | None = None,
+    ) -> tuple[Charge, Callable[[Charged], ReleaseAnswer]]:
+        """Count the tokens of texts; return what to charge, and what draws the noise once that is charged.
 
         Args:
             texts: The private texts, charged together.
@@ -182,8 +201,7 @@ class Releaser:
             retry: The name under which the same request gives the same release again, charged once.
 
         Raises:
-            BudgetSpentError: If an account has too little left; no noise was drawn.
-            RetryError: If the name was used for another request.
+            ParameterError: If the setting does not exist.
         """
         kept = self.sanitizer(how)
         private = [PrivateText(text) for text in texts]
@@ -197,20 +215,31 @@ class Releaser:
                 "setting": self.secret.digest("setting", kept.parts.domain, repr(guarantee)),
             }
         cost = cost_of(guarantee, tokens)
-        charged = self._charge(cost, tokens, guarantee, kept.provenance, (caller, how.subject), again)
+        charge = _charge(cost, tokens, guarantee, kept.provenance, (caller, how.subject), again)
+        return charge, partial(self._drawn, private, how, kept, charge)
+
+    def _drawn(
+        self,
+        private: Sequence[PrivateText],
+        how: TextRequest | BatchRequest | RephraseRequest,
+        kept: Sanitizer,
+        charge: Charge,
+        charged: Charged,
+    ) -> ReleaseAnswer:
+        """Draw the noise of a release that is paid for."""
         drawn = copy(kept)  # with a fresh source, which goes with this request
         if charged.salt is not None:
             drawn.source = RandomSource(self.secret.noise_key(charged.salt))
-        ids = None if charged.salt is None else [str(number) for number in range(len(texts))]
+        ids = None if charged.salt is None else [str(number) for number in range(len(private))]
         release = drawn.release_batch(private, ids=ids)
         return ReleaseAnswer(
             release=charged.release,
             texts=list(release.texts),
-            tokens=tokens,
-            cost=nats(cost.units),
+            tokens=charge.tokens,
+            cost=nats(charge.cost.units),
             left=charged.left,
             repeated=charged.repeated,
-            guarantee=_said(guarantee),
+            guarantee=_said(kept.guarantee),
             disclosed=list(release.disclosed),
             provenance=_origin(release.provenance),
             seal="" if isinstance(how, RephraseRequest) else self._seal(how, release.texts),
@@ -253,7 +282,7 @@ class Releaser:
         guarantee = binding.guarantee(test_source=False)
         cost = cost_of(guarantee, len(rows))
         origin = Provenance(version="", mechanism=repr(mechanism), vocabulary="", checksum="", candidates_checksum="")
-        charged = self._charge(cost, len(rows), guarantee, origin, (caller, asked.subject), {})
+        charged = self.ledger.charge(_charge(cost, len(rows), guarantee, origin, (caller, asked.subject), {}))
         release = release_vectors(rows, mechanism)
         return VectorsAnswer(
             release=charged.release,
@@ -263,31 +292,6 @@ class Releaser:
             guarantee=release.guarantee.as_dict(),
             disclosed=list(release.disclosed),
             provenance=asdict(release.provenance),
-        )
-
-    def _charge(
-        self,
-        cost: Cost,
-        count: int,
-        guarantee: Guarantee,
-        origin: Provenance,
-        payers: tuple[Caller, str | None],
-        again: dict[str, str],
-    ) -> Charged:
-        caller, subject = payers
-        accounts = [caller.account, *([] if subject is None else [f"subject:{subject}"])]
-        return self.ledger.charge(
-            Charge(
-                accounts=accounts,
-                cost=cost,
-                tokens=count,
-                mechanism=origin.mechanism,
-                vocabulary=origin.checksum,
-                guarantee=guarantee.sentence(),
-                assumptions=getattr(guarantee, "assumptions", ()),
-                key=caller.id,
-                **again,
-            )
         )
 
     def explained(self, asked: ExplainRequest) -> Explanation:
@@ -336,6 +340,29 @@ class Releaser:
 def _setting(how: Any, names: Sequence[str] = SETTING) -> str:
     """Return the name of a setting: equal for equal ones."""
     return json.dumps({name: getattr(how, name) for name in names}, sort_keys=True)
+
+
+def _charge(
+    cost: Cost,
+    count: int,
+    guarantee: Guarantee,
+    origin: Provenance,
+    payers: tuple[Caller, str | None],
+    again: dict[str, str],
+) -> Charge:
+    caller, subject = payers
+    accounts = [caller.account, *([] if subject is None else [f"subject:{subject}"])]
+    return Charge(
+        accounts=accounts,
+        cost=cost,
+        tokens=count,
+        mechanism=origin.mechanism,
+        vocabulary=origin.checksum,
+        guarantee=guarantee.sentence(),
+        assumptions=getattr(guarantee, "assumptions", ()),
+        key=caller.id,
+        **again,
+    )
 
 
 @lru_cache(maxsize=64)
