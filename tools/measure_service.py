@@ -3,7 +3,7 @@
     python tools/measure_service.py [--seconds 5] [--requests 100000] [--url postgresql+psycopg://...]
 
 Both run in processes of their own and are asked in turns by the same clients, a third process. Ratios say more than
-figures: whatever else the machine does hits both.
+figures: whatever else the machine does hits both. "busy" is the time of a processor that one request takes.
 """
 
 from __future__ import annotations
@@ -123,8 +123,9 @@ def main() -> None:
     given.add_argument("--seconds", type=float, default=5.0)
     given.add_argument("--requests", type=int, default=100_000)
     given.add_argument("--url", default="")
+    given.add_argument("--folder", default=None, help="where the ledger lies; /dev/shm leaves the disk out")
     asked = given.parse_args()
-    echo_port, port, state = free_port(), free_port(), tempfile.mkdtemp()
+    echo_port, port, state = free_port(), free_port(), tempfile.mkdtemp(dir=asked.folder)
     echo, _ = start(ECHO, str(echo_port), path=f"http://127.0.0.1:{echo_port}/openapi.json")
     options = ["--rate", "1000000", "--key-budget", "9000000000", "--state", state, "--port", str(port)]
     options += ["--database", asked.url] if asked.url else []
