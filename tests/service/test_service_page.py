@@ -34,7 +34,8 @@ def test_the_commands_and_the_client_of_the_page(tmp_path):
     assert b'"cost":"40"' in run.stdout, run.stderr
     first, later = re.findall(r"^    (?:client|read) = .*?\n\n", PAGE, flags=re.MULTILINE | re.DOTALL)
     snippet = first + later
-    given = "from wordveil.service.client import Client\nfrom wordveil.service.messages import DenoiseRequest, TextRequest\n"
+    given = "from wordveil.service.client import Client\n"
+    given += "from wordveil.service.messages import DenoiseRequest, TextRequest\n"
     given += f"key, note = {served.key!r}, 'good film'\n"
     program = given + re.sub(r"^    ", "", snippet, flags=re.MULTILINE).replace("http://127.0.0.1:8080", served.address)
     # The page's two requests share an idempotency key and differ: the second is refused, as the page says.

@@ -28,7 +28,7 @@ from wordveil.errors import GuaranteeError, ParameterError, WordveilError
 from wordveil.names import DEFAULT_MECHANISM
 from wordveil.service.access import Buckets, Caller, Callers
 from wordveil.service.charges import BudgetSpentError, Charge, Charged, KeyRevokedError, RetryError
-from wordveil.service.guarding import GUARDRAIL_PATH, Guard, Limits, error_body
+from wordveil.service.guarding import GUARDRAIL_PATH, Guard, Limits, error_body, only_texts
 from wordveil.service.messages import (
     BatchRequest,
     DenoiseAnswer,
@@ -52,7 +52,6 @@ __all__ = ["Limits", "build_app"]
 SHORT = 2000  # characters
 STATIC = Path(__file__).parent / "static"
 UNAUTHENTICATED = "Send a key of this service: Authorization: Bearer wv_..."
-ROLES = ("system", "developer", "user", "assistant")
 SUBJECT_FIELDS = ("user_api_key_end_user_id", "user_api_key_user_id")
 
 T = TypeVar("T")
@@ -288,7 +287,7 @@ class Service:
         caller = await self.caller("release", authorization, x_api_key)
         if asked.input_type == "response" or not (asked.texts or asked.images or asked.tool_calls):
             return GuardrailAnswer(action="NONE")
-        if asked.images or asked.tool_calls or not _only_texts(asked.structured_messages or [], {*asked.texts}):
+        if asked.images or asked.tool_calls or not only_texts(asked.structured_messages or [], {*asked.texts}):
             raise RefusedError(422, "not-sanitized", "Only a role and texts are sanitized, nothing else of a message.")
         named = [value for field in SUBJECT_FIELDS if (value := (asked.request_data or {}).get(field))]
         # Checked as a request of ours, the subject's name too; a call may come in several requests, each its own.
@@ -327,24 +326,6 @@ class Service:
 def _refuse_retry(key: str | None) -> None:
     if key is not None:
         raise RefusedError(422, "idempotency-key", "This route draws afresh every time and takes no idempotency key.")
-
-
-def _only_texts(messages: list[Any], texts: set[str]) -> bool:
-    """Whether messages, as a model's vendor would get them, hold a role and texts among these, and nothing else."""
-    for message in messages:
-        said = (
-            {name: value for name, value in message.items() if value is not None} if isinstance(message, dict) else {}
-        )
-        content = said.get("content", "")
-        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        if not said.keys() <= {"role", "content"} or said.get("role") not in ROLES or not isinstance(parts, list):
-            return False
-        for part in parts:
-            if not isinstance(part, dict) or {*part} != {"type", "text"} or part["type"] != "text":
-                return False
-            if part["text"] and part["text"] not in texts:
-                return False
-    return True
 
 
 def _told(error: Exception) -> tuple[int, Error]:

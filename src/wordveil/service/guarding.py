@@ -17,13 +17,14 @@ from typing import Any
 
 from wordveil.service.messages import Error, GuardrailAnswer
 
-__all__ = ["GUARDRAIL_PATH", "HEADERS", "Guard", "Limits", "error_body", "log"]
+__all__ = ["GUARDRAIL_PATH", "HEADERS", "Guard", "Limits", "error_body", "log", "only_texts"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
+ROLES = ("system", "developer", "user", "assistant")
 GUARDRAIL_PATH = "/beta/litellm_basic_guardrail_api"
 
 HEADERS = {
@@ -54,6 +55,24 @@ def error_body(path: str, status: int, error: Error) -> tuple[int, bytes]:
         blocked = GuardrailAnswer(action="BLOCKED", blocked_reason=f"{error.code}: {error.message}")
         return 200, json.dumps(asdict(blocked)).encode()
     return status, json.dumps({"error": asdict(error)}).encode()
+
+
+def only_texts(messages: list[Any], texts: set[str]) -> bool:
+    """Whether messages, as a model's vendor would get them, hold a role and texts among these, and nothing else."""
+    for message in messages:
+        said = (
+            {name: value for name, value in message.items() if value is not None} if isinstance(message, dict) else {}
+        )
+        content = said.get("content", "")
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        if not said.keys() <= {"role", "content"} or said.get("role") not in ROLES or not isinstance(parts, list):
+            return False
+        for part in parts:
+            if not isinstance(part, dict) or {*part} != {"type", "text"} or part["type"] != "text":
+                return False
+            if part["text"] and part["text"] not in texts:
+                return False
+    return True
 
 
 @dataclass(frozen=True, kw_only=True)
