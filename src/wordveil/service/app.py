@@ -123,7 +123,10 @@ class Service:
     async def _tell(self) -> None:
         while self._charges:
             group, self._charges = self._charges, []
-            outcomes = await asyncio.to_thread(self.ledger.charge_all, [charge for charge, _ in group])
+            try:
+                outcomes = await asyncio.to_thread(self.ledger.charge_all, [charge for charge, _ in group])
+            except Exception as error:  # noqa: BLE001 - raised where each of them waits
+                outcomes = [error] * len(group)
             for (_, answer), outcome in zip(group, outcomes, strict=True):
                 if answer.cancelled():
                     continue  # nobody waits any more; the charge stands
