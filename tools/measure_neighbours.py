@@ -15,7 +15,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +118,8 @@ noise. The command, whose finished cells are kept, so that an interrupted run go
 - **Content words named**: share of the words rarer than 2e-4 in public text that the best attacker finds, of four on
   the same tokens: naming the released word; its posterior alone; its posterior given the whole text and public pairs
   of words (forward-backward); a model of words in context (masked). Each knows the mechanism and which tokens are
-  content words; one who does not finds fewer. *By* says which one was best.
+  content words; one who does not finds fewer. *By* says which one was best. A fifth, who reads triples, came after this
+  run ([what they add](README.md#the-league-table)).
 - **Similarity beyond random**: cosine of each content word and the word released for it, in GloVe 50d, which no
   mechanism used, less that of uniform outputs through the same pipeline: of 4 000 common words where only those are
   released.
@@ -251,7 +252,7 @@ def rows_of(report: dict[str, Any], name: str) -> list[Row]:
     return [Row(row, name, report) for row in report["rows"] if f"{name} attack" in row["cells"]]
 
 
-def read(rows: list[Row], rival: str, score: str, level: float) -> Reading | None:
+def read(rows: Sequence[Row], rival: str, score: str, level: float) -> Reading | None:
     """Return a rival's score where the best attacker names as many content words of it.
 
     Its curve runs from random words through its epsilons to no noise, in straight lines.
@@ -315,19 +316,22 @@ def _equal_table(rows: list[Row]) -> list[str]:
     return lines
 
 
-def _ours(rows: list[Row]) -> list[Row]:
+def _ours(rows: Sequence[Row]) -> list[Row]:
     ours = [row for row in rows if row.name.startswith("neighbours")]
     return sorted(ours, key=lambda row: (row.epsilon, row.name))
 
 
-def compare(rows: list[Row], score: str, rival: str) -> dict[str, list[str]]:
-    """Return the rows of neighbour response that are ahead of a rival at equal attack, behind, or near.
+def compare(
+    rows: Sequence[Row], score: str, rival: str, beside: Callable[[Row], Reading | None] | None = None
+) -> dict[str, list[str]]:
+    """Return the rows of neighbour response that are ahead of a rival, behind, or near.
 
-    Ahead and behind are by more than two standard errors of both together.
+    Ahead and behind are by more than two standard errors of both together. `beside` says what of the rival a row is
+    compared with; as a rule its curve at equal attack.
     """
     found: dict[str, list[str]] = {"ahead": [], "near": [], "behind": []}
     for row in _ours(rows):
-        other = read(rows, rival, score, row.named[0])
+        other = beside(row) if beside else read(rows, rival, score, row.named[0])
         if other is not None:
             gap, error = row.scores[score][0] - other.value, math.hypot(row.scores[score][1], other.error)
             where = "near" if abs(gap) <= 2 * error else "ahead" if gap > 0 else "behind"

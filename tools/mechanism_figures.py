@@ -18,7 +18,15 @@ import numpy as np
 
 import wordveil
 from figure_values import Figure, Sampling
-from vector_figures import clipped_gaussian, clipped_laplace, laplace, mahalanobis, projection, truncated_laplace
+from vector_figures import (
+    clipped_gaussian,
+    clipped_l2,
+    clipped_laplace,
+    laplace,
+    mahalanobis,
+    projection,
+    truncated_laplace,
+)
 from word_figures import any_mechanism, decoder, jaccard, nadp, selection, tight
 from wordveil import TEM, Nearest, RankSoftmax, SanText, Vickrey, load_embeddings
 from wordveil.names import DECODERS, MECHANISMS
@@ -38,6 +46,7 @@ def _words() -> Embeddings:
 
 FIGURES: dict[str, Callable[[Sampling], Figure]] = {
     "clipped-gaussian": clipped_gaussian,
+    "clipped-l2": clipped_l2,
     "clipped-laplace": clipped_laplace,
     "jaccard": lambda s: jaccard(_words(), s),
     "laplace": laplace,

@@ -1,8 +1,9 @@
 """Puts the numbers of the stored runs into the sentences and tables that quote them.
 
-The runs are docs/results/default.json, league.json and equal-attack.json; the pages README.md and
-docs/results/README.md. A quotation is a phrase with {} where a number stands: the words are written by hand, and must
-be read again when a number moves. The tests check that running this changes nothing.
+The runs are docs/results/default.json, league.json, local.json and neighbours.json; the pages README.md,
+docs/results/README.md, and the notes on the choice of the default and on crowds. A quotation is a phrase with {} where
+a number stands: the words are written by hand, and must be read again when a number moves. The tests check that running
+this changes nothing.
 
     python tools/quote_results.py
 """
@@ -16,12 +17,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wordveil.lab.evaluation.curves import LEVELS, equal_attack
+import measure_neighbours as reviews
+from wordveil.lab.evaluation.curves import read_at
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, PAGE, README = (ROOT / name for name in ("docs/results", "docs/results/README.md", "README.md"))
+NOTE, LISTS = (ROOT / f"docs/design/2026-11-22-neighbour-{name}.md" for name in ("response", "lists"))
 NUMBER = r"-?\d*\.?\d+"
-REVIEWS = ("inversion-reviews: best", "centroid-classification: accuracy")
+SHOWN = {
+    "sentiment": ("centroid-classification", "accuracy"),
+    "search": ("retrieval", "ndcg"),
+    "similarity": ("aligned-similarity", "content"),
+    "named": ("inversion-reviews", "best"),
+    "rarer": ("inversion-reviews", "best-content"),
+}
+"""Columns of the README's table -> task and score."""
+WORDS = "projection-principal+nearest"
+DEFAULT, SHORT, PLAIN = (f"neighbours-{k}-of-4000 @ 8" for k in (16, 8, 1))
+EIGHT = "neighbours-8-of-4000 @ 9"
+LEFT = {"topic": ("topic", "accuracy"), "named": ("SST-2 attack", "best-content")}
+RIVALS = ("tem", "santext", WORDS)
+ERROR = ("mean", "standard_error")
 
 
 @dataclass(frozen=True)
@@ -29,38 +45,49 @@ class Runs:
     """The stored runs."""
 
     league: dict[str, Any]
-    curves: dict[str, Any]
     default: dict[str, Any]
+    local: dict[str, Any]
+    neighbours: dict[str, Any]
 
     @classmethod
     def stored(cls) -> Runs:
         """Return those of the repository."""
-        return cls(
-            *(json.loads((RESULTS / f"{name}.json").read_text()) for name in ("league", "equal-attack", "default"))
-        )
+        names = ("league", "default", "local", "neighbours")
+        return cls(*(json.loads((RESULTS / f"{name}.json").read_text()) for name in names))
 
     def row(self, label: str) -> dict[str, Any]:
-        """Return the row of this label; the same label in another group is another row, metric DP comes first."""
-        found: dict[str, Any] = next(row for row in self.league["rows"] if row["label"] == label)
-        return found
+        """Return the league's row of this label; that of another group is another row, metric DP comes first."""
+        return _row(self.league, label)
 
     def score(self, label: str, task: str, name: str) -> str:
-        """Return a score as it is written: two digits."""
-        return written(self.row(label)["cells"][task]["scores"][name]["mean"])
+        """Return a score of the league as it is written: two digits."""
+        return _score(self.league, label, task, name)
 
     def best(self, label: str) -> str:
-        """Return the share of the reviews' words that the best attacker finds."""
-        return self.score(label, "inversion-reviews", "best")
+        """Return the share of the reviews' words that the best attacker of the league finds."""
+        return self.score(label, *SHOWN["named"])
 
-    def reading(self, name: str, attack: str, utility: str, level: float) -> list[str]:
-        """Return a row's utility at an attack success, and its standard error, rounded up."""
-        found = next(
-            one.rows[name][LEVELS.index(level)]
-            for one in equal_attack(self.curves)
-            if (one.group, one.attack, one.utility) == ("metric", attack, utility)
-        )
+    def of(self, label: str, *columns: str) -> list[str]:
+        """Return some columns of the README's table for a row of the default's run."""
+        return [_score(self.default, label, *SHOWN[column]) for column in columns]
+
+    def plain_beside(self, label: str, column: str) -> str:
+        """Return what plain randomized response keeps where as many of the rarer words are named as of a row."""
+        curve = [
+            tuple(
+                _summary(self.default, f"{PLAIN[:-1]}{nats}", *SHOWN[name])[part]
+                for name in ("rarer", column)
+                for part in ERROR
+            )
+            for nats in (8, 9)
+        ]
+        found = read_at(curve, _summary(self.default, label, *SHOWN["rarer"])["mean"])
         assert found is not None
-        return [written(found.value), written(math.ceil(found.error * 100) / 100)]
+        return written(found.value)
+
+    def of_4000(self) -> str:
+        """Return the similarity of uniform outputs of the 4 000 common words, film reviews."""
+        return _score(self.neighbours, "neighbours-16-of-4000 @ 0.001", "MR similarity", "content")
 
     def audited(self, label: str) -> str:
         """Return the smallest true epsilon, rounded up where it is exact, a lower bound rounded down; "" without."""
@@ -72,13 +99,40 @@ class Runs:
         return f"{math.ceil(value * 100) / 100:.2f}" if exact else f"at least {int(value * 100) / 100:.2f}"
 
 
+def _row(report: dict[str, Any], label: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(row for row in report["rows"] if row["label"] == label)
+    return found
+
+
+def _summary(report: dict[str, Any], label: str, task: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = _row(report, label)["cells"][task]["scores"][name]
+    return found
+
+
+def _score(report: dict[str, Any], label: str, task: str, name: str) -> str:
+    return written(_summary(report, label, task, name)["mean"])
+
+
 def written(value: float) -> str:
     """Return .05, -.05 or 1.00."""
     return re.sub(r"^(-?)0(?=\.)", r"\1", f"{value + 0.0:.2f}")
 
 
-def quotations(runs: Runs) -> list[tuple[str, list[str]]]:
-    """Return the phrases of the page of results, each with its numbers."""
+_Phrases = list[tuple[str, list[str]]]
+
+
+def quotations(runs: Runs) -> list[tuple[Path, str, list[str]]]:
+    """Return the phrases of all pages, each with its page and its numbers."""
+    found = {
+        PAGE: _of_league(runs) + _of_rivals(runs) + _of_promises(runs),
+        README: _of_default(runs),
+        NOTE: _of_choice(runs),
+        LISTS: _of_crowds(runs),
+    }
+    return [(path, phrase, numbers) for path, phrases in found.items() for phrase, numbers in phrases]
+
+
+def _of_league(runs: Runs) -> _Phrases:
     score, best = runs.score, runs.best
     return [
         ("{} rows and two baselines on {} tasks", [f"{len(runs.league['rows']) - 2}", f"{len(runs.league['tasks'])}"]),
@@ -87,30 +141,6 @@ def quotations(runs: Runs) -> list[tuple[str, list[str]]]:
             "finds {} of the words of film reviews; of Laplace noise they find {} from its vectors and {} from the "
             "words, where {} is found without seeing anything",
             [*map(best, ("tem @ 4", "laplace-vectors @ 4", "laplace+nearest @ 4", "random words"))],
-        ),
-        (
-            "accuracy {} +- {} from words decoded from Laplace noise and {} +- {} from words selected by SanText",
-            [
-                *runs.reading("laplace+nearest", *REVIEWS, 0.6),
-                *runs.reading("santext", *REVIEWS, 0.6),
-            ],
-        ),
-        (
-            "search in them (nDCG) reaches {} +- {} and {} +- {}. For search the noisy vectors of Laplace are the "
-            "least useful release: {} +- {} there",
-            [
-                number
-                for name in ("laplace+nearest", "santext", "laplace-vectors")
-                for number in runs.reading(name, "inversion-sentences: best", "retrieval: ndcg", 0.6)
-            ],
-        ),
-        (
-            "accuracy {} +- {} from vectors in principal directions and {} +- {} from SanText's words",
-            [
-                number
-                for name in ("projection-principal-vectors", "santext")
-                for number in runs.reading(name, *REVIEWS, 0.2)
-            ],
         ),
         (
             "textbook SanText at epsilon 4 truly loses {}, certified {}",
@@ -138,30 +168,165 @@ def quotations(runs: Runs) -> list[tuple[str, list[str]]]:
     ]
 
 
+def _of_rivals(runs: Runs) -> _Phrases:
+    """Return how often neighbour response is ahead and behind at equal attack, and what the fifth attacker adds."""
+    ours = [row["cells"]["inversion-reviews"]["scores"] for row in runs.default["rows"] if "neighbours" in row["name"]]
+    more = max(found["triples-content"]["mean"] - found["pairs-content"]["mean"] for found in ours)
+    return [
+        ("they name at most {} more of the rarer words than pairs do", [written(math.ceil(more * 100) / 100)]),
+        (
+            "In sentiment neighbour response is ahead of TEM at {} of {} points and behind at {}, of SanText at {} and "
+            "{}, of words decoded from principal Laplace noise at {} and {}",
+            [
+                *_counted(runs, "tem", "sentiment", True),
+                *_counted(runs, "santext", "sentiment"),
+                *_counted(runs, WORDS, "sentiment"),
+            ],
+        ),
+        (
+            "in similarity it is behind TEM at {}, SanText at {}, the decoded words at {}, and ahead of any at {}",
+            [
+                *(_counted(runs, rival, "similarity")[1] for rival in RIVALS),
+                str(sum(int(_counted(runs, rival, "similarity")[0]) for rival in RIVALS)),
+            ],
+        ),
+    ]
+
+
+def _of_promises(runs: Runs) -> _Phrases:
+    """Return what is left, and named, at equal promise."""
+
+    def of(label: str, *names: str) -> list[str]:
+        return [_score(runs.local, label, *LEFT[name]) for name in names]
+
+    ours, plain = "neighbours-16-of-4000 @ 8", "neighbours-1 @ 12"
+    return [
+        (
+            "at 8 nats certified TEM and SanText tell a topic with accuracy {} and {} (random words {}, no noise {})",
+            [
+                *of("tem-certified @ 8", "topic"),
+                *of("santext-certified @ 8", "topic"),
+                *of("random words", "topic"),
+                *of("no noise", "topic"),
+            ],
+        ),
+        (
+            "neighbour response, 16 of 4 000 words, {}, with {} of the content words named beside their {} and {}",
+            [*of(ours, "topic", "named"), *of("tem-certified @ 8", "named"), *of("santext-certified @ 8", "named")],
+        ),
+        (
+            "at 12 nats SanText reaches {} with {} named, and randomized response (k = 1) {} with {}",
+            [*of("santext-certified @ 12", "topic", "named"), *of(plain, "topic", "named")],
+        ),
+    ]
+
+
+def _counted(runs: Runs, rival: str, score: str, points: bool = False) -> list[str]:
+    found = [reviews.compare(reviews.rows_of(runs.neighbours, name), score, rival) for name in reviews.SETS]
+    ahead, near, behind = (sum(len(one[key]) for one in found) for key in ("ahead", "near", "behind"))
+    return [f"{ahead}", *[f"{ahead + near + behind}"] * points, f"{behind}"]
+
+
+def _of_default(runs: Runs) -> _Phrases:
+    old = "tem @ 9.36"
+    return [
+        (
+            "beside that of random words: {} where any word may be released, {} where only the 4 000 common ones are",
+            [*runs.of("random words", "similarity"), runs.of_4000()],
+        ),
+        (
+            "its attacker finds {} of the rarer words where the default's finds {}",
+            [*runs.of(old, "rarer"), *runs.of(DEFAULT, "rarer")],
+        ),
+    ]
+
+
+def _of_choice(runs: Runs) -> _Phrases:
+    old = "tem @ 9.36"
+    return [
+        ("the default keeps sentiment ({}) and search ({})", runs.of(DEFAULT, "sentiment", "search")),
+        ("truly at most 13.81: {}, {})", runs.of(old, "sentiment", "search")),
+        (
+            "the best attacker finds {} of the rarer words where they found {}",
+            [*runs.of(DEFAULT, "rarer"), *runs.of(old, "rarer")],
+        ),
+        (
+            "({} of the 4 000, {} of all) it keeps {} and the default {}",
+            [
+                runs.of_4000(),
+                *runs.of("random words", "similarity"),
+                beyond(*runs.of(old, "similarity"), *runs.of("random words", "similarity")),
+                beyond(*runs.of(DEFAULT, "similarity"), runs.of_4000()),
+            ],
+        ),
+        ("certified TEM is at chance ({}, {})", runs.of("tem-certified @ 8", "sentiment", "search")),
+        ("of five the least: {} of all words and {} of the rarer", runs.of(DEFAULT, "named", "rarer")),
+        (
+            "k = 8 at the same 8 nats buys search ({}) and similarity ({}) with {} of all words, but of the rarer {}",
+            runs.of(SHORT, "search", "similarity", "named", "rarer"),
+        ),
+        ("Nine nats with k = 8 buy search ({}) with rarer words ({})", runs.of(EIGHT, "search", "rarer")),
+        (
+            "with k = 16 buy little (sentiment {}, search {}) for {} of all words",
+            runs.of("neighbours-16-of-4000 @ 9", "sentiment", "search", "named"),
+        ),
+        (
+            "at 8 nats, keeps sentiment {}, search {} and similarity {}, and its attacker finds {} of all words and {} "
+            "of the rarer",
+            runs.of(PLAIN, *SHOWN),
+        ),
+        (
+            "sixteen neighbours keep {} more sentiment and {} more search for {} more of the rarer words",
+            [beyond(*runs.of(DEFAULT, name), *runs.of(PLAIN, name)) for name in ("sentiment", "search", "rarer")],
+        ),
+        (
+            "it keeps sentiment {}, search {} and similarity {}: at equal attack",
+            [runs.plain_beside(DEFAULT, name) for name in ("sentiment", "search", "similarity")],
+        ),
+        ("as many as with k = 8 at 8 nats, it keeps search {}", [runs.plain_beside(SHORT, "search")]),
+    ]
+
+
+def _of_crowds(runs: Runs) -> _Phrases:
+    rows = {(row.name, row.epsilon): row for row in reviews.rows_of(runs.neighbours, "IMDB")}
+    numbers = []
+    for nats in (8.0, 12.0):
+        crowds, nearest = rows["neighbours-crowds-16", nats], rows["neighbours-16", nats]
+        pairs = [(crowds.named, nearest.named)]
+        pairs += [(crowds.scores[name], nearest.scores[name]) for name in ("similarity", "sentiment")]
+        numbers.append([written(value[0]) for pair in pairs for value in pair])
+    return [
+        (
+            "names {} of the content words, as with nearest lists ({}), and similarity beyond random is {} (nearest "
+            "{}), sentiment {} ({})",
+            numbers[0],
+        ),
+        ("at 12 nats they name {} ({}), similarity is {} ({}), sentiment {} ({})", numbers[1]),
+    ]
+
+
+def beyond(value: str, base: str) -> str:
+    """Return the difference of two scores as they are written."""
+    return written(float(value) - float(base))
+
+
 TABLE = (
     ("no noise", "", "no noise"),
     ("random words", "0", "random words"),
     ("**neighbours, 16 of 4 000 (the default)**", "8", "neighbours-16-of-4000 @ 8"),
     ("neighbours, 8 of 4 000", "9", "neighbours-8-of-4000 @ 9"),
+    ("randomized response, 4 000 words", "8", "neighbours-1-of-4000 @ 8"),
     ("TEM, certified local DP", "8", "tem-certified @ 8"),
-    ("TEM at epsilon 9.36 (metric DP)", "34.56 (truly at most 13.88)", "tem @ 9.36"),
+    ("TEM at epsilon 9.36 (metric DP)", "34.56 (truly at most 13.81)", "tem @ 9.36"),
 )
 """Rows of the README's table: name, nats that any two words may lose, label in the run."""
 
 
 def table_lines(runs: Runs) -> list[str]:
     """Return the lines of the README's table below its head."""
-    shown = (
-        ("centroid-classification", "accuracy"),
-        ("retrieval", "ndcg"),
-        ("aligned-similarity", "content"),
-        ("inversion-reviews", "best"),
-        ("inversion-reviews", "best-content"),
-    )
-    rows = {row["label"]: row["cells"] for row in runs.default["rows"]}
     lines = []
     for name, nats, label in TABLE:
-        cells = [name, nats, *(written(rows[label][task]["scores"][score]["mean"]) for task, score in shown)]
+        cells = [name, nats, *runs.of(label, *SHOWN)]
         lines.append("|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|")
     return lines
 
@@ -190,11 +355,11 @@ def with_table(readme: str, lines: list[str]) -> str:
 
 
 def pages(runs: Runs) -> dict[Path, str]:
-    """Return both pages with the numbers of the runs."""
-    page = PAGE.read_text(encoding="utf-8")
-    for phrase, numbers in quotations(runs):
-        page = quoted(page, phrase, numbers)
-    return {PAGE: page, README: with_table(README.read_text(encoding="utf-8"), table_lines(runs))}
+    """Return the pages with the numbers of the runs."""
+    found = {path: path.read_text(encoding="utf-8") for path in (PAGE, README, NOTE, LISTS)}
+    for path, phrase, numbers in quotations(runs):
+        found[path] = quoted(found[path], phrase, numbers)
+    return found | {README: with_table(found[README], table_lines(runs))}
 
 
 def main() -> None:

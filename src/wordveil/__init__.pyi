@@ -23,6 +23,7 @@ from wordveil.files.run_key import run_source as run_source
 from wordveil.mechanisms.base import VectorMechanism as VectorMechanism
 from wordveil.mechanisms.base import WordMechanism as WordMechanism
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian as ClippedGaussian
+from wordveil.mechanisms.clipped_l2 import ClippedL2 as ClippedL2
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace as ClippedLaplace
 from wordveil.mechanisms.jaccard import Jaccard as Jaccard
 from wordveil.mechanisms.mahalanobis import Mahalanobis as Mahalanobis
@@ -85,6 +86,7 @@ __all__ = [
     "BatchRelease",
     "Certificate",
     "ClippedGaussian",
+    "ClippedL2",
     "ClippedLaplace",
     "Decoded",
     "Denoised",

@@ -9,6 +9,7 @@ EXPORTS: dict[str, str] = {
     "BatchRelease": "wordveil.promises.release",
     "Certificate": "wordveil.promises.certificates",
     "ClippedGaussian": "wordveil.mechanisms.clipped_gaussian",
+    "ClippedL2": "wordveil.mechanisms.clipped_l2",
     "ClippedLaplace": "wordveil.mechanisms.clipped_laplace",
     "Decoded": "wordveil.decoding.decoded",
     "Denoised": "wordveil.denoising.denoiser",
@@ -87,6 +88,7 @@ EXPORTS: dict[str, str] = {
 
 MECHANISMS: dict[str, str] = {
     "clipped-gaussian": "ClippedGaussian",
+    "clipped-l2": "ClippedL2",
     "clipped-laplace": "ClippedLaplace",
     "jaccard": "Jaccard",
     "laplace": "MultivariateLaplace",

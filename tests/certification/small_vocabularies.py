@@ -34,6 +34,19 @@ def small_vectors(case: str, seed: int = 0) -> np.ndarray:
     raise AssertionError(case)
 
 
+def losses_by_definition(s: np.ndarray, rate: float, outputs: np.ndarray) -> np.ndarray:
+    """Return max_y |ln P(y | x) - ln P(y | x')| of the exact law of each pair, from distances and output ids alone."""
+    scores = -rate * s[:, outputs]
+    logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    return np.stack([np.abs(logs - row).max(axis=1) for row in logs])
+
+
+def worst_by_definition(s: np.ndarray, rate: float, outputs: np.ndarray) -> tuple[float, float]:
+    """Return the largest loss per distance of that law, and its largest loss."""
+    losses = losses_by_definition(s, rate, outputs)
+    return float((losses[s > 0] / s[s > 0]).max()), float(losses.max())
+
+
 SMALL = [
     "gaussian",
     "duplicates",

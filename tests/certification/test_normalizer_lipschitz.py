@@ -39,17 +39,21 @@ def metric_for(name, d):
 
 
 def loop_oracle(embeddings, metric, rate, cap, *, local=False):
-    """Loop over all pairs, straight from the formula, with distances from direct differences."""
+    """Loop over all inputs, straight from the definition of a loss, with distances from direct differences.
+
+    P(y | x) / P(y | x') over every output y and every x', on the logarithm; only what is forgiven on ln Z is taken off.
+    """
     table = distances(metric, embeddings.vectors, embeddings.vectors)
     table[embeddings.canonical[:, None] == embeddings.canonical[None, :]] = 0.0
     s = np.minimum(table, cap)
-    log_z = np.log(np.exp(-rate * s[:, embeddings.candidates]).sum(axis=1))
-    worst = 0.0
-    for i, j in itertools.combinations(range(len(s)), 2):
-        if s[i, j] == 0:
-            continue
-        gap = min(max(abs(log_z[i] - log_z[j]) - TOLERANCE, 0.0), rate * s[i, j])
-        worst = max(worst, rate * s[i, j] + gap if local else rate + gap / s[i, j])
+    scores = -rate * s[:, embeddings.candidates]
+    log_z = np.log(np.exp(scores).sum(axis=1))
+    worst = 0.0 if local else rate
+    for i in range(len(s)):
+        reach = np.minimum((scores[i] - scores).max(axis=1), rate * s[i])
+        loss = reach + np.minimum(log_z - log_z[i] - TOLERANCE, rate * s[i])
+        apart = s[i] > 0
+        worst = max([worst, *(loss[apart] if local else loss[apart] / s[i, apart])])
     return worst
 
 
@@ -59,17 +63,15 @@ def loop_oracle(embeddings, metric, rate, cap, *, local=False):
 def test_both_maxima_equal_the_loop_over_all_pairs(case, outputs, rate, cap):
     embeddings = small_embeddings(case, outputs)
     work = LossComputation(DistinctVectors.of(embeddings, Euclidean()), threads=1)
+    # Two ways of computing ln Z differ by rounding that the distance of a hair magnifies, up to the tolerance; on top,
+    # what words that may not be output lose is rounded up by the error of distances.
+    rel = 1e-6 if outputs == "all" else 1e-4
     if case == "hair apart":
-        # The two ways of computing ln Z differ by rounding that the distance of a hair magnifies, up to the tolerance.
-        expected = loop_oracle(embeddings, Euclidean(), rate, cap)
-        assert work.metric(rate, cap).computed == pytest.approx(expected, rel=1e-2)
-    else:
-        assert work.metric(rate, cap).computed == pytest.approx(
-            loop_oracle(embeddings, Euclidean(), rate, cap), rel=1e-6
-        )
-    assert work.local(rate, cap).computed == pytest.approx(
-        loop_oracle(embeddings, Euclidean(), rate, cap, local=True), rel=1e-7
-    )
+        rel = 1e-2 if outputs == "all" else 0.1
+    expected = loop_oracle(embeddings, Euclidean(), rate, cap)
+    assert work.metric(rate, cap).computed == pytest.approx(expected, rel=rel)
+    expected = loop_oracle(embeddings, Euclidean(), rate, cap, local=True)
+    assert work.local(rate, cap).computed == pytest.approx(expected, rel=1e-7, abs=0 if outputs == "all" else 1e-5)
 
 
 @pytest.mark.parametrize("name", ["angular", "mahalanobis", "rooted"])

@@ -12,7 +12,7 @@ from tests.mechanisms.noise_checks import ALPHA, assert_law, noise_of, radii, si
 
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
-from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_log_delta
+from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_epsilon, gaussian_log_delta
 from wordveil.promises.guarantees import LocalDP, NoGuarantee, Standing
 from wordveil.randomness import RandomSource
 
@@ -41,6 +41,26 @@ def test_the_analytic_scale_is_the_root_from_above(log_epsilon, log_delta):
     assert oracle_delta(epsilon, scale) <= delta
     assert oracle_delta(epsilon, scale * (1 - 1e-6)) > delta
     assert gaussian_log_delta(epsilon, scale) >= float(mpmath.log(oracle_delta(epsilon, scale)))
+
+
+@pytest.mark.parametrize(("epsilon", "draws", "known"), [(8.0, 10, 32.72), (0.5, 2, None), (1.0, 1000, None)])
+def test_draws_together_are_one_of_less_noise(epsilon, draws, known):
+    fitted = ClippedGaussian(epsilon=epsilon, delta=1e-5).for_dimensions(3)
+    one = fitted.guarantee()
+    together = fitted.together(one, draws)
+    assert together.delta == pytest.approx(draws * 1e-5)
+    assert together.epsilon < draws * epsilon
+    assert together.epsilon == pytest.approx(known or together.epsilon, abs=0.005)
+    with mpmath.workdps(60):
+        # The likelihood ratio of that many draws is that of their mean, whose deviation is the root's share.
+        scale = mpmath.mpf(fitted.sigma) / 2 / mpmath.sqrt(draws)
+    assert oracle_delta(together.epsilon, scale) <= together.delta
+    assert oracle_delta(together.epsilon * (1 - 1e-6), scale) > together.delta
+    assert fitted.together(one, 1) == one
+
+
+def test_the_smallest_epsilon_of_so_much_noise_that_any_will_do():
+    assert gaussian_epsilon(0.5, 100.0) == 1e-9
 
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])

@@ -7,11 +7,13 @@ whole numbers. It knows nothing of how the mechanism computes its weights.
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,6 +28,10 @@ from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import channel_pair
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+from measure_local import best_channel
 
 EXACT = Context(prec=80)
 
@@ -207,7 +213,7 @@ def test_flat_lists_are_close_to_the_best_that_local_dp_allows() -> None:
     distance = np.linalg.norm(points[:, None].astype(np.float64) - points[None], axis=2)
     for epsilon in (1.0, 3.0, 6.0):
         flat = min(_flat_cost(distance, epsilon, k) for k in range(1, 12))
-        best = _best_channel(distance, epsilon)
+        best = best_channel(distance, epsilon)
         assert best <= flat + 1e-9
         assert flat <= 1.2 * best
         ranked = np.sort(distance, axis=1).mean(axis=0)
@@ -232,26 +238,6 @@ def _best_rank_law(ranked: np.ndarray, epsilon: float) -> float:
         b_ub=np.zeros(2 * v),
         A_eq=np.append(np.ones(v), 0.0)[None],
         b_eq=[1.0],
-    )
-    return float(found.fun)
-
-
-def _best_channel(distance: np.ndarray, epsilon: float) -> float:
-    """Return the least mean distance of any epsilon-LDP channel: P(y|x) between m(y) and e^epsilon m(y)."""
-    from scipy.sparse import coo_array, hstack, identity, kron, vstack
-
-    v = len(distance)
-    cells = v * v
-    floor = kron(np.ones((v, 1)), identity(v))  # m(y) for each cell (x, y)
-    upper = hstack([identity(cells), -math.exp(epsilon) * floor])
-    lower = hstack([-identity(cells), floor])
-    rows = coo_array((np.ones(cells), (np.repeat(np.arange(v), v), np.arange(cells))), shape=(v, cells + v))
-    found = linprog(
-        np.append(distance.ravel() / v, np.zeros(v)),
-        A_ub=vstack([upper, lower]).tocsr(),
-        b_ub=np.zeros(2 * cells),
-        A_eq=rows.tocsr(),
-        b_eq=np.ones(v),
     )
     return float(found.fun)
 

@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from tests.certification.small_vocabularies import worst_by_definition
 
 from wordveil.auditing.exact import verify_channel
 from wordveil.auditing.score_channels import verify_scores
@@ -459,12 +460,10 @@ def test_certified_rates_equal_the_definition_and_verify(kind, barred):
     assert 1.5 < rate <= 3.0
     assert 3.0 * 0.99 < certificate.numbers["epsilon"] <= 3.0
     s = np.minimum(table, cap)
-    logs = np.log(np.exp(-rate * s[:, embeddings.candidates]).sum(axis=1))
-    gaps = np.abs(logs[:, None] - logs[None])
-    exact = rate + np.divide(gaps, s, out=np.zeros_like(s), where=s > 0).max()
-    assert certificate.numbers["epsilon"] == pytest.approx(exact, rel=1e-7)
+    per_distance, largest = worst_by_definition(s, rate, embeddings.candidates)
+    assert certificate.numbers["epsilon"] == pytest.approx(max(rate, per_distance), rel=1e-7)
     found = LossComputation(WordPairs(embeddings, metric)).local(rate, cap)
-    assert found.computed == pytest.approx((rate * s + gaps).max(), rel=1e-7)
+    assert found.computed == pytest.approx(largest, rel=1e-7)
     fitted = mechanism.fit(embeddings, certificate)
     claim = fitted.guarantee()
     assert claim.standing is (Standing.PUBLISHED if kind == "function" else Standing.CERTIFIED)
@@ -490,8 +489,12 @@ def test_losses_of_pairs_agree_with_those_of_coordinates():
     done = []
     found = LossComputation(WordPairs(embeddings, Own()), progress=done.append)
     for rate, cap in [(0.5, math.inf), (2.0, 3.0), (9.0, 1.0)]:
-        assert found.metric(rate, cap).computed == pytest.approx(known.metric(rate, cap).computed, rel=1e-8)
-        assert found.local(rate, 3.0).computed == pytest.approx(known.local(rate, 3.0).computed, rel=1e-8)
+        # What words that may not be output lose is rounded up by the error of distances, which is larger in tiles.
+        for a, b in (
+            (found.metric(rate, cap), known.metric(rate, cap)),
+            (found.local(rate, 3.0), known.local(rate, 3.0)),
+        ):
+            assert a.computed * (1 - 1e-8) <= b.computed <= a.computed * (1 + 1e-5)
     assert sum(done) == 6 * 50 * (50 + 40)
     for bad in ({"rate": 0.0}, {"rate": 1.0, "cap": 0.0}):
         with pytest.raises(ParameterError, match=r"must be in \(0, inf"):

@@ -410,8 +410,8 @@ MUTATIONS = (
         id="i04",
         what="private values are restored inside of addresses",
         path="integrations/restoring.py",
-        old="if self._tag or self._angle or not self._plain:",
-        new="if self._before.isalnum():",
+        old="if not self._around.open:",
+        new="if self._around._before.isalnum():",
         tests=("integrations/test_restoring.py",),
     ),
     Mutation(

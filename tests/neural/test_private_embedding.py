@@ -13,6 +13,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
 from small_models import EVERY_NOISE, placed, small_table  # noqa: E402
+from tests.neural.gaussian_passes import epsilon_of  # noqa: E402
 
 from wordveil.auditing import AuditOptions, audit_mechanism  # noqa: E402
 from wordveil.decoding.nearest import Nearest  # noqa: E402
@@ -209,7 +210,7 @@ def test_passes_over_a_private_sentence_compose():
     assert layer.passes.largest == 2
     layer(IDS)  # unnamed: it may have been any sentence
     composed = layer.composed_guarantee()
-    assert (composed.epsilon, composed.delta) == (3.0, pytest.approx(3e-5))
+    assert (composed.epsilon, composed.delta) == (pytest.approx(epsilon_of(3, epsilon=1.0)), pytest.approx(3e-5))
     with pytest.raises(ParameterError, match="must be one per sentence, 2"):
         layer(IDS, ["a"])
 
@@ -271,7 +272,7 @@ def test_keys_count_by_value_however_a_loader_gives_them(make):
     for _ in range(10):
         layer(IDS, make([3, 4]))
     assert layer.passes.largest == 10
-    assert layer.composed_guarantee().epsilon == 10.0
+    assert layer.composed_guarantee().epsilon == pytest.approx(epsilon_of(10, epsilon=1.0))
 
 
 def test_keys_that_are_equal_to_nothing_else_are_refused():
@@ -318,7 +319,7 @@ def test_counts_of_a_loaded_state_are_added_and_no_state_is_added_twice():
     second.load_state_dict(best)  # as a training goes back to its best epoch
     second.load_state_dict(first.state_dict())
     assert second.passes.largest == 6
-    assert second.composed_guarantee().epsilon == 6.0
+    assert second.composed_guarantee().epsilon == pytest.approx(epsilon_of(6, epsilon=1.0))
     third.load_state_dict(second.state_dict())  # as a training resumes in another process
     third(IDS)
     third.load_state_dict(best)

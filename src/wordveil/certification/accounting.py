@@ -37,8 +37,8 @@ def compose_many(losses: Sequence[tuple[PairLoss, int]], delta: float) -> LocalD
         delta: In (0, 1), for the whole text.
 
     Returns:
-        Unit `PrivacyUnit.TEXT`, of the scope that all pairs share; epsilon is the upper end of a bracket whose delta
-        was computed to be small enough.
+        Unit `PrivacyUnit.TEXT`, of the scope that all pairs share, or of none where one has none; epsilon is the upper
+        end of a bracket whose delta was computed to be small enough.
 
     Raises:
         MissingExtraError: If dp-accounting is not installed.
@@ -54,7 +54,8 @@ def compose_many(losses: Sequence[tuple[PairLoss, int]], delta: float) -> LocalD
     for _, count in losses:
         check_whole("count", count)
     check_delta(delta)
-    if len({loss.scope for loss, _ in losses}) > 1:
+    scopes = {loss.scope for loss, _ in losses}
+    if len(scopes - {()}) > 1:
         problem = "must be of one scope: a token means something else in another vocabulary or reading of texts."
         raise ParameterError("losses", "pairs of unlike scopes", problem)
     alike = _on_one_grid(losses)
@@ -78,7 +79,7 @@ def compose_many(losses: Sequence[tuple[PairLoss, int]], delta: float) -> LocalD
         unit=PrivacyUnit.TEXT,
         standing=Standing.CERTIFIED,
         assumptions=_assumptions(alike),
-        scope=losses[0][0].scope,
+        scope=losses[0][0].scope if len(scopes) == 1 else (),
     )
 
 

@@ -5,9 +5,10 @@ For P(y | x) = b(y) e^(-rate s(x, y)) / Z(x) with s = min(dist, cap), any two in
     |ln P(y | x) - ln P(y | x')| <= rate s(x, x') + |ln Z(x) - ln Z(x')|,
 
 so the mechanism keeps epsilon metric DP in s with epsilon = rate + max |ln Z(x) - ln Z(x')| / s(x, x'), the maximum
-over all pairs at positive distance. It is attained where x and x' may both be output, and a valid bound for any
-public set of outputs. Without "/ s" the same maximum is local DP. That |ln Z(x) - ln Z(x')| <= rate s(x, x') is a
-theorem and clamps what is computed. This module finds the maximum; it does not choose the rate.
+over all pairs at positive distance. It is attained where x and x' may both be output; pairs with a word that may not
+are taken exactly by `barred_words`, or by this bound where they are too many. Without "/ s" the same maximum is local
+DP. That |ln Z(x) - ln Z(x')| <= rate s(x, x') is a theorem and clamps what is computed. This module finds the maximum;
+it does not choose the rate.
 
     PairSpace     the pairs of one vocabulary: DistinctVectors for closed-form metrics, WordPairs for any other
     Resumable     one pass over them, which can be saved after any step and continued
@@ -17,12 +18,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
+from wordveil.certification.barred_words import MOST_TRIPLES, BarredMaximum, Distances, Reach
 from wordveil.certification.interruption import SavedWork
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_maximum import PairProblem, WorstPair
@@ -100,7 +104,7 @@ class Maximum(Resumable, Protocol):
     best: WorstPair
 
 
-class PairSpace(Protocol):
+class PairSpace(Distances, Protocol):
     """All pairs of inputs of one vocabulary under one metric."""
 
     @property
@@ -117,8 +121,11 @@ class PairSpace(Protocol):
     def sums(self, rate: float, cap: float) -> Sums:
         """Return the pass that adds up the normalizers at a rate."""
 
-    def maximum(self, problem: PairProblem) -> Maximum:
-        """Return the pass that finds the worst pair."""
+    def maximum(self, problem: PairProblem, places: NDArray[np.int64]) -> Maximum:
+        """Return the pass that finds the worst pair of some places, numbered among themselves; the problem is of all.
+
+        Of a place that is no output what it finds is a bound: the normalizers alone do not say where the loss is most.
+        """
 
 
 class LossComputation:
@@ -167,6 +174,10 @@ class LossComputation:
         """
         return self._at(rate, cap, per_distance=False)
 
+    @cached_property
+    def _reach(self) -> Reach:
+        return Reach.of(self.vocabulary, len(self.vocabulary.ids), self._threads)
+
     def finish(self) -> None:
         """Delete the checkpoint: everything asked for has been answered."""
         self._saved.remove()
@@ -184,13 +195,21 @@ class LossComputation:
         if not np.all(np.isfinite(logs)):
             raise ParameterError("rate", rate, "leaves a word without any output in float64; set a cap or lower it.")
         problem = PairProblem(values=logs, rate=rate, cap=cap, tolerance=TOLERANCE, per_distance=per_distance)
-        search = self.vocabulary.maximum(problem)
-        self._run(f"{stage}:pairs", search)
-        for suffix in ("sums", "pairs"):
+        places, outputs = np.arange(len(logs)), self.vocabulary.outputs
+        exact = (len(places) - len(outputs)) * len(places) * len(outputs) <= MOST_TRIPLES
+        looked = outputs if exact else places
+        among = self.vocabulary.maximum(problem, looked)
+        self._run(f"{stage}:pairs", among)
+        best = replace(among.best, first=int(looked[among.best.first]), second=int(looked[among.best.second]))
+        if exact:
+            search = BarredMaximum(self.vocabulary, problem, best, self._reach)
+            self._run(f"{stage}:barred", search)
+            best = search.best
+        for suffix in ("sums", "pairs", "barred"):
             self._saved.forget(f"{stage}:{suffix}")
         log_error = sums.log_error()
-        self._saved.put(f"{stage}:done", {**search.best.as_dict(), "log_error": log_error}, final=True)
-        return self._loss(rate, cap, search.best, log_error, per_distance=per_distance)
+        self._saved.put(f"{stage}:done", {**best.as_dict(), "log_error": log_error}, final=True)
+        return self._loss(rate, cap, best, log_error, per_distance=per_distance)
 
     def _run(self, stage: str, work: Resumable) -> None:
         """Take a pass to its end, from where it was saved."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
 from wordveil.kernels.pair_maximum import PairProblem, WorstPair
@@ -45,7 +46,7 @@ class WordPairs:
     def __init__(self, embeddings: Embeddings, metric: AnyMetric) -> None:
         self.ids = np.arange(len(embeddings), dtype=np.int32)
         self.metric = bound_metric(metric, embeddings)
-        self.outputs = embeddings.candidates
+        self.outputs = embeddings.candidates.astype(np.int64)
         self.source = distance_source(self.metric, embeddings)
         self._inputs = (embeddings.header.checksum, embeddings.candidates_checksum)
 
@@ -53,6 +54,19 @@ class WordPairs:
     def distance_error(self) -> float:
         """How far a distance may be from the metric's own, in its unit."""
         return self.source.error
+
+    @property
+    def block_error(self) -> float:
+        """The same: pairs are judged by what `block` returns."""
+        return self.source.error
+
+    def block(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
+        """Return the distances between two lots of words, shape (n, k)."""
+        return self.source.block(self.source.canonical[first], self.ids[second])
+
+    def judged(self, first: NDArray[np.int64], second: NDArray[np.int64], rough: Float64Array) -> Float64Array:
+        """Return the distances of `block`: a matrix, or a user's function, has no others."""
+        return rough
 
     def digest(self) -> str:
         """Return a SHA-256 of vocabulary, outputs and metric, to tell whether interrupted work may be continued.
@@ -66,9 +80,9 @@ class WordPairs:
         """Return the pass that adds up the normalizers at a rate."""
         return RowSums(self, rate=rate, cap=cap)
 
-    def maximum(self, problem: PairProblem) -> RowMaximum:
-        """Return the pass that finds the worst pair."""
-        return RowMaximum(self, problem)
+    def maximum(self, problem: PairProblem, places: NDArray[np.int64]) -> RowMaximum:
+        """Return the pass that finds the worst pair of some words, numbered among themselves."""
+        return RowMaximum(self, problem, places)
 
 
 class RowSums:
@@ -82,7 +96,7 @@ class RowSums:
 
     def __init__(self, pairs: WordPairs, *, rate: float, cap: float) -> None:
         self._pairs, self._rate = pairs, rate
-        self._rows = PairwiseRows(pairs.source, pairs.metric, pairs.outputs, rate=rate, cap=cap)
+        self._rows = PairwiseRows(pairs.source, pairs.metric, pairs.ids[pairs.outputs], rate=rate, cap=cap)
         self._longest = min(cap, 745.0 / rate)  # farther words weigh nothing in float64
         self._logs = np.zeros(len(pairs.ids))
         self._next = 0
@@ -123,37 +137,39 @@ class RowSums:
 
 
 class RowMaximum:
-    """Search for the worst pair of words, resumable after any step.
+    """Search for the worst pair of some words, resumable after any step.
 
     Args:
         pairs: The pairs.
-        problem: What to maximize.
+        problem: What to maximize, of all words.
+        places: The words.
 
     Attributes:
         best: The worst pair among those visited.
     """
 
-    def __init__(self, pairs: WordPairs, problem: PairProblem) -> None:
-        self._pairs, self._problem = pairs, problem
+    def __init__(self, pairs: WordPairs, problem: PairProblem, places: NDArray[np.int64]) -> None:
+        self._source, self._problem = pairs.source, problem.among(places)
+        self._words = pairs.ids[places]
         self.best = WorstPair(value=0.0, first=0, second=0)
         self._next = 0
 
     @property
     def visited(self) -> int:
         """Pairs visited so far, those before a `restore` included."""
-        return self._next * len(self._pairs.ids)
+        return self._next * len(self._words)
 
     def _worst_of(self, start: int) -> WorstPair:
-        words, z = self._pairs.ids, self._problem.values
-        rows = words[start : start + ROWS]
-        source = self._pairs.source
-        scores = self._problem.score(source.block(source.canonical[rows], words), np.abs(z[None, :] - z[rows, None]))
+        rows = self._source.canonical[self._words[start : start + ROWS]]
+        z = self._problem.values
+        gaps = np.abs(z[None, :] - z[start : start + len(rows), None])
+        scores = self._problem.score(self._source.block(rows, self._words), gaps)
         first, second = np.unravel_index(int(scores.argmax()), scores.shape)
         return WorstPair(value=float(scores[first, second]), first=start + int(first), second=int(second))
 
     def steps(self, threads: int | None = None) -> Iterator[int]:
         """Take one block of words after another; yield the number of pairs just visited."""
-        v = len(self._pairs.ids)
+        v = len(self._words)
         starts = range(self._next, v, ROWS)
         for start, found in zip(starts, map_chunks(self._worst_of, starts, threads), strict=True):
             if found.value > self.best.value:

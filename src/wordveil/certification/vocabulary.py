@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
@@ -66,6 +67,11 @@ class DistinctVectors:
             metric=metric,
         )
 
+    @cached_property
+    def outputs(self) -> NDArray[np.int64]:
+        """Places of the vectors of words that may be output, ascending."""
+        return np.flatnonzero(self.measure)
+
     @property
     def distance_error(self) -> float:
         """How far a pair's distance may be from the metric's own: of a root or an angle the tolerance covers it."""
@@ -89,10 +95,25 @@ class DistinctVectors:
     def _tiles(self) -> PairTiles:
         return PairTiles(self.coordinates, self.metric)
 
+    @property
+    def block_error(self) -> float:
+        """How far a distance of `block` may be from the metric's own, in its unit."""
+        return self._tiles.distance_error()
+
+    def block(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
+        """Return the distances between two lots of places, shape (n, k)."""
+        return self._tiles.between(first, second)
+
+    def judged(self, first: NDArray[np.int64], second: NDArray[np.int64], rough: Float64Array) -> Float64Array:
+        """Return the distances of pairs by direct differences: those of `block` hide words a hair apart."""
+        return self._tiles.of_pairs(first, second)
+
     def sums(self, rate: float, cap: float) -> NormaliserSums:
         """Return the pass that adds up the normalizers at a rate."""
         return NormaliserSums(self._tiles, self.measure, rate=rate, cap=cap)
 
-    def maximum(self, problem: PairProblem) -> PairMaximum:
-        """Return the pass that finds the worst pair."""
-        return PairMaximum(self._tiles, problem)
+    def maximum(self, problem: PairProblem, places: NDArray[np.int64]) -> PairMaximum:
+        """Return the pass that finds the worst pair of some places, numbered among themselves."""
+        every = len(places) == len(self.ids)
+        tiles = self._tiles if every else PairTiles(self.coordinates[places], self.metric)
+        return PairMaximum(tiles, problem.among(places))

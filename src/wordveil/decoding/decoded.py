@@ -118,6 +118,9 @@ class FittedDecoded(WordRandomizer):
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
         return self.randomizer.loss_profile(diameter)
 
+    def together(self, claim: Guarantee, draws: int) -> Guarantee:
+        return self.randomizer.together(claim, draws)
+
     def on(self, device: str) -> FittedDecoded:
         space = self.randomizer.decoding_space(self.embeddings) if device != "cpu" else self.embeddings
         return replace(self, decoder=self.decoder.on(device, space))

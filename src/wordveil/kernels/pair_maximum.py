@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,10 @@ class PairProblem:
     cap: float
     tolerance: float
     per_distance: bool
+
+    def among(self, rows: NDArray[np.int64]) -> PairProblem:
+        """Return the same problem over some of the rows."""
+        return replace(self, values=self.values[rows])
 
     def score(self, distance: Float64Array, gap: Float64Array) -> Float64Array:
         """Return the value of pairs given their distances and |z - z'|; pairs at distance 0 score 0."""
@@ -156,10 +160,7 @@ class PairMaximum:
         for low in range(0, len(first), CHUNK):
             i = np.minimum(first[low : low + CHUNK], second[low : low + CHUNK])
             j = np.maximum(first[low : low + CHUNK], second[low : low + CHUNK])
-            difference = self._tiles.coordinates[i] - self._tiles.coordinates[j]
-            squared = np.einsum("ij,ij->i", difference, difference)
-            to_distances(self._tiles.metric, squared)
-            scores = self._problem.score(squared, np.abs(self._z[i] - self._z[j]))
+            scores = self._problem.score(self._tiles.of_pairs(i, j), np.abs(self._z[i] - self._z[j]))
             k = int(np.lexsort((j, i, -scores))[0])
             pair = WorstPair(value=float(scores[k]), first=int(i[k]), second=int(j[k]))
             if worst is None or pair.beats(worst):

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
 from wordveil.kernels.threads import map_chunks
@@ -60,6 +61,24 @@ class PairTiles:
         if tile.min() < 0.0:
             np.maximum(tile, 0.0, out=tile)
         to_distances(self.metric, tile)
+
+    def between(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
+        """Return the distances between any two lots of vectors, shape (n, k), of a vector to itself exactly 0."""
+        norms = self._left[:, -2]
+        tile = (-2.0 * self.rows[first]) @ self.rows[second].T
+        tile += norms[first, None]
+        tile += norms[second]
+        tile[first[:, None] == second] = 0.0
+        np.maximum(tile, 0.0, out=tile)
+        to_distances(self.metric, tile)
+        return np.asarray(tile)
+
+    def of_pairs(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
+        """Return the distances of pairs by direct differences, shape (n,)."""
+        difference = self.coordinates[first] - self.coordinates[second]
+        squared = np.einsum("ij,ij->i", difference, difference)
+        to_distances(self.metric, squared)
+        return np.asarray(squared)
 
     def visits_before(self, block: int) -> int:
         """Return how many pairs are visited by the blocks of rows before this one."""

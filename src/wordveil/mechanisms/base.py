@@ -151,7 +151,7 @@ class VectorRandomizer(Randomizer):
             self.related(claim),
             self.input_dimensions,
             embeddings,
-            clip_norm=self.clip_norm,
+            clip_norm=self.clip_norm if self.inputs == "any vectors" else None,
             metric=self.metric,
             count=n,
             seed=seed,

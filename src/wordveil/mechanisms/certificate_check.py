@@ -47,11 +47,19 @@ def check_certificate(
     Raises:
         CertificateError: If a pair of words loses more than the certificate says.
     """
-    ids, whole = _chosen(embeddings, _alike(rows.metric, embeddings))
+    canonical = _alike(rows.metric, embeddings)
+    ids, whole = _chosen(embeddings, canonical)
     table, error = _distances(rows.metric, embeddings, ids, ids)
-    logs = _log_normalizers(rows, embeddings, ids, base)
-    s = np.minimum(table, rows.cap)
-    loss = rows.rate * s + np.abs(logs[:, None] - logs[None])
+    logs, nearest = _log_normalizers(rows, embeddings, ids, base)
+    s, reach = np.minimum(table, rows.cap), np.minimum(table, rows.cap)
+    outputs = canonical[rows.outputs if base is None else rows.outputs[base > 0]]
+    barred = np.flatnonzero(~np.isin(ids, outputs))
+    if len(barred):  # they lose most where another is drawn, a word that may be output where it is drawn itself
+        some = np.union1d(nearest[barred], np.intersect1d(ids, outputs))
+        seen = np.minimum(_distances(rows.metric, embeddings, ids, some)[0], rows.cap)
+        for place in barred:
+            reach[place] = (seen - seen[place]).max(axis=1)
+    loss = rows.rate * reach + logs[None] - logs[:, None]
     # Two normalizers, and a distance on either side; exponents, exponentials and sums round besides.
     rounding = (4 + 2 * rows.rate * min(rows.cap, 745 / rows.rate) + len(rows.outputs)) * UNIT
     allowed = certificate.error + 4 * rows.rate * error + 4 * rounding
@@ -101,12 +109,17 @@ def _distances(metric: AnyMetric, embeddings: Embeddings, ids: IdArray, others: 
 
 def _log_normalizers(
     rows: ChannelRows, embeddings: Embeddings, ids: IdArray, base: Float64Array | None
-) -> Float64Array:
-    """Return ln Z of some words by float64 sums, shape (n,)."""
-    sums = np.zeros(len(ids))
+) -> tuple[Float64Array, IdArray]:
+    """Return ln Z of some words by float64 sums, and the output nearest to each, both of shape (n,)."""
+    sums, nearest, least = np.zeros(len(ids)), np.zeros(len(ids), dtype=np.int32), np.full(len(ids), np.inf)
     for start in range(0, len(rows.outputs), OUTPUTS):
         span = slice(start, start + OUTPUTS)
         weights = _distances(rows.metric, embeddings, ids, rows.outputs[span])[0]
+        masses = np.ones(weights.shape[1]) if base is None else base[span]
+        drawn = np.where(masses > 0, weights, np.inf)
+        near = drawn.min(axis=1) < least
+        nearest[near] = rows.outputs[span][drawn[near].argmin(axis=1)]
+        least = np.minimum(least, drawn.min(axis=1))
         np.exp(-rows.rate * np.minimum(weights, rows.cap), out=weights)
-        sums += weights.sum(axis=1) if base is None else weights @ base[span]
-    return np.asarray(np.log(sums))
+        sums += weights @ masses
+    return np.asarray(np.log(sums)), nearest

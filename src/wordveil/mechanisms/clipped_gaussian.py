@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
-from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_log_delta, gaussian_pair
+from wordveil.mechanisms.gaussian_scale import (
+    analytic_scale,
+    classical_scale,
+    gaussian_epsilon,
+    gaussian_log_delta,
+    gaussian_pair,
+)
 from wordveil.mechanisms.rows import CoordinateNoise
 from wordveil.parameters import check_delta, check_positive, check_whole
-from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
+from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
@@ -134,6 +140,18 @@ class FittedClippedGaussian(FittedClipped):
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
         return None if isinstance(self.claim, NoGuarantee) else gaussian_pair(self.mechanism.unit_scale)
+
+    def together(self, claim: Guarantee, draws: int) -> Guarantee:
+        """Return the sum of deltas at the epsilon of one draw with the standard deviation over the root of `draws`.
+
+        Reference:
+            Dong, Roth, Su (2022), Gaussian Differential Privacy, Corollary 3.3.
+        """
+        added = super().together(claim, draws)
+        if draws == 1 or not isinstance(added, LocalDP):
+            return added
+        scale = math.nextafter(self.mechanism.unit_scale / math.sqrt(draws) * (1 - 2.0**-52), 0.0)
+        return replace(added, epsilon=min(added.epsilon, gaussian_epsilon(added.delta, scale)))
 
     def advice(self) -> str:
         if isinstance(self.claim, NoGuarantee):

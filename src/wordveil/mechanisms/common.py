@@ -15,7 +15,15 @@ from wordveil.errors import CertificateError, ParameterError
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_positive
 from wordveil.promises.certificates import Certificate, class_name, identity
-from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, to_local, within_scope
+from wordveil.promises.guarantees import (
+    Guarantee,
+    LocalDP,
+    MetricDP,
+    NoGuarantee,
+    compose_releases,
+    to_local,
+    within_scope,
+)
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Relation
 from wordveil.vocabulary.table import Embeddings
@@ -138,6 +146,14 @@ class Randomizer(ABC):
         # The profile of log-concave noise never falls with the distance: that of the largest one stands for all.
         pair = laplace_pair(d, math.nextafter(claim.epsilon * diameter, math.inf))
         return replace(pair, assumptions=to_local(claim, diameter=diameter).assumptions)
+
+    def together(self, claim: Guarantee, draws: int) -> Guarantee:
+        """Return what several draws for one input promise together, each of which promises `claim`.
+
+        Raises:
+            GuaranteeError: If promises such as this one do not add up.
+        """
+        return compose_releases([claim] * draws)
 
     def on(self, device: str) -> Self:
         """Return the same randomizer, law and guarantee, working on a device: "cpu", or a card such as "cuda:1".

@@ -14,10 +14,10 @@ from wordveil.errors import ParameterError
 from wordveil.parameters import check_delta, check_positive
 from wordveil.promises.pair_loss import PairLoss, discretized
 
-__all__ = ["analytic_scale", "classical_scale", "gaussian_log_delta", "gaussian_pair"]
+__all__ = ["analytic_scale", "classical_scale", "gaussian_epsilon", "gaussian_log_delta", "gaussian_pair"]
 
 UNIT = 2.0**-53
-LARGEST_EPSILON = 1e12
+LEAST_EPSILON, LARGEST_EPSILON = 1e-9, 1e12
 BRACKET = 1e-12  # relative width at which the bracket of the root is narrow enough
 
 
@@ -77,6 +77,29 @@ def analytic_scale(epsilon: float, delta: float) -> float:
             high = middle
         else:
             low = middle
+    return high
+
+
+def gaussian_epsilon(delta: float, scale: float) -> float:
+    """Return the smallest epsilon of the Gaussian mechanism at delta and sensitivity 1, rounded up.
+
+    Args:
+        delta: Hockey-stick delta, in (0, 1).
+        scale: Standard deviation over sensitivity, in (0, inf).
+
+    Returns:
+        The upper end of a bracket of relative width 1e-12 around the root of `gaussian_log_delta` = ln delta; 1e-9
+        where that is enough.
+    """
+    check_delta(delta)
+    check_positive("scale", scale)
+    target = math.log(delta)
+    low = high = LEAST_EPSILON
+    while gaussian_log_delta(high, scale) > target:
+        low, high = high, 2 * high
+    while high - low > BRACKET * high:
+        middle = low + (high - low) / 2
+        low, high = (low, middle) if gaussian_log_delta(middle, scale) <= target else (middle, high)
     return high
 
 

@@ -17,7 +17,7 @@ from wordveil.parameters import check_delta, check_positive, check_whole, check_
 from wordveil.promises.guarantees import round_down
 from wordveil.promises.pair_loss import PairLoss, discretized
 
-__all__ = ["laplace_delta", "laplace_epsilon", "laplace_pair"]
+__all__ = ["laplace_delta", "laplace_epsilon", "laplace_loss", "laplace_pair"]
 
 _NODES = 32
 _UNIT = 2.0**-53
@@ -125,6 +125,36 @@ def laplace_epsilon(delta: float, *, dimensions: int, loss: float) -> float:
         else:
             low = middle
     return high
+
+
+def laplace_loss(epsilon: float, delta: float, *, dimensions: int) -> float:
+    """Return the largest loss = rate * r whose delta at epsilon' is at most delta, rounded down.
+
+    Args:
+        epsilon: epsilon', nats, in (0, inf).
+        delta: In (0, 1).
+        dimensions: d, at least 1.
+
+    Returns:
+        At least epsilon'; the lower end of a bracket of relative width 1e-10 whose delta was computed to be small
+        enough.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+    """
+    check_positive("epsilon", epsilon)
+    check_delta(delta)
+    low = epsilon  # no loss is above it, so that delta is 0 there
+    high = 2 * epsilon
+    while laplace_delta(epsilon, dimensions=dimensions, loss=high) <= delta:
+        low, high = high, 2 * high
+    while high - low > 1e-10 * high:
+        middle = (low + high) / 2
+        if laplace_delta(epsilon, dimensions=dimensions, loss=middle) <= delta:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def laplace_pair(dimensions: int, loss: float) -> PairLoss:

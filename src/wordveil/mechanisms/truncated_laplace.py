@@ -28,6 +28,7 @@ from wordveil.mechanisms.truncated_law import (
 )
 from wordveil.parameters import check_delta, check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
+from wordveil.promises.pair_loss import PairLoss, generic_pair
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
@@ -163,8 +164,6 @@ class TruncatedLaplace(ClippedMechanism):
 class FittedTruncatedLaplace(FittedClipped):
     """Truncated Laplace for vectors of a fixed dimension.
 
-    It has no `loss_profile`: along a direction the longest shift is the worst, but which direction is, is not known.
-
     Attributes:
         alpha: Rate of the density, 1/(units of the embedding).
         half_width: A, in the units of the embedding.
@@ -182,6 +181,15 @@ class FittedTruncatedLaplace(FittedClipped):
 
     def guarantee(self) -> LocalDP | NoGuarantee:
         return self.claim
+
+    def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
+        if isinstance(self.claim, NoGuarantee):
+            return None
+        # Losses are bounded by epsilon but where the noise leaves the shifted box; how often it does is known exactly.
+        clip_norm = self.mechanism.clip_norm
+        largest = 2 * math.sqrt(self.dimensions) * clip_norm * self.alpha
+        left = largest_delta(self.dimensions, largest, self.half_width / clip_norm)
+        return generic_pair(self.claim.epsilon, min(left, self.claim.delta), slack=None)
 
     def advice(self) -> str:
         mechanism, d = self.mechanism, self.dimensions

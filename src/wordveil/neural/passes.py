@@ -1,6 +1,6 @@
 """How often a private sentence went through the noise, and what that many releases of it promise together.
 
-Every pass draws afresh, so every pass is one more release of the same sentence: epsilons and deltas add. A training
+Every pass draws afresh, so every pass is one more release of the same sentence, and their losses add up. A training
 epoch is one pass over each of its sentences. Passes over public text cost nothing and are not counted here. A counter
 counts passes of one promise and refuses others: a number of passes says nothing unless each is known to cost the same.
 A counter is of one process: what other processes pass is theirs to count, and their promises add up.
@@ -17,13 +17,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 from wordveil.errors import GuaranteeError, ParameterError, WordveilError
-from wordveil.promises.guarantees import Guarantee, compose_releases
+from wordveil.promises.guarantees import Guarantee
 
 __all__ = [
     "KEY_BYTES",
     "PassCounter",
     "Passes",
-    "all_passes",
     "check_process",
     "check_promise",
     "promise_text",
@@ -117,21 +116,6 @@ class Passes(Protocol):
 
     def add(self, counts: Mapping[str, int], promise: str) -> None:
         """Add what other counters have counted; a counter that is added again only grows to its larger count."""
-
-
-def all_passes(passes: Passes, guarantee: Guarantee, promise: str) -> Guarantee | None:
-    """Return what all passes together promise for one token of the worst sentence; None before the first pass.
-
-    Args:
-        passes: The counted passes.
-        guarantee: The promise of one pass, as it is to be composed.
-        promise: The same as the passes were counted under, by `promise_text`.
-
-    Raises:
-        GuaranteeError: If the passes were counted under another promise.
-    """
-    check_promise(passes.promise, promise)
-    return compose_releases([guarantee] * passes.largest) if passes.largest else None
 
 
 class PassCounter:

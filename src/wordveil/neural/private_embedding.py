@@ -27,7 +27,7 @@ from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.common import with_vocabulary
 from wordveil.neural.backend import Module, nn, not_compiled, require_torch, torch
 from wordveil.neural.device_noise import DEVICE_ASSUMPTION, DeviceNoise
-from wordveil.neural.passes import PassCounter, Passes, all_passes, check_promise, promise_text
+from wordveil.neural.passes import PassCounter, Passes, check_promise, promise_text
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.promises.certificates import identity
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, within_scope
@@ -140,7 +140,8 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
     @property
     def _any_vectors(self) -> bool:
         """Whether the proof speaks of any two vectors, so that a table that moves changes nothing."""
-        return self._randomizer is None or self._randomizer.clip_norm is not None
+        fitted = self._randomizer
+        return fitted is None or (fitted.clip_norm is not None and fitted.inputs == "any vectors")
 
     @property
     def passes(self) -> Passes:
@@ -199,7 +200,14 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
 
     def composed_guarantee(self) -> Guarantee:
         """What all passes so far promise together for one token of the private sentence that passed most often."""
-        return all_passes(self.passes, self.guarantee(), promise_text(self.guarantee())) or self.guarantee()
+        return self.all_passes(self.passes, self.guarantee()) or self.guarantee()
+
+    def all_passes(self, passes: Passes, claim: Guarantee) -> Guarantee | None:
+        """Return what passes, each of this claim, promise for a token of the worst sentence; None before the first."""
+        check_promise(passes.promise, promise_text(self.guarantee()))
+        if not passes.largest:
+            return None
+        return claim if self._randomizer is None else self._randomizer.together(claim, passes.largest)
 
     def disclosed(self) -> tuple[str, ...]:
         """What every pass shows whatever the noise, one sentence each."""

@@ -18,7 +18,6 @@ from wordveil.documents import DocumentSettings, Record
 from wordveil.files.atomic import check_not_busy, is_replaceable, sibling
 from wordveil.files.journal import is_resumable
 from wordveil.neural.pass_records import PassRecord
-from wordveil.neural.passes import all_passes, promise_text
 from wordveil.neural.rewriting import TextRewriter
 from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, by_record, run_documents
 from wordveil.promises.guarantees import Guarantee
@@ -149,14 +148,13 @@ class _Counting:
 
 
 def _report(rewriter: TextRewriter, summary: DocumentSummary, tokens: int) -> RewriteReport:
-    promised = promise_text(rewriter.model.embedding.guarantee())
     return RewriteReport(
         summary=summary,
         tokens=tokens,
         guarantee=rewriter.guarantee,
         disclosed=rewriter.disclosed,
         passes=rewriter.passes.largest,
-        composed=all_passes(rewriter.passes, rewriter.guarantee, promised),
+        composed=rewriter.model.embedding.all_passes(rewriter.passes, rewriter.guarantee),
     )
 
 

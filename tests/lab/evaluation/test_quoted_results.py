@@ -1,4 +1,4 @@
-"""The numbers quoted in README.md and docs/results/README.md are those of the stored runs."""
+"""The numbers quoted in README.md, docs/results/README.md and a note on the design are those of the stored runs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from wordveil.lab.evaluation.catalogue import chosen_tasks, data_files
+from wordveil.lab.evaluation.inversion import ATTACKERS
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -18,9 +19,9 @@ import quote_results as quotes  # noqa: E402
 RUNS = quotes.Runs.stored()
 
 
-@pytest.mark.parametrize(("phrase", "numbers"), quotes.quotations(RUNS), ids=lambda part: str(part)[:40])
-def test_the_page_of_results_quotes_the_stored_runs(phrase, numbers):
-    page = quotes.PAGE.read_text(encoding="utf-8")
+@pytest.mark.parametrize(("path", "phrase", "numbers"), quotes.quotations(RUNS), ids=lambda part: str(part)[:40])
+def test_the_pages_quote_the_stored_runs(path, phrase, numbers):
+    page = path.read_text(encoding="utf-8")
     assert quotes.quoted(page, phrase, numbers) == page, "read the sentence, then run python tools/quote_results.py"
 
 
@@ -30,13 +31,17 @@ def test_the_table_of_the_readme_quotes_the_stored_run():
         assert line in readme.splitlines(), "run python tools/quote_results.py"
 
 
-def test_both_runs_are_of_one_vocabulary_and_name_their_commands():
-    assert RUNS.league["vocabulary"] == RUNS.curves["vocabulary"]
+def test_the_default_and_its_rivals_met_every_attacker():
+    for report, task in ((RUNS.default, "inversion-reviews"), (RUNS.local, "SST-2 attack")):
+        scores = next(found["scores"] for found in report["tasks"] if found["name"] == task)
+        assert {score["name"] for score in scores} >= set(ATTACKERS)
+
+
+def test_the_league_names_its_command():
     page = " ".join(quotes.PAGE.read_text(encoding="utf-8").replace("\\\n", " ").split())
-    for run in (RUNS.league, RUNS.curves):
-        command = re.sub(r" --workers \d+", "", run["command"].split(" --report")[0])
-        assert command in re.sub(r" --workers \d+", "", page)
-        assert not run["left_out"]
+    command = re.sub(r" --workers \d+", "", RUNS.league["command"].split(" --report")[0])
+    assert command in re.sub(r" --workers \d+", "", page)
+    assert not RUNS.league["left_out"]
 
 
 def test_a_wrong_number_would_be_noticed_and_mended():

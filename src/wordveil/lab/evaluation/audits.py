@@ -121,7 +121,7 @@ def audit_promise(contender: Contender, embeddings: Embeddings, settings: AuditS
 def _exact(verdict: ChannelVerdict) -> Audited:
     a, b = verdict.worst_pair
     return Audited(
-        method="exact" if verdict.exact else "upper bound",
+        method="exact",
         claimed_epsilon=verdict.epsilon,
         claimed_delta=verdict.delta,
         epsilon_at_least=verdict.tight_epsilon,

@@ -148,6 +148,11 @@ class _Inversion(Task):
         guesses = dict.fromkeys(ATTACKERS, (corpus.tokens, corpus.tokens))
         if not subject.is_baseline:
             guesses = _guesses(prepared, subject, source, self)
+        return self.scored(prepared, subject, guesses)
+
+    def scored(self, prepared: Attack, subject: Subject, guesses: Mapping[str, _Guesses]) -> Mapping[str, float]:
+        """Return the scores of what each attacker takes every token for."""
+        corpus = prepared.corpus
         found: dict[str, float] = {}
         content = np.isin(corpus.tokens, prepared.content_words)
         for i, (part, counted) in enumerate((("", prepared.known), ("-content", content))):
@@ -156,7 +161,7 @@ class _Inversion(Task):
             found |= {"best" + part: max(shares.values()), **shares}
         commonest = prepared.prior.frequency[: len(subject.embeddings)].argmax()
         found["guessing"] = float((corpus.tokens[prepared.known] == commonest).mean())
-        return {score.name: found[score.name] for score in self.scores}
+        return {score.name: found[score.name] for score in _Inversion.scores}
 
 
 _Guesses = tuple[IdArray, IdArray]

@@ -33,8 +33,6 @@ def audited(audit: dict[str, Any] | None) -> str:
         return "-"
     if audit["method"] == "exact":
         return f"epsilon is {audit['epsilon_at_least']:.4g} exactly"
-    if audit["method"] == "upper bound":
-        return f"epsilon at most {audit['epsilon_at_least']:.4g}"
     least = audit["epsilon_at_least"]
     at = f" at delta {audit['claimed_delta']:.2g}" if audit["claimed_delta"] else ""
     said = f"no epsilon holds{at}" if least == "inf" else f"epsilon >= {least:.4g}{at}"

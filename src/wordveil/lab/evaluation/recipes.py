@@ -24,6 +24,7 @@ from wordveil.decoding.vickrey import Vickrey
 from wordveil.lab.evaluation.promises import Contender, Group, PromiseSettings
 from wordveil.mechanisms.base import VectorMechanism, WordRandomizer
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
+from wordveil.mechanisms.clipped_l2 import ClippedL2
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.jaccard import Jaccard
 from wordveil.mechanisms.laplace_profile import laplace_delta
@@ -228,6 +229,11 @@ def _clipped_gaussian(plan: RowPlan) -> Contender:
     return _decoded(plan, ClippedGaussian(epsilon=plan.epsilon, delta=delta, clip_norm=plan.clip_norm))
 
 
+def _clipped_l2(plan: RowPlan) -> Contender:
+    chosen = ClippedL2(epsilon=plan.epsilon, delta=plan.settings.delta, clip_norm=plan.clip_norm, diameter="vocabulary")
+    return _decoded(plan, chosen)
+
+
 def _truncated(plan: RowPlan) -> Contender:
     mechanism = TruncatedLaplace(
         epsilon=plan.epsilon, delta=plan.settings.delta, clip_norm=plan.clip_norm, calibration="certified"
@@ -290,6 +296,7 @@ _VECTORS: dict[tuple[Group, str], _Recipe] = {
     (Group.LOCAL, "laplace-profile"): _laplace_local,
     (Group.LOCAL, "projection-principal-profile"): _principal_local,
     (Group.LOCAL, "clipped-gaussian"): _clipped_gaussian,
+    (Group.LOCAL, "clipped-l2"): _clipped_l2,
     (Group.LOCAL, "clipped-laplace"): _clipped_laplace,
     (Group.LOCAL, "truncated-laplace"): _truncated,
     (Group.NEIGHBOUR, "nadp"): _nadp,

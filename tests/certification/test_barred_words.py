@@ -1,0 +1,235 @@
+"""Words that may not be output: their worst pair against the loss of the exact channel, and searches that miss it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from tests.kernels.engines_here import every_engine
+
+from certification.small_vocabularies import losses_by_definition, small_embeddings, worst_by_definition
+from wordveil.auditing.score_channels import verify_scores
+from wordveil.certification import barred_words, certify, certify_rate, normalizer_lipschitz
+from wordveil.certification.normalizer_lipschitz import LossComputation
+from wordveil.certification.pairwise_loss import WordPairs
+from wordveil.certification.vocabulary import DistinctVectors
+from wordveil.mechanisms.santext import SanText
+from wordveil.mechanisms.tem import TEM
+from wordveil.mechanisms.tight import TightConstraints
+from wordveil.metrics.distances import Angular, Euclidean, PairwiseMetric, Precomputed, distances
+from wordveil.metrics.table import DistanceTable
+from wordveil.vocabulary.table import Embeddings
+
+
+@dataclass(frozen=True)
+class Blocks(PairwiseMetric):
+    """A user's metric: the sum of absolute differences."""
+
+    name: ClassVar[str] = "blocks"
+
+    def between(self, a, b):
+        return np.abs(np.asarray(a, dtype=np.float64)[:, None] - b[None]).sum(axis=2)
+
+
+def lonely(v=260, barred=40, d=12):
+    """Return a vocabulary whose last words lie far out, where no output is near, and may not be output."""
+    rng = np.random.Generator(np.random.PCG64(8))
+    rows = rng.normal(size=(v, d))
+    rows[-barred:] *= rng.uniform(1.0, 3.0, size=(barred, 1))
+    rows[-1] = rows[0]  # a twin of an output, and one of a barred word
+    rows[-2] = rows[-3]
+    words = [f"w{i}" for i in range(v)]
+    return Embeddings.from_arrays(words, rows.astype(np.float32), candidate_rule="all").without_outputs(words[-barred:])
+
+
+def table_of(embeddings, metric):
+    if isinstance(metric, PairwiseMetric):
+        return metric.between(embeddings.vectors, embeddings.vectors)
+    return distances(metric, embeddings.vectors, embeddings.vectors)
+
+
+def channel_losses(embeddings, metric, rate, cap):
+    """Return the distances s and the largest loss of the exact channel between any two inputs."""
+    s = np.minimum(table_of(embeddings, metric), cap)
+    s[embeddings.canonical[:, None] == embeddings.canonical[None]] = 0.0
+    return s, losses_by_definition(s, rate, embeddings.candidates)
+
+
+def worst_of(embeddings, metric, rate, cap):
+    s, _ = channel_losses(embeddings, metric, rate, cap)
+    return worst_by_definition(s, rate, embeddings.candidates)
+
+
+def pairs_of(embeddings, metric):
+    return (
+        WordPairs(embeddings, metric) if isinstance(metric, PairwiseMetric) else DistinctVectors.of(embeddings, metric)
+    )
+
+
+RATES = [(0.5, math.inf), (3.0, 6.0), (6.0, 3.0), (6.0, 4.5), (12.0, 1.5)]
+
+
+@pytest.mark.parametrize("metric", [Euclidean(), Blocks()], ids=lambda m: m.name)
+def test_too_many_pairs_are_bounded_by_the_normalizers(monkeypatch, metric):
+    embeddings = lonely()
+    monkeypatch.setattr(normalizer_lipschitz, "MOST_TRIPLES", 1e5)
+    s, _ = channel_losses(embeddings, metric, 6.0, 4.5)
+    z = np.log(np.exp(-6.0 * s[:, embeddings.candidates]).sum(axis=1))
+    apart = s > 0
+    bound = 6.0 + (np.abs(z[:, None] - z[None])[apart] / s[apart]).max()
+    found = LossComputation(pairs_of(embeddings, metric)).metric(6.0, 4.5)
+    assert found.epsilon == pytest.approx(bound, rel=1e-6)
+    assert found.epsilon > worst_of(embeddings, metric, 6.0, 4.5)[0]
+
+
+@pytest.mark.parametrize("metric", [Euclidean(), Blocks()], ids=lambda m: m.name)
+@pytest.mark.parametrize(("rate", "cap"), RATES)
+def test_it_is_the_loss_of_the_exact_channel(metric, rate, cap):
+    embeddings = lonely()
+    work = LossComputation(pairs_of(embeddings, metric), threads=2)
+    per_distance, largest = worst_of(embeddings, metric, rate, cap)
+    for found, exact in ((work.metric(rate, cap), per_distance), (work.local(rate, cap), largest)):
+        assert exact * (1 - 1e-9) <= found.computed <= exact * (1 + 1e-5)
+    s, loss = channel_losses(embeddings, metric, rate, cap)
+    assert np.all(loss <= work.metric(rate, cap).epsilon * s + work.metric(rate, cap).error)
+
+
+def random_vocabulary(rng):
+    """Return words some of which are twins, and some input only: far out, in the middle, or like the others."""
+    v, d = int(rng.integers(20, 140)), int(rng.integers(1, 12))
+    rows = rng.normal(size=(v, d))
+    barred = rng.choice(v, size=int(rng.integers(1, v - 2)), replace=False)
+    rows[barred] *= rng.choice([0.1, 1.0, 3.0])
+    twins = rng.integers(0, v, size=(2, v // 8))
+    rows[twins[0]] = rows[twins[1]]
+    words = [f"w{i}" for i in range(v)]
+    table = Embeddings.from_arrays(words, rows.astype(np.float32), candidate_rule="all")
+    return table.without_outputs([words[i] for i in barred])
+
+
+@every_engine
+@pytest.mark.parametrize("kind", [SanText, TEM, TightConstraints], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("metric", ["euclidean", "angular", "blocks", "matrix"])
+def test_no_claim_is_below_the_law_that_is_drawn_by_and_the_audit_agrees(monkeypatch, engine, kind, metric):
+    if kind is TightConstraints and metric not in ("euclidean", "angular"):
+        pytest.skip("its base measure needs a closed form")
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    rng = np.random.Generator(np.random.PCG64(sum(metric.encode()) + sum(kind.__name__.encode())))
+    for _ in range(4):
+        embeddings = random_vocabulary(rng)
+        chosen = {"euclidean": Euclidean(), "angular": Angular(), "blocks": Blocks()}.get(metric)
+        table = table_of(embeddings, chosen or Blocks())
+        if chosen is None:
+            table, own = np.sqrt(table), embeddings.header.checksum
+            chosen = Precomputed(label="roots", vocabulary=own, table=DistanceTable(table), error=1e-9)
+        mechanism = kind(epsilon=1.0, metric=chosen, calibration="certified")
+        certificate = certify_rate(mechanism, embeddings, float(rng.uniform(0.3, 6.0)), threads=1)
+        fitted = replace(mechanism, epsilon=certificate.parameters["epsilon"]).fit(embeddings, certificate)
+        claim, s = fitted.guarantee(), np.minimum(table, certificate.numbers["cap"])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(fitted.channel())
+            losses = np.stack([np.nanmax(np.abs(logs - row), axis=1) for row in logs])
+        assert np.all(losses <= claim.epsilon * s + claim.slack)
+        apart = s > 1e-3
+        assert claim.epsilon >= (losses[apart] / s[apart]).max() - claim.slack / 1e-3
+        verdict = verify_scores(fitted)
+        assert verdict.holds
+        # It is the loss, not a bound: the pair that the audit finds on its own attains it, or else the bare rate is it.
+        attained = verify_scores(fitted, slack=0.0).tight_epsilon
+        rate = certificate.numbers["rate"]
+        assert certificate.numbers["epsilon"] == pytest.approx(max(attained, rate), rel=2e-3)
+
+
+def test_the_normalizers_alone_say_far_more():
+    """At the same rate: what was certified before, and what is true."""
+    embeddings = lonely()
+    pairs = DistinctVectors.of(embeddings, Euclidean())
+    sums = pairs.sums(6.0, 3.0)
+    list(sums.steps(1))
+    z, s = sums.logs(), np.minimum(pairs.block(np.arange(len(pairs.ids)), np.arange(len(pairs.ids))), 3.0)
+    bound = 6.0 + np.divide(np.minimum(np.abs(z[:, None] - z), 6.0 * s), s, out=np.zeros_like(s), where=s > 0).max()
+    assert LossComputation(pairs).metric(6.0, 3.0).epsilon < 0.8 * bound
+
+
+@pytest.mark.parametrize("broken", ["rest", "leads and rest", "near outputs only", "one order"])
+def test_a_search_that_leaves_something_out_is_found_out(broken, monkeypatch):
+    """Each falls short of the exact channel at one rate or more, so that equality with it says something."""
+    if broken == "near outputs only":
+        monkeypatch.setattr(barred_words._Group, "_exact_reach", lambda self, row, other: np.full(len(row), -np.inf))
+    elif broken == "one order":
+        known = barred_words._Group._worst
+
+        def one_order(self, chunk, rough, chosen, best, reach=None):
+            chosen[1] = False
+            return known(self, chunk, rough, chosen, best, reach)
+
+        monkeypatch.setattr(barred_words._Group, "_worst", one_order)
+    else:
+        monkeypatch.setattr(barred_words, "LEADS", 1)
+        for name in broken.split(" and "):
+            monkeypatch.setattr(barred_words._Group, name, lambda self, chunk, known: known)
+    embeddings = lonely()
+    short = []
+    for rate, cap in RATES:
+        exact = worst_of(embeddings, Euclidean(), rate, cap)
+        work = LossComputation(DistinctVectors.of(embeddings, Euclidean()), threads=1)
+        found = work.metric(rate, cap), work.local(rate, cap)
+        short += [a.computed < b * (1 - 1e-6) for a, b in zip(found, exact, strict=True)]
+    assert any(short)
+
+
+def test_threads_groups_and_resume_points_do_not_change_a_bit(monkeypatch, tmp_path):
+    monkeypatch.setattr("wordveil.certification.interruption._SECONDS", 0.0)
+    embeddings = lonely()
+    pairs = DistinctVectors.of(embeddings, Euclidean())
+    expected = LossComputation(pairs, threads=1).metric(6.0, 3.0)
+    assert LossComputation(pairs, threads=3).metric(6.0, 3.0) == expected
+    for name, few in (("NEAREST", 2), ("OUTLIERS", 3)):
+        monkeypatch.setattr(barred_words, name, few)
+        found = [LossComputation(pairs, threads=2).metric(rate, 3.0) for rate in (0.5, 6.0)]
+        assert [one.computed for one in found] == pytest.approx(
+            [worst_of(embeddings, Euclidean(), rate, 3.0)[0] for rate in (0.5, 6.0)], rel=1e-5
+        )
+    monkeypatch.setattr(barred_words, "GROUP", 7)
+    monkeypatch.setattr(barred_words, "CHUNK", 33)
+    assert LossComputation(pairs, threads=2).metric(6.0, 3.0).computed == pytest.approx(expected.computed, rel=1e-12)
+    expected = LossComputation(pairs, threads=1).metric(6.0, 3.0)
+    path = str(tmp_path / "work.npz")
+    seen = []
+
+    def stop(visits):
+        seen.append(visits)
+        if len(seen) % 6 == 0:
+            raise KeyboardInterrupt
+
+    for _ in range(20):
+        try:
+            resumed = LossComputation(pairs, threads=2, progress=stop, checkpoint=path).metric(6.0, 3.0)
+            break
+        except KeyboardInterrupt:
+            pass
+    assert len(seen) > 12
+    assert resumed == expected
+
+
+@pytest.mark.parametrize("calibration", ["certified", "certified-local"])
+def test_the_rate_found_keeps_the_promise_and_a_higher_one_does_not(calibration):
+    embeddings = lonely()
+    mechanism = TEM(epsilon=8.0, gamma=3.0, calibration=calibration)
+    certificate = certify(mechanism, embeddings)
+    rate = certificate.numbers["rate"]
+    which = 0 if calibration == "certified" else 1
+    assert (
+        worst_of(embeddings, Euclidean(), rate, 3.0)[which]
+        <= 8.0
+        < worst_of(embeddings, Euclidean(), rate * 1.01, 3.0)[which]
+    )
+    assert mechanism.fit(embeddings, certificate).guarantee().epsilon <= 8.0
+
+
+def test_one_output_loses_nothing():
+    embeddings = small_embeddings("two words").without_outputs(["w1"])
+    assert LossComputation(DistinctVectors.of(embeddings, Euclidean())).local(1.0).computed < 1e-6

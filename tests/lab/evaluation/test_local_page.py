@@ -1,0 +1,56 @@
+"""The page on local DP is that of the stored run; what is read out of a release is scored as it says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import measure_local as measured  # noqa: E402
+from wordveil.lab.evaluation.aligned import AlignedSimilarity  # noqa: E402
+from wordveil.lab.evaluation.subjects import unprotected  # noqa: E402
+
+REPORT = json.loads(measured.OUT.read_text(encoding="utf-8"))
+
+
+def test_the_page_is_made_from_the_stored_run():
+    page = measured.OUT.with_suffix(".md").read_text(encoding="utf-8")
+    assert page == measured.page(REPORT), "run python tools/measure_local.py --page"
+
+
+def test_the_run_holds_every_row_at_its_promise():
+    found = {(row["name"], row["epsilon"]): row for row in REPORT["rows"] if row["group"]}
+    assert set(found) == {(name, e) for name, given in measured.EPSILONS.items() for e in given}
+    for (name, epsilon), row in found.items():
+        assert row["guarantee"]["promise"] == "local DP", name
+        assert row["guarantee"]["epsilon"] <= epsilon * (1 + 1e-9)
+        assert row["cells"].keys() == {task.name for task in measured.TASKS}
+
+
+def test_no_channel_is_better_than_the_best_and_flat_lists_are_close_to_it():
+    for line in REPORT["yardstick"]:
+        best = line["best channel"]
+        for name in ("neighbour response", "k = 1", "tem-certified", "santext-certified"):
+            assert line[name] >= best * (1 - 1e-6)
+        assert line["neighbour response"] <= 1.02 * best
+
+
+def test_what_is_left_to_use_is_counted_word_by_word(world, use_world):
+    task = measured.Reading(limit=20, public_limit=20, model_limit=20, epochs=1, candidates=10)
+    attack = task.prepare(world)
+    original = attack.corpus.tokens
+    read = np.where(original == original.max(), 0, original).astype(np.int32)
+    units = AlignedSimilarity(limit=1).prepare(world).units
+    content = [i for i, token in enumerate(original) if token in attack.content_words]
+    cosine = np.mean([float(units[original[i]] @ units[read[i]]) for i in content])
+    assert measured.left_to_use(task, attack, world, read)[0] == pytest.approx(cosine)
+    whole = task.run(attack, unprotected(world), None)
+    for score in ("similarity", "sentiment"):
+        assert whole[f"released {score}"] == whole[f"denoised {score}"]
+    assert whole["released similarity"] > cosine

@@ -1,0 +1,145 @@
+"""The clipped l2 mechanism: its law, its delta by another integral, exact diameters by brute force."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.spatial.distance import pdist
+from tests.mechanisms.noise_checks import ALPHA, assert_law, direction_p_value, noise_of, radii
+
+from wordveil.certification import certify, verify
+from wordveil.certification.accounting import compose_many
+from wordveil.errors import CertificateError, ParameterError
+from wordveil.mechanisms.clipped_l2 import ClippedL2, clipped_diameter
+from wordveil.mechanisms.clipped_laplace import ClippedLaplace
+from wordveil.mechanisms.gaussian_scale import analytic_scale
+from wordveil.promises.guarantees import Standing
+from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings, load_embeddings
+
+
+def delta_in_the_plane(rate, distance, epsilon):
+    """Integrate (p - e^epsilon q)_+ over the plane in polar coordinates around the first of two points."""
+    radius, dr = np.linspace(0, 60 / rate, 6001, retstep=True)
+    angle = (np.arange(2000) + 0.5) * math.pi / 2000  # half the plane: the other is its mirror image
+    other = np.sqrt(radius[:, None] ** 2 + distance**2 - 2 * radius[:, None] * distance * np.cos(angle))
+    gain = np.maximum(-np.expm1(epsilon - rate * (other - radius[:, None])), 0.0).mean(axis=1)
+    return float(np.trapezoid(rate**2 * radius * np.exp(-rate * radius) * gain, dx=dr))
+
+
+@pytest.mark.parametrize("d", [1, 2, 8])
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_radius_and_direction_follow_their_laws(d, delta):
+    fitted = ClippedL2(epsilon=2.0, delta=delta, clip_norm=3.0).for_dimensions(d)
+    rate = fitted.noise.epsilon
+    assert_law(lambda source: noise_of(fitted, source, d), radii(stats.gamma(d, scale=1 / rate).cdf))
+    noise = noise_of(fitted, RandomSource.seeded_for_tests(7), d)
+    assert direction_p_value(noise) >= ALPHA
+    assert noise.std() == pytest.approx(fitted.deviation, rel=0.05)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-2), (4.0, 1e-3), (0.2, 0.1)])
+def test_delta_is_spent_and_no_more_by_an_integral_over_the_plane(epsilon, delta):
+    fitted = ClippedL2(epsilon=epsilon, delta=delta, clip_norm=1.5).for_dimensions(2)
+    found = delta_in_the_plane(fitted.noise.epsilon, 3.0, epsilon)
+    assert found == pytest.approx(delta, rel=1e-3)
+    # A twin with noise 3 % smaller is refuted by the same integral.
+    assert delta_in_the_plane(1.03 * fitted.noise.epsilon, 3.0, epsilon) > 1.01 * delta
+
+
+def test_pure_loss_is_reached_and_not_exceeded():
+    fitted = ClippedL2(epsilon=1.5, delta=0.0, clip_norm=2.0).for_dimensions(4)
+    rng = np.random.default_rng(0)
+    rows, outputs = rng.standard_normal((60, 4)) * 50, rng.standard_normal((400, 4)) * 3
+    logs = fitted.log_density(outputs, rows)
+    assert np.ptp(logs, axis=1).max() <= 1.5
+    ends = np.array([[9.0, 0, 0, 0], [-9.0, 0, 0, 0]])
+    assert np.ptp(fitted.log_density(np.array([[5.0, 0, 0, 0]]), ends)) == pytest.approx(1.5, rel=1e-12)
+    silent = (np.zeros((2, 4)), np.zeros(2))
+    assert fitted.randomize(ends, silent).tolist() == [[2.0, 0, 0, 0], [-2.0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize(("d", "share"), [(5, 0.506), (50, 0.904), (300, 0.983)])
+def test_noise_is_below_the_analytic_gaussian_s_by_the_checked_share(d, share):
+    fitted = ClippedL2(epsilon=8.0, delta=1e-5).for_dimensions(d)
+    assert fitted.deviation / (2 * analytic_scale(8.0, 1e-5)) == pytest.approx(share, abs=6e-4)
+
+
+def test_pure_noise_is_29_percent_below_clipped_laplace_in_many_dimensions():
+    fitted = ClippedL2(epsilon=2.0, delta=0.0).for_dimensions(10_000)
+    laplace = math.sqrt(2) * ClippedLaplace(epsilon=2.0).for_dimensions(10_000).scale
+    assert 1 - fitted.deviation / laplace == pytest.approx(0.2929, abs=1e-4)
+
+
+def test_guarantees_say_what_they_rest_on():
+    pure, profile = (ClippedL2(epsilon=3.0, delta=delta).for_dimensions(5).guarantee() for delta in (0.0, 1e-5))
+    assert (pure.epsilon, pure.delta, pure.standing, pure.slack) == (3.0, 0.0, Standing.PROVED, None)
+    assert (profile.epsilon, profile.delta, profile.standing) == (3.0, 1e-5, Standing.CERTIFIED)
+
+
+def small_table():
+    rng = np.random.Generator(np.random.PCG64(3))
+    rows = rng.normal(size=(300, 6)).astype(np.float32) + np.float32(0.7)
+    return Embeddings.from_arrays([f"w{i}" for i in range(300)], rows, candidate_rule="all")
+
+
+@pytest.mark.parametrize("clip_norm", [0.3, 1.5, 3.0, 50.0])
+def test_a_vocabulary_s_diameter_is_that_of_all_pairs(clip_norm):
+    table = small_table()
+    rows = table.vectors.astype(np.float64)
+    norms = np.linalg.norm(rows, axis=1)
+    brute = pdist(rows * np.minimum(1, clip_norm / norms)[:, None]).max()
+    found = clipped_diameter(table.vectors, clip_norm)
+    assert brute <= found <= min(brute * (1 + 1e-12) + 1e-12, 2 * clip_norm)
+    mechanism = ClippedL2(epsilon=2.0, delta=0.0, clip_norm=clip_norm, diameter="vocabulary")
+    fitted = mechanism.fit(table)
+    assert 2.0 * (1 - 1e-12) <= fitted.noise.epsilon * found <= 2.0
+    assert "words of the vocabulary" in fitted.guarantee().assumptions[0]
+    assert fitted.inputs == "vocabulary vectors"
+
+
+@pytest.mark.slow
+def test_the_checked_diameter_of_the_embedded_vocabulary():
+    vectors = load_embeddings().vectors
+    assert clipped_diameter(vectors, 1.6141) == pytest.approx(2.7815, abs=6e-5)
+
+
+def test_constants_are_certified_and_a_changed_one_is_refused():
+    table = small_table()
+    certificate = certify(ClippedL2(epsilon=2.0, clip_norm=1.5, diameter="vocabulary"), table)
+    assert certificate.vocabulary == table.header.checksum
+    assert verify(certificate, table).numbers == certificate.numbers
+    assert certify(ClippedL2(epsilon=2.0), table).vocabulary == ""
+    other = small_table().vectors * np.float32(0.9)
+    shrunk = Embeddings.from_arrays(list(table.words), other, candidate_rule="all")
+    with pytest.raises(CertificateError, match="vocabulary"):
+        verify(certificate, shrunk)
+
+
+def test_many_draws_are_composed_by_the_profile():
+    pytest.importorskip("dp_accounting", reason="needs the extra wordveil[accounting]")
+    pair = ClippedL2(epsilon=2.0, delta=1e-6).for_dimensions(50).loss_profile()
+    once = compose_many([(pair, 1)], 1e-6)
+    assert once.epsilon == pytest.approx(2.0, rel=1e-2)
+    assert once.epsilon < compose_many([(pair, 4)], 1e-6).epsilon < 6.0
+
+
+def test_what_it_cannot_do_is_refused():
+    words = Embeddings.from_arrays(["a", "b"], [[1.0], [1.0]])
+    with pytest.raises(ParameterError, match="no two words apart"):
+        ClippedL2(epsilon=1.0, diameter="vocabulary").fit(words)
+    with pytest.raises(ParameterError, match="for any vectors use 'ball'"):
+        ClippedL2(epsilon=1.0, diameter="vocabulary").for_dimensions(3)
+    for bad in (
+        dict(epsilon=0.0),
+        dict(delta=1.0),
+        dict(delta=-0.1),
+        dict(delta=False),
+        dict(clip_norm=math.inf),
+        dict(diameter="box"),
+    ):
+        with pytest.raises(ParameterError, match=next(iter(bad))):
+            ClippedL2(**{"epsilon": 1.0, **bad})

@@ -1,0 +1,376 @@
+"""The league at equal promise: local DP at 4 to 12 nats, what five attackers name, and what is left to use.
+
+Writes docs/results/local.json, .md and .svg. Finished cells lie in build/local.cells, so that an interrupted run goes
+on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn, matplotlib; half an hour of one core.
+
+    python tools/measure_local.py [--page | --rows NAME ...]
+
+--page writes the page and the figure again from the stored run; --rows computes only the cells of some rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array, hstack, identity, kron, vstack
+
+import measure_neighbours as reviews
+from measure_neighbours import RANDOM, Row, _line, _pair, _short, _shown
+from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.lab.evaluation import curves
+from wordveil.lab.evaluation.aligned import AlignedSimilarity
+from wordveil.lab.evaluation.audits import AuditSettings
+from wordveil.lab.evaluation.base import Score, Task
+from wordveil.lab.evaluation.classification import CentroidClassification
+from wordveil.lab.evaluation.contenders import fit_contender
+from wordveil.lab.evaluation.corpora import centroids
+from wordveil.lab.evaluation.data import read_labelled
+from wordveil.lab.evaluation.inversion import Attack, ReviewInversion
+from wordveil.lab.evaluation.league import Plan, first_words, run_league
+from wordveil.lab.evaluation.models import as_numbers, fit_quietly, linear_model, standardized
+from wordveil.lab.evaluation.priors import content_words, word_prior
+from wordveil.lab.evaluation.promises import Group, Target
+from wordveil.lab.evaluation.report import as_dict, as_json
+from wordveil.lab.evaluation.retrieval import Retrieval
+from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.papers.figures import Plotted, draw
+from wordveil.mechanisms.neighbours import NeighbourResponse
+from wordveil.vocabulary.table import Embeddings, load_embeddings
+
+OUT = reviews.ROOT / "docs/results/local.json"
+CACHE = reviews.ROOT / "build/local.cells"
+WORDS = 10_000
+NATS = (4.0, 6.0, 8.0, 10.0, 12.0)
+OURS = tuple(f"neighbours-{lists}" for lists in (1, 4, 16, 64, "crowds-16", "16-of-4000"))
+EPSILONS: Mapping[str, tuple[float, ...]] = {
+    **dict.fromkeys(OURS, NATS),
+    "neighbours-16-of-4000": (RANDOM, *NATS),
+    "santext-certified": NATS,
+    "projection-principal-profile-vectors": (8.0, 12.0),
+    "projection-principal-profile+nearest": (8.0, 12.0),
+    "laplace-profile-vectors": (12.0,),
+    "laplace-profile+nearest": (12.0,),
+    "clipped-laplace+nearest": (12.0,),
+    "clipped-gaussian+nearest": (12.0,),
+    "santext": (12.0,),
+    "tem-certified": NATS,
+}
+"""Row name -> nats; the local forms of vectors are near chance at the largest already."""
+SET = "SST-2"
+RIVALS = {"tem-certified": "TEM, certified", "santext-certified": "SanText, certified"}
+SCORES = ("sentiment", "topic", "search", "similarity")
+MEASURED = {
+    "words named": "all",
+    "by": "by",
+    "similarity beyond random": "similarity",
+    "kept": "kept",
+    **{score: score for score in SCORES[:-1]},
+}
+READ = {
+    "similarity beyond random: released": "released similarity",
+    "denoised": "denoised similarity",
+    "sentiment: released": "released sentiment",
+    "denoised ": "denoised sentiment",
+}
+PANELS = {
+    **{score: score for score in SCORES[:-1]},
+    "similarity beyond random": "similarity",
+    "similarity beyond random, denoised": "denoised similarity",
+    "sentiment, denoised": "denoised sentiment",
+}
+HOW = ("ahead", "near", "behind")
+ACROSS = "content words named by the best attacker"
+HEAD = """# Local DP at 4 to 12 nats
+
+Words: {about}. Mean +- standard error of {runs} runs with fresh noise on the same texts, public data and seeded test
+noise. The command, whose finished cells are kept, so that an interrupted run goes on where it stopped:
+
+    python tools/measure_local.py
+
+- **All rows promise local DP** at the nats shown, between any two words. Those of TEM and SanText are certified (their
+  rate is the largest whose true loss is the promise); *santext* is the textbook rate, epsilon over the diameter. Vector
+  mechanisms promise by their exact profiles at the vocabulary's diameter and delta 1e-5, or by a public clip norm.
+- **Content words named**: share of the words rarer than 2e-4 in public text that the best of five attackers finds, who
+  knows the mechanism and which tokens are content words: naming the released word; its posterior alone; pairs of words
+  (forward-backward); triples (what `denoise` reads); words in context (masked). Of {reviews} film reviews' sentences
+  (SST-2), by who has read 4 000 other reviews. Of decoded words the channel is learnt, which leaves a lower bound.
+- **Similarity beyond random**: cosine of each content word and the word in its place, in GloVe 50d, which no mechanism
+  used, less that of random outputs through the same pipeline, of 4 000 common words where only those are released.
+- **Sentiment** (SST-2) and **topic** (four sections of AG News): accuracy of logistic regression on mean vectors,
+  trained and tested on releases; **search**: nDCG in released captions and headlines (STS) for queries as they are.
+  Chance is the row of random words.
+- **Left out** for want of time: all but the vocabulary's first 10 000 words, all but 60 attacked sentences, tasks other
+  than these, audits, and most vector mechanisms below 12 nats, where they are near chance.
+"""
+VERDICT = """\
+Counted over the rows of neighbour response: ahead or behind by more than two standard errors of both together, near
+otherwise. **At equal promise** it is ahead almost everywhere, and its attacker names more, too: TEM and SanText use
+little of what they promise at most pairs of words. Behind are three rows at 4 and 6 nats, where all are at chance, and
+at 12 nats, in similarity or search, lists of 64, crowds, and 4 000 outputs, which have a ceiling. **At equal attack**
+(the rival's curve over its epsilons, from random words to no noise, read in straight lines where the best attacker
+names as many content words) it is ahead in topic at most points, ahead or near in sentiment but for randomized response
+(k = 1), about as often ahead as behind in search, and **behind or near in similarity, at all points but one**: a word
+that TEM or SanText releases is often the word itself, which counts as 1. Few epsilons make a curve; above 12 nats it is
+one line."""
+DENOISED = """\
+Of the attacked sentences, the words as released, and as the reader of triples takes them for; sentiment by a classifier
+that has learnt from originals (standard error over the choice of the sentences: .06). Similarity is beyond that of
+random words through the same pipeline. Denoised, that is a low mark: who reads random words writes function words,
+which are like no content word, so that little more than a hint of content counts. Compare rows, not the two columns."""
+YARDSTICK = """\
+Mean distance of a word and its release (vectors at length 1) among the 100 commonest content words. *Best channel*: the
+least that any local DP allows, by linear program; neighbour response with the best k, within 2 % of it; k = 1 is
+randomized response, the best k from 4 nats on; over a whole vocabulary there are more neighbours to choose from."""
+READERS = {"released": "naming", "denoised": "triples"}
+"""What is read -> the attacker whose words it is made of: the released word, or the reader who denoises."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(ReviewInversion):
+    """The attack, and what the attacked texts are still good for, as released and as the reader of triples writes them.
+
+    Attributes:
+        judge: Vectors that similarity is taken in.
+        train: Texts as they are, which a classifier of mean vectors learns from.
+    """
+
+    name: ClassVar[str] = "SST-2 attack"
+    scores: ClassVar[tuple[Score, ...]] = (
+        *ReviewInversion.scores,
+        *(Score(name=f"{kind} similarity", meaning="mean cosine, content words", better="higher") for kind in READERS),
+        *(
+            Score(name=f"{kind} sentiment", meaning="accuracy, learnt from originals", better="higher")
+            for kind in READERS
+        ),
+    )
+    judge: str = AlignedSimilarity.judge
+    train: str = CentroidClassification.train
+
+    def scored(self, prepared: Attack, subject: Subject, guesses: Any) -> Mapping[str, float]:
+        found = dict(super().scored(prepared, subject, guesses))
+        for kind, reader in READERS.items():
+            similarity, sentiment = left_to_use(self, prepared, subject.embeddings, guesses[reader][0])
+            found |= {f"{kind} similarity": similarity, f"{kind} sentiment": sentiment}
+        return {score.name: found[score.name] for score in self.scores}
+
+
+def left_to_use(task: Reading, attack: Attack, embeddings: Embeddings, read: IdArray) -> tuple[float, float]:
+    """Return how close the words that are read are to the original content words, and how often sentiment is told."""
+    units, means, model, labels = _judges(task, embeddings)
+    original = attack.corpus.tokens
+    content = np.isin(original, attack.content_words)
+    close = np.einsum("ij,ij->i", units[original[content]], units[read[content]])
+    texts = centroids(np.where(attack.known, read, -1), attack.corpus, embeddings.vectors)
+    told = model.predict(standardized(means, texts)[1])
+    return float(close.mean()), float((told == labels).mean())
+
+
+@lru_cache(maxsize=1)
+def _judges(task: Reading, embeddings: Embeddings) -> tuple[Float32Array, Float64Array, Any, Any]:
+    """Return unit vectors of all words, mean vectors of training texts, their classifier, and the attacked labels."""
+    units = AlignedSimilarity(limit=1, judge=task.judge).prepare(embeddings).units
+    known = CentroidClassification(train=task.train, test=task.path, limit=3000).prepare(embeddings)
+    means = centroids(known.train.tokens, known.train, embeddings.vectors)
+    model = fit_quietly(linear_model("logistic"), standardized(means)[0], known.train_labels)
+    labels = [item.label for item in read_labelled(task.path, limit=task.limit)]
+    return units, means, model, as_numbers(labels, sorted(set(labels)))
+
+
+class Topic(CentroidClassification):
+    """Which of four sections a piece of news is from."""
+
+    name: ClassVar[str] = "topic"
+
+
+class Sentiment(CentroidClassification):
+    """The same of film reviews, trained on releases."""
+
+    name: ClassVar[str] = "SST-2 sentiment"
+
+
+class Similarity(AlignedSimilarity):
+    """Under the name that the page's rows go by."""
+
+    name: ClassVar[str] = "SST-2 similarity"
+
+
+TASKS: tuple[Task, ...] = (
+    Reading(limit=60, **reviews.MODELS),
+    Sentiment(limit=3000),
+    Similarity(limit=300),
+    Topic(train="documents/agnews.test.tsv", test=None, text="title+description", limit=3000),
+    Retrieval(documents=1000, queries=200),
+)
+
+
+def measure(names: list[str]) -> dict[str, Any]:
+    """Return the run of some rows."""
+    embeddings = first_words(load_embeddings(), WORDS)
+    targets = tuple(Target(name=name, group=Group.LOCAL, epsilon=e) for name in names for e in EPSILONS[name])
+    plan = Plan(targets=targets, tasks=TASKS, audit=AuditSettings(samples=0))
+    report = as_dict(run_league(plan, embeddings, cache=CACHE, progress=reviews._say), "python tools/measure_local.py")
+    return report | {"yardstick": yardstick(embeddings), "nats": {}}
+
+
+def yardstick(embeddings: Embeddings) -> list[dict[str, float]]:
+    """Return mean distances of word and release among the 100 commonest content words, at length 1.
+
+    The best channel of all is found by a linear program.
+    """
+    prior = np.where(content_words(embeddings), word_prior(embeddings), 0.0)
+    ids = np.sort(np.argsort(-prior, kind="stable")[:100])
+    units = embeddings.vectors[ids] / np.linalg.norm(embeddings.vectors[ids], axis=1, keepdims=True)
+    few = Embeddings.from_arrays(
+        [embeddings.words[int(i)] for i in ids], units, name="100 words", source="", licence=""
+    )
+    every = np.arange(100, dtype=np.int32)
+    distance = np.linalg.norm(units[:, None].astype(np.float64) - units[None], axis=2)
+    lines = []
+    for epsilon in (1.0, 2.0, 4.0, 6.0, 8.0):
+        laws = {k: NeighbourResponse(epsilon=epsilon, k=k, outputs=None).fit(few).law(every) for k in range(1, 33)}
+        costs = {k: float((law * distance).sum(axis=1).mean()) for k, law in laws.items()}
+        line = {"epsilon": epsilon, "best channel": best_channel(distance, epsilon)}
+        line |= {"k": min(costs, key=costs.__getitem__), "neighbour response": min(costs.values()), "k = 1": costs[1]}
+        for name in ("tem-certified", "santext-certified"):
+            target = Target(name=name, group=Group.LOCAL, epsilon=epsilon)
+            law = fit_contender(target, few, reviews.PROMISES).words.law(every)
+            assert law is not None
+            line[name] = float((law * distance).sum(axis=1).mean())
+        lines.append(line)
+    return lines
+
+
+def best_channel(distance: Float64Array, epsilon: float) -> float:
+    """Return the least mean distance of any epsilon-LDP channel: P(y|x) between m(y) and e^epsilon m(y)."""
+    v = len(distance)
+    cells = v * v
+    floor = kron(np.ones((v, 1)), identity(v))  # m(y) for each cell (x, y)
+    upper = hstack([identity(cells), -math.exp(epsilon) * floor])
+    lower = hstack([-identity(cells), floor])
+    rows = coo_array((np.ones(cells), (np.repeat(np.arange(v), v), np.arange(cells))), shape=(v, cells + v))
+    found = linprog(
+        np.append(distance.ravel() / v, np.zeros(v)),
+        A_ub=vstack([upper, lower]).tocsr(),
+        b_ub=np.zeros(2 * cells),
+        A_eq=rows.tocsr(),
+        b_eq=np.ones(v),
+        method="highs-ipm",
+    )
+    return float(found.fun)
+
+
+class LocalRow(Row):
+    """One row of the run; of its scores those of similarity are less than random outputs', by the same pipeline.
+
+    Attributes:
+        all: Words of any kind that the best attacker names: mean and standard error.
+    """
+
+    def __init__(self, row: dict[str, Any], report: dict[str, Any]) -> None:
+        super().__init__(row, SET, report)
+        cells = {task: cell["scores"] for task, cell in row["cells"].items()}
+        attack = cells[Reading.name]
+        self.all = _pair(attack["best"])
+        self.scores |= {"topic": _pair(cells["topic"]["accuracy"]), "search": _pair(cells["retrieval"]["ndcg"])}
+        label = reviews.OF_4000 if "of-4000" in row["name"] else "random words"
+        blind = next(each for each in report["rows"] if each["label"] == label)["cells"][Reading.name]["scores"]
+        for kind in READERS:
+            value, base = _pair(attack[f"{kind} similarity"]), _pair(blind[f"{kind} similarity"])
+            self.scores[f"{kind} similarity"] = (value[0] - base[0], math.hypot(value[1], base[1]))
+            self.scores[f"{kind} sentiment"] = _pair(attack[f"{kind} sentiment"])
+
+
+def rows_of(report: dict[str, Any]) -> list[LocalRow]:
+    """Return the rows, the baselines first."""
+    return [LocalRow(row, report) for row in report["rows"]]
+
+
+def page(report: dict[str, Any]) -> str:
+    """Return the page."""
+    rows, vocabulary = rows_of(report), report["vocabulary"]
+    about = f"{vocabulary['words']:,} x {vocabulary['dimensions']} ({vocabulary['name']})"
+    lines = [HEAD.format(about=about, runs=report["repeats"], reviews=TASKS[0].limit), *_verdict(rows)]  # type: ignore[attr-defined]
+    lines += ["## What is named and what is left", "", *_table(rows, MEASURED)]
+    lines += ["", "## Released and denoised", "", DENOISED, "", *_table(rows, READ)]
+    return "\n".join([*lines, "", *_yardstick(report["yardstick"])]) + "\n"
+
+
+def _table(rows: list[LocalRow], columns: Mapping[str, str]) -> list[str]:
+    lines = [_line(["row", "nats", "content words named", *columns]), "|---" * (3 + len(columns)) + "|"]
+    for row in sorted(
+        rows,
+        key=lambda row: (row.epsilon is not None, row.epsilon, list(EPSILONS).index(row.name) if row.epsilon else 0),
+    ):
+        nats = "" if row.epsilon is None else f"{row.epsilon:g}"
+        known = {"all": row.all, "by": row.by, "kept": None if row.kept is None else (row.kept, 0.0), **row.scores}
+        cells = [known.get(name) for name in columns.values()]
+        said = [cell if isinstance(cell, str) else _shown(cell) for cell in cells]
+        lines.append(_line([row.name, nats, _shown(row.named), *said]))
+    return lines
+
+
+def _verdict(rows: list[LocalRow]) -> list[str]:
+    head = ["score", "beside", *(f"{at}: {how}" for at in ("equal promise", "equal attack") for how in HOW)]
+    lines = [_line(head), "|---" * len(head) + "|"]
+    for score in SCORES:
+        for rival, shown in RIVALS.items():
+            own = {row.epsilon: curves.Reading(*row.scores[score]) for row in rows if row.name == rival}
+            promised = reviews.compare(rows, score, rival, lambda row, own=own: own.get(row.epsilon))
+            attacked = reviews.compare(rows, score, rival)
+            which = ", ".join(name.replace(" nats", "") for name in attacked["behind"])
+            counts = [f"{len(found[how])}" for found in (promised, attacked) for how in HOW]
+            lines.append(_line([score, shown, *counts[:-1], counts[-1] + (f": {which}" if which else "")]))
+    return [
+        "## Where neighbour response is ahead, and where not",
+        "",
+        VERDICT,
+        "",
+        *lines,
+        "",
+        f"![{ACROSS}](local.svg)",
+        "",
+    ]
+
+
+def _yardstick(found: list[dict[str, float]]) -> list[str]:
+    columns = list(found[0])
+    lines = ["## Beside the best channel there is", "", YARDSTICK, "", _line(columns), "|---" * len(columns) + "|"]
+    whole = ("epsilon", "k")
+    return [*lines, *(_line([f"{line[c]:g}" if c in whole else _short(line[c]) for c in columns]) for line in found)]
+
+
+def points(report: dict[str, Any]) -> Iterator[Plotted]:
+    """Yield what the figure shows: rows at all epsilons; the others lie where random words do."""
+    for title, score in PANELS.items():
+        for row in rows_of(report):
+            if score in row.scores and (row.name == "random words" or len(EPSILONS.get(row.name, ())) >= len(NATS)):
+                value, error = row.scores[score]
+                yield Plotted(figure=title, series=row.name, epsilon=row.named[0], value=value, error=error)
+
+
+def main() -> None:
+    """Measure, or take the stored run, and write the page and the figure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--rows", nargs="+", choices=EPSILONS)
+    asked = parser.parse_args()
+    if asked.rows:
+        measure(asked.rows)
+        return
+    if not asked.page:
+        OUT.write_text(as_json(measure(list(EPSILONS))), encoding="utf-8")
+    report = json.loads(OUT.read_text(encoding="utf-8"))
+    OUT.with_suffix(".md").write_text(page(report), encoding="utf-8")
+    draw(list(points(report)), OUT.with_suffix(".svg"), "Local DP at 4 to 12 nats", across=ACROSS)
+
+
+if __name__ == "__main__":
+    main()
