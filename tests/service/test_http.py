@@ -409,6 +409,10 @@ def test_nothing_that_the_service_writes_holds_a_word_of_what_was_sent(tmp_path)
             seen.append(served.post(route, json=body, headers=headers, params={"q": path}).status_code)
     served.post("/v1/sanitize", json={"text": text, "subject": "s"}, headers={"idempotency-key": subject_less})
     served.post("/v1/hides-among", json={"words": [word]})
+    seen.append(served.post("/v1/rephrase", json={"texts": [text], "subject": "s"}).status_code)
+    seen.append(served.post("/v1/denoise", json={"texts": [text], "seal": word}).status_code)
+    seen.append(served.post("/v1/denoise", json={"texts": [text], "seal": word, "style": word}).status_code)
+    assert seen[-3:] == [200, 422, 422]
     metrics = httpx.get(f"{served.address}/metrics", headers=served.headers).text
     shown = (
         Path(f"/proc/{served.process.pid}/cmdline").read_bytes() + Path(f"/proc/{served.process.pid}/comm").read_bytes()

@@ -406,6 +406,18 @@ def test_what_one_is_refused_for_refuses_no_other_that_shares_its_way_to_the_dis
     assert recorded(ledger, rich) == Fraction(8 * COST.units, 10**9)
 
 
+@pytest.mark.parametrize("order", [[0, 1], [1, 0], [0, 1, 0], [1, 0, 1]])
+def test_another_request_under_a_used_name_is_refused_whatever_it_shares_its_way_with(ledger, order):
+    ledger.grant(ACCOUNT, granted(9 * COST.units))
+    asked = charge(retry="name", fingerprint="body", setting="now")
+    salt = ledger.charge(asked).salt
+    both = [asked, replace(asked, fingerprint="another body")]
+    found = ledger.charge_all([both[i] for i in order])
+    for i, each in zip(order, found, strict=True):
+        assert isinstance(each, RetryError) if i else each.salt == salt
+    assert recorded(ledger) == Fraction(COST.units, 10**9)
+
+
 def test_charges_that_share_a_transaction_are_told_what_each_of_them_left(ledger):
     ledger.grant(ACCOUNT, granted(3 * COST.units))
     found = ledger.charge_all([charge()] * 3)

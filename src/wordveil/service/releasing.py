@@ -172,18 +172,6 @@ class Releaser:
         """Whether the sanitizer of a setting is at hand."""
         return not isinstance(how, RephraseRequest) and _setting(how) in self._tables.kept
 
-    def texts(
-        self,
-        texts: Sequence[str],
-        how: TextRequest | BatchRequest | RephraseRequest,
-        caller: Caller,
-        *,
-        retry: str | None = None,
-    ) -> ReleaseAnswer:
-        """Release texts, charged to the caller's account and the subject's; see `begin`."""
-        charge, draw = self.begin(texts, how, caller, retry=retry)
-        return draw(self.ledger.charge(charge))
-
     def begin(
         self,
         texts: Sequence[str],
