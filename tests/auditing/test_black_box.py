@@ -14,7 +14,7 @@ import pytest
 
 from wordveil.auditing.black_box import audit_pair
 from wordveil.auditing.scorers import Classifier, Frequencies, Gaussians, KnownDensity, NearerInput, Support
-from wordveil.auditing.subjects import OnGrid, Subject, VectorFunctionSubject, VectorSubject
+from wordveil.auditing.subjects import OnGrid, Subject, TextSubject, VectorFunctionSubject, VectorSubject
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
@@ -206,3 +206,11 @@ def test_impossible_outputs_have_infinite_likelihood_ratio():
 def test_parameters_are_checked(samples, alpha):
     with pytest.raises(ParameterError, match="must be"):
         audit_pair(Coin(1.0, 0), Pair(first=0, second=1, label="", epsilon=1.0), samples=samples, alpha=alpha)
+
+
+def test_what_ends_a_text_in_nul_is_seen():
+    def leaky(text: str) -> str:
+        return f"{np.random.default_rng().integers(2)}" + ("\x00" if text == "yes" else "")
+
+    pair = Pair(first="yes", second="no", label="texts", epsilon=1.0)
+    assert audit_pair(TextSubject(leaky), pair, samples=1000, alpha=1e-6).refuted

@@ -19,7 +19,7 @@ from wordveil.errors import ParameterError, ResumeError
 from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourResponse
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
-from wordveil.metrics.distances import Angular, Euclidean, distances
+from wordveil.metrics.distances import Angular, Euclidean, PairwiseMetric, distances
 from wordveil.vocabulary.table import Embeddings
 
 
@@ -238,3 +238,90 @@ def test_twenty_thousand_scored_words_take_less_than_two_minutes_of_two_cores():
     verdict = verify_scores(fitted)
     assert time.process_time() - start < TWO_CORES_FOR_TWO_MINUTES
     assert verdict.holds
+
+
+def careless_root(x: np.ndarray) -> np.ndarray:
+    """Distances as one writes them: the root of a rounded -1e-16 is NaN."""
+    squares = (x**2).sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.sqrt(squares[:, None] + squares[None] - 2 * x @ x.T)
+
+
+def with_entry(table: np.ndarray, entries: dict[tuple[int, int], float]) -> np.ndarray:
+    changed = table.copy()
+    for place, value in entries.items():
+        changed[place] = value
+    return changed
+
+
+PLANE = np.random.default_rng(0).normal(size=(2 * BLOCK + 6, 3))
+APART = distances(Euclidean(), PLANE, PLANE)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+@pytest.mark.parametrize(
+    ("table", "match"),
+    [
+        (careless_root(np.random.default_rng(0).normal(size=(20, 6))), "NaN or less than 0"),
+        (with_entry(APART, {(50, 3): np.nan, (3, 50): np.nan}), "NaN or less than 0"),
+        (with_entry(APART, {(2, 3): -1.0, (3, 2): -1.0}), "NaN or less than 0"),
+        (with_entry(APART, {(3, 50): 50.0}), "not symmetric"),
+        (with_entry(APART, {(50, 3): 50.0}), "not symmetric"),
+        (with_entry(APART, {(50, 3): np.inf}), "not symmetric"),
+    ],
+)
+def test_distances_that_are_none_are_refused_however_they_are_given(table, match, delta):
+    v = len(table)
+    for form in (table, lambda first, second: table[np.ix_(first, second)]):
+        with pytest.raises(ParameterError, match=match):
+            verify_channel(np.eye(v), form, 1.0, delta=delta)
+    whole = distances(Euclidean(), *[np.random.default_rng(0).normal(size=(v, 6))] * 2)
+    assert not verify_channel(np.eye(v), whole, 1.0, delta=delta).holds
+
+
+def test_of_two_orders_that_rounding_parts_the_smaller_counts():
+    channel = np.array([[0.9, 0.1], [0.1, 0.9]])
+    near, far = 1.0, 1.0 + 1e-7
+    for table in ([[0.0, near], [far, 0.0]], [[0.0, far], [near, 0.0]]):
+        assert not verify_channel(channel, np.array(table), math.log(9) * (1 - 5e-8)).holds
+        assert verify_channel(channel, np.array(table), math.log(9)).holds
+
+
+def test_logarithms_of_a_float32_channel_are_taken_in_float64():
+    channel = np.array([[0.75, 0.25], [0.25, 0.75]], dtype=np.float32)
+    assert not verify_channel(channel, 1.0, 1.09861228).holds  # ln 3 = 1.098612288...
+    assert verify_channel(channel, 1.0, 1.09861229).holds
+
+
+@pytest.mark.parametrize("broken", ["0/0", "not normalized", "negative"])
+def test_what_a_mechanism_states_is_held_to_be_a_law(broken):
+    fitted = NeighbourResponse(epsilon=1.0, k=3, outputs=None).fit(toy())
+
+    @dataclass(frozen=True, kw_only=True, eq=False)
+    class Careless(FittedNeighbourResponse):
+        def law(self, ids):
+            rows = super().law(ids)
+            for place in np.flatnonzero(ids == 37):
+                rows[place, 0] = {"0/0": np.nan, "not normalized": 1.1 * rows[place, 0], "negative": -rows[place, 0]}[
+                    broken
+                ]
+            return rows
+
+    careless = Careless(**{field.name: getattr(fitted, field.name) for field in fields(fitted)})
+    with pytest.raises(ParameterError, match=r"channel='row 37'.*sum to 1"):
+        verify_law(careless)
+
+
+def test_a_metric_that_is_not_symmetric_beyond_the_sample_is_refused_by_the_closed_form():
+    class Lopsided(PairwiseMetric):
+        name = "lopsided"
+
+        def between(self, a, b):
+            table = np.abs(a[:, None].astype(np.float64) - b[None]).sum(axis=2)
+            return np.where((a[:, :1] == 7.5) & (b[:, 0] != 7.5), table + 1, table)
+
+    rows = np.random.default_rng(2).normal(size=(300, 2))
+    rows[1] = 7.5
+    table = Embeddings.from_arrays([f"w{i}" for i in range(300)], rows, candidate_rule="all")
+    with pytest.raises(ParameterError, match="distances='not symmetric'"):
+        verify_scores(TEM(epsilon=1.0, gamma=3.0, metric=Lopsided()).fit(table))

@@ -23,7 +23,8 @@ from wordveil.mechanisms.precomputation import precompute
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric, distances, is_norm
+from wordveil.mechanisms.worst_pairs import word_distances
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric, PairwiseMetric, distances, is_norm
 from wordveil.promises.guarantees import Standing
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
@@ -262,6 +263,9 @@ def test_values_no_distance_can_have_stop_a_draw():
     fitted = TEM(epsilon=1.0, gamma=3.0, metric=Late(power=1.0)).fit(embeddings)
     with pytest.raises(ParameterError, match="metric='late' gives a negative or non-finite distance"):
         fitted.release(np.array([0], dtype=np.int32), RandomSource.seeded_for_tests(0))
+    everyone = np.arange(400, dtype=np.int32)
+    with pytest.raises(ParameterError, match="metric='late' gives a negative or non-finite distance"):
+        word_distances(embeddings, fitted.metric)(everyone, everyone)
     with pytest.raises(ParameterError, match="metric='late' gives a negative or non-finite distance"):
         certify(SanText(epsilon=1.0, metric=Late(power=1.0)), embeddings)
 
@@ -286,3 +290,125 @@ def test_the_screen_is_for_norms_and_angles():
         assert sum(sums.steps(1)) > 0
         problem = PairProblem(values=sums.logs(), rate=1.0, cap=2.0, tolerance=1e-9, per_distance=True)
         assert space.maximum(problem)._fast is fast
+
+
+class Rooting:
+    """The root and its error, as a class of a user's own writes them: no kernel takes it for a norm then."""
+
+    def from_squared(self, squared):
+        np.sqrt(squared, out=squared)
+
+    def distance_error(self, squared_error):
+        return math.sqrt(squared_error)
+
+
+class Centred(Metric):
+    name = "all but the mean"
+
+    def coordinates(self, vectors):
+        return np.ascontiguousarray(vectors - vectors.mean(axis=0), dtype=np.float64)
+
+
+class Standardized(Rooting, Metric):
+    name = "z-score"
+
+    def coordinates(self, vectors):
+        spread = vectors.std(axis=0)
+        return np.asarray((vectors - vectors.mean(axis=0)) / np.where(spread, spread, 1), dtype=np.float64)
+
+
+class Numbered(Rooting, Metric):
+    name = "by place"
+
+    def coordinates(self, vectors):
+        return vectors + 0.1 * np.arange(len(vectors), dtype=np.float64)[:, None]
+
+
+class Shared(Rooting, Euclidean):
+    name = "share of the largest"
+
+    def from_squared(self, squared):
+        np.sqrt(squared, out=squared)
+        squared /= max(1.0, squared.max())
+
+    def distance_error(self, squared_error):
+        return math.sqrt(squared_error)
+
+
+class StandardizedPairs(PairwiseMetric):
+    name = "z-score of pairs"
+
+    def between(self, a, b):
+        spread = b.std(axis=0)
+        return np.linalg.norm((a[:, None] - b[None]) / np.where(spread, spread, 1), axis=2).astype(np.float64)
+
+
+@pytest.mark.parametrize("own", [Centred, Standardized, Numbered, Shared, StandardizedPairs])
+def test_a_metric_that_looks_at_other_rows_is_refused(own):
+    for refused in (
+        lambda: SanText(epsilon=1.0, metric=own()).fit(vocabulary()),
+        lambda: TEM(epsilon=1.0, gamma=3.0, metric=own()).fit(vocabulary()),
+        lambda: certify(SanText(epsilon=1.0, metric=own()), vocabulary()),
+    ):
+        with pytest.raises(ParameterError, match="another distance alone than among others; hold what belongs to"):
+            refused()
+
+
+def test_what_belongs_to_the_vocabulary_may_be_held_in_a_field():
+    @dataclass(frozen=True)
+    class Fixed(Rooting, Metric):
+        mean: np.ndarray
+        spread: np.ndarray
+        name: ClassVar[str] = "z-score of the vocabulary"
+
+        def coordinates(self, vectors):
+            return (vectors - self.mean) / self.spread
+
+    rows = vocabulary().vectors.astype(np.float64)
+    fitted = SanText(epsilon=2.0, metric=Fixed(rows.mean(axis=0), rows.std(axis=0))).fit(vocabulary())
+    expected = np.exp(-fitted.rows.rate * np.linalg.norm((rows[:, None] - rows[None, 9:]) / rows.std(axis=0), axis=2))
+    np.testing.assert_allclose(fitted.channel(), expected / expected.sum(axis=1, keepdims=True), rtol=1e-6)
+
+
+class SlyRows(Metric):
+    """Passes what is tried when fitted: it looks at other rows only where there are two to ten of them."""
+
+    name = "sly"
+
+    def coordinates(self, vectors):
+        shift = np.arange(len(vectors)) * (1 < len(vectors) < 11)
+        return vectors + shift[:, None].astype(np.float64)
+
+
+class SlyTile(Rooting, Euclidean):
+    """The same of tiles: only one row, or the sample of 90 words, is left alone."""
+
+    name = "sly tile"
+
+    def from_squared(self, squared):
+        np.sqrt(squared, out=squared)
+        if squared.ndim == 2 and len(squared) not in (1, V):
+            squared *= 1 + squared[:3].mean()
+
+    def distance_error(self, squared_error):
+        return math.sqrt(squared_error)
+
+
+@every_engine
+@pytest.mark.parametrize("own", [SlyRows, SlyTile])
+def test_no_law_depends_on_the_words_beside_whatever_the_class_computes(monkeypatch, engine, own):
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    fitted = SanText(epsilon=2.0, metric=own()).fit(vocabulary())
+    rows = vocabulary().vectors.astype(np.float64)
+    expected = np.exp(-fitted.rows.rate * np.linalg.norm(rows[20] - rows[9:], axis=1))
+    for ids in ([20], [20, 3], [20, 3, 50], range(20, 90)):
+        asked = np.array(ids, dtype=np.int32)
+        for weights in (fitted.rows.weights(asked)[0], fitted.law(asked)[0]):
+            np.testing.assert_allclose(weights / weights.sum(), expected / expected.sum(), rtol=1e-5)
+        found = word_distances(fitted.embeddings, fitted.metric)(asked, asked)
+        np.testing.assert_allclose(found, np.linalg.norm(rows[asked][:, None] - rows[asked][None], axis=2), atol=1e-6)
+    n = 5_000
+    bits = fitted.sample(RandomSource.seeded_for_tests(1).stream("a", "b"), 2 * n)
+    alone = fitted.randomize(np.full(2 * n, 20, dtype=np.int32), bits)[:n]
+    beside = fitted.randomize(np.repeat(np.array([20, 3], dtype=np.int32), n), bits)[:n]
+    assert np.array_equal(alone, beside)

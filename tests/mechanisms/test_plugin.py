@@ -15,9 +15,11 @@ import numpy as np
 import pytest
 from contract import Example, contract_of
 
+import wordveil as wv
 from wordveil import plugins
 from wordveil.auditing import audit_mechanism
 from wordveil.errors import GuaranteeError, ParameterError, WordveilError
+from wordveil.mechanisms.common import OWN_CODE
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace, MultivariateLaplace
 from wordveil.promises.guarantees import compose_releases
 from wordveil.vocabulary.table import Embeddings
@@ -100,6 +102,13 @@ def test_its_promises_over_two_vocabularies_are_not_added(installed):
     for other in claims[1:]:
         with pytest.raises(GuaranteeError, match="differ in their scope"):
             compose_releases([claims[0], other])
+
+
+def test_its_promise_assumes_that_its_code_stays_the_same(installed):
+    table = Embeddings.from_arrays(["aa", "bb", "cc", "dd"], np.arange(8.0).reshape(4, 2))
+    assert OWN_CODE in installed(epsilon=1.0, k=2).fit(table).guarantee().assumptions
+    assert OWN_CODE in wv.Sanitizer(table, installed(epsilon=1.0, k=2)).guarantee.assumptions
+    assert OWN_CODE not in wv.Sanitizer(table, wv.SanText(epsilon=1.0)).guarantee.assumptions
 
 
 def test_its_promises_of_two_fits_are_not_added(installed):

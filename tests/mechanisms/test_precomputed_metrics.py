@@ -162,6 +162,7 @@ def test_the_guarantee_names_the_metric_and_what_it_rests_on():
     own = TEM(epsilon=1.0, metric=Manhattan()).fit(embeddings).guarantee()
     assert re.fullmatch(r"manhattan \(class [0-9a-f]{12}\)", own.metric)
     assert "triangle inequality" in own.assumptions[0]
+    assert "manhattan gives the same distances whenever it is asked" in own.assumptions[1]
     ranks = TEM(epsilon=1.0, metric=NeighbourRank(k=6)).fit(embeddings).guarantee()
     matrix = NeighbourRank(k=6).bind(embeddings.vectors, embeddings.header.checksum).table.checksum[:12]
     assert ranks.metric == f"neighbour-rank(k=6) of vocabulary {checksum}, matrix {matrix}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import unicodedata
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from wordveil.errors import ParameterError
 from wordveil.text import GAP_CHARACTERS, Encoder, Tokenizer
-from wordveil.text.readings import split_contraction
+from wordveil.text.readings import read, split_contraction
 
 WORDS = [
     "the", "a", "i", "it", "is", "not", "do", "ca", "wo", "can", "will", "he", "she", "we", "n't", "'s", "'re", "'ve",
@@ -346,3 +347,15 @@ def test_one_lookup_serves_a_batch():
 
     Encoder(lookup=lookup).encode(["don't know Maria's law", "well-known DON'T 12 😀"] * 10)
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("unit", ["a-", "don't-", "a-'s", "A."])
+def test_a_token_of_many_parts_is_read_in_time_in_proportion_to_its_length(unit):
+    def seconds(repeats):
+        begun = time.process_time()
+        reading = read((unit * repeats)[:-1], {"a": 0}, "lower")
+        assert len(reading.gaps) == len(reading.ids) + 1
+        return time.process_time() - begun
+
+    short = min(seconds(2_000) for _ in range(3))
+    assert min(seconds(32_000) for _ in range(2)) < 80 * short + 0.05  # 256 times if it were quadratic

@@ -20,6 +20,7 @@ ANY_VECTORS = [
     wv.MultivariateLaplace(epsilon=3.0),
     wv.ClippedLaplace(epsilon=30.0),
     wv.ClippedGaussian(epsilon=3.0),
+    wv.ClippedL2(epsilon=30.0),
     wv.TruncatedLaplace(epsilon=30.0),
     wv.Projection(epsilon=3.0, **default_projection(7)),
     wv.Projection(epsilon=3.0, dimensions=3, sensitivity="spectral"),
@@ -82,6 +83,21 @@ def test_another_epsilon_under_the_same_key_shares_no_noise(rows):
     first, second = (go(rows, wv.MultivariateLaplace(epsilon=e), dtype="float64").vectors for e in (a, b))
     solved = (b * second - a * first) / (b - a)  # the row, if both noises were z/epsilon with one z
     assert np.abs(solved - rows).max(axis=1).min() > 0.05
+
+
+def test_two_tables_under_one_header_share_no_noise(tmp_path, table):
+    """Of equal noise under two roots the difference of the releases tells the noise, and with it the row."""
+    mechanism, row, settings = wv.Mahalanobis(epsilon=0.5, lam=0.9), np.arange(7.0)[None], {"dtype": "float64"}
+    tables = [table.save(tmp_path / "honest"), table.save(tmp_path / "forged")]
+    matrix = np.lib.format.open_memmap(tmp_path / "forged" / "vectors.npy", mode="r+")
+    matrix *= np.float32([9, 1, 1, 1, 1, 1, 0.2])
+    matrix.flush()
+    tables[1] = wv.load_embeddings(tmp_path / "forged")
+    assert tables[0].header == tables[1].header
+    released = [go(row, mechanism, vocabulary=each, **settings).vectors for each in tables]
+    drawn = [np.linalg.solve(mechanism.fit(t).root.T, (r - row)[0]) for t, r in zip(tables, released, strict=True)]
+    assert np.abs(drawn[0] - drawn[1]).max() > 0.1
+    assert np.array_equal(released[0], go(row, mechanism, vocabulary=table, **settings).vectors)
 
 
 def test_how_the_input_stores_a_number_does_not_matter(rows):

@@ -19,15 +19,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, Progress
+from wordveil.arrays import Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.files.journal import Journal
 from wordveil.kernels.threads import map_chunks
 
-__all__ = ["ChannelVerdict", "Distances", "verify_channel"]
+__all__ = ["ChannelVerdict", "Distances", "checked_distances", "checked_law", "verify_channel"]
 
-Distances = float | Float64Array | Callable[[int, int], Float64Array]
-"""One number for every pair (1.0 for local DP), the (v, v) matrix, or a function of (start, stop) giving its rows.
+DistanceFunction = Callable[[IdArray, IdArray], Float64Array]
+Distances = float | Float64Array | DistanceFunction
+"""One number for every pair (1.0 for local DP), the (v, v) matrix, or a function of n inputs and m others to (n, m).
 
 The distance of two inputs of which nothing is claimed is inf.
 """
@@ -36,6 +37,7 @@ TILE = 80_000  # doubles of one tile of differences: 640 kB, inside a core's L2 
 BLOCK = 32  # input rows of a unit of work and of the journal
 IMPOSSIBLE = -1e300  # stands for ln 0: differences of two such are 0, and of one such are beyond any loss
 SUM_TOLERANCE = 1e-9
+ROUNDING = 1e-6  # by which the two orders of a pair may differ in distance, as a share of the largest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +110,8 @@ def verify_channel(
         progress: Called with the number of input rows done since the last call.
 
     Raises:
-        ParameterError: If the channel is no channel, shapes disagree or a number is out of range.
+        ParameterError: If the channel is no channel, shapes disagree, a number is out of range, or distances are NaN,
+            negative or not symmetric.
         ResumeError: If the journal belongs to other inputs.
 
     Edge cases:
@@ -120,9 +123,8 @@ def verify_channel(
         >>> round(verify_channel(half, 1.0, 1.2).tight_epsilon, 6)
         1.098612
     """
-    _check_channel(channel, epsilon, delta, slack)
-    rows = _distance_rows(distances, len(channel))
-    job = _Job(channel, rows, epsilon, delta, slack)
+    _check_claim(channel, epsilon, delta, slack)
+    job = _Job(channel, _distance_function(distances, len(channel)), epsilon, delta, slack)
     log = None if journal is None else Journal(Path(journal), job.identity(), remedy="give a new journal file")
     if log is not None:
         log.load()
@@ -138,32 +140,63 @@ def verify_channel(
     return job.verdict(list(done.values()))
 
 
-def _check_channel(channel: Float64Array, epsilon: float, delta: float, slack: float) -> None:
+def checked_law(rows: FloatArray, start: int = 0) -> Float64Array:
+    """Return rows of a channel, shape (n, outputs), in float64.
+
+    Args:
+        rows: Probabilities.
+        start: Number of the first row, for messages.
+
+    Raises:
+        ParameterError: If a row is no law; it is named by number.
+    """
+    part = np.asarray(rows, dtype=np.float64)
+    good = (part >= 0).all(axis=1) & (np.abs(part.sum(axis=1) - 1) <= SUM_TOLERANCE)
+    if not good.all():
+        row = start + int(good.argmin())
+        raise ParameterError("channel", f"row {row}", "must be non-negative and sum to 1 within 1e-9.")
+    return part
+
+
+def checked_distances(between: DistanceFunction, first: IdArray, second: IdArray) -> Float64Array:
+    """Return the distances from n inputs to m others, shape (n, m): of the two orders, the smaller.
+
+    Raises:
+        ParameterError: If one is NaN or negative, or the two orders differ by more than rounding.
+    """
+    there, back = np.asarray(between(first, second)), np.asarray(between(second, first)).T
+    if there.shape != (len(first), len(second)) or there.shape != back.shape:
+        raise ParameterError("distances", there.shape, f"must have shape ({len(first)}, {len(second)}) here.")
+    least = np.minimum(there, back, dtype=np.float64)
+    if not (least >= 0).all():
+        raise ParameterError("distances", "NaN or less than 0", "must be at least 0, from an input to itself too.")
+    apart = there != back
+    gap, largest = np.abs(there[apart] - back[apart]), there.max(where=np.isfinite(there), initial=0.0)
+    if not (gap <= ROUNDING * largest).all():
+        raise ParameterError("distances", "not symmetric", "must be the same in both orders of a pair.")
+    return np.asarray(least)
+
+
+def _check_claim(channel: Float64Array, epsilon: float, delta: float, slack: float) -> None:
     if channel.ndim != 2 or not channel.size:
         raise ParameterError("channel", channel.shape, "must be a non-empty matrix of shape (v, outputs).")
-    for start in range(0, len(channel), 1024):
-        part = np.asarray(channel[start : start + 1024], dtype=np.float64)
-        off = np.abs(part.sum(axis=1) - 1)
-        if not (np.all(part >= 0) and np.all(off <= SUM_TOLERANCE)):
-            row = start + int(np.flatnonzero((part < 0).any(axis=1) | ~(off <= SUM_TOLERANCE))[0])
-            raise ParameterError("channel", f"row {row}", "must be non-negative and sum to 1 within 1e-9.")
     for name, value, top in (("epsilon", epsilon, math.inf), ("delta", delta, 1.0), ("slack", slack, math.inf)):
         if not (0 <= value < top) or (name == "epsilon" and value == 0):
             raise ParameterError(name, value, f"must be in {'(' if name == 'epsilon' else '['}0, {top:g}).")
 
 
-def _distance_rows(distances: Distances, v: int) -> Callable[[int, int], Float64Array]:
+def _distance_function(distances: Distances, v: int) -> DistanceFunction:
     if callable(distances):
         return distances
     if isinstance(distances, int | float):
         if not distances > 0:
             raise ParameterError("distances", distances, "must be positive where one number stands for every pair.")
         constant = float(distances)
-        return lambda start, stop: np.full((stop - start, v), constant)
+        return lambda first, second: np.full((len(first), len(second)), constant)
     if distances.shape != (v, v):
         raise ParameterError("distances", distances.shape, f"must have shape ({v}, {v}), one entry for each pair.")
     table = distances
-    return lambda start, stop: np.asarray(table[start:stop], dtype=np.float64)
+    return lambda first, second: np.asarray(table[np.ix_(first, second)], dtype=np.float64)
 
 
 class _Job:
@@ -172,20 +205,21 @@ class _Job:
     def __init__(
         self,
         channel: Float64Array,
-        rows: Callable[[int, int], Float64Array],
+        between: DistanceFunction,
         epsilon: float,
         delta: float,
         slack: float,
     ) -> None:
-        self.channel, self.rows = channel, rows
+        self.channel, self.between = channel, between
         self.epsilon, self.delta, self.slack = epsilon, delta, slack
         self.v, self.outputs = channel.shape
+        self.everyone = np.arange(self.v, dtype=np.int32)
         self.logs = np.empty(channel.shape)
         smallest = 0.0
         for start in range(0, self.v, 1024):
             part = self.logs[start : start + 1024]
             with np.errstate(divide="ignore"):
-                np.log(channel[start : start + 1024], out=part)
+                np.log(checked_law(channel[start : start + 1024], start), out=part)
             smallest = min(smallest, float(part.min(where=np.isfinite(part), initial=0.0)))
             np.maximum(part, IMPOSSIBLE, out=part)
         self.tolerance = 8 * 2.0**-53 * (1 - smallest)
@@ -194,7 +228,8 @@ class _Job:
         digest = hashlib.sha256()
         for start in range(0, self.v, 1024):
             digest.update(np.ascontiguousarray(self.channel[start : start + 1024], dtype=np.float64).tobytes())
-            digest.update(np.ascontiguousarray(self.rows(start, min(start + 1024, self.v)), dtype=np.float64).tobytes())
+            distance = self.between(self.everyone[start : start + 1024], self.everyone)
+            digest.update(np.ascontiguousarray(distance, dtype=np.float64).tobytes())
         return {
             "checksum": digest.hexdigest(),
             "shape": list(self.channel.shape),
@@ -223,7 +258,8 @@ class _Job:
                 np.subtract(part, self.logs[i, columns], out=difference)
                 np.maximum(back[i - start, tile], difference.max(axis=1), out=back[i - start, tile])
                 np.maximum(there[i - start, tile], -difference.min(axis=1), out=there[i - start, tile])
-        distance = np.asarray(self.rows(start, stop), dtype=np.float64)
+        distance = np.full(there.shape, np.inf)
+        distance[:, start:] = checked_distances(self.between, self.everyone[start:stop], self.everyone[start:])
         result = self._summary(start, np.stack([there, back]), distance)
         if self.delta > 0:
             result["delta"] = self._hockey(start, stop, distance)
@@ -249,7 +285,7 @@ class _Job:
             "epsilon": float(ratio.max()),
             "pair": pair,
             "distance": float(distance[i, j]),
-            "slack": float(max(0.0, beyond.max())),
+            "slack": float(beyond.max(initial=0.0)),
             "pairs": 2 * int(claimed.sum()),
         }
 
@@ -283,7 +319,7 @@ class _Job:
             tight_delta, first, second = max((r["delta"] for r in results), key=lambda d: d[0])
             if tight_delta > self.delta:
                 pair = (int(first), int(second))
-                distance = float(self.rows(pair[0], pair[0] + 1)[0, pair[1]])
+                distance = float(self.between(*np.array(pair, dtype=np.int32)[:, None])[0, 0])
         ratios = self.logs[pair[0]] - self.logs[pair[1]]
         loss = float(ratios.max())
         return ChannelVerdict(

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from wordveil.arrays import IdArray
-from wordveil.auditing.exact import ChannelVerdict, verify_channel
+from wordveil.auditing.exact import ChannelVerdict, checked_law, verify_channel
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.promises.guarantees import Guarantee
@@ -36,6 +36,9 @@ def verify_law(
 
     Returns:
         The verdict; None where no law is stated, no epsilon is claimed, or the vocabulary is too large.
+
+    Raises:
+        ParameterError: If what is stated is no law, or the claim's distances are none.
     """
     relation = randomizer.related(claim)
     epsilon, slack = getattr(relation.claim, "epsilon", None), getattr(relation.claim, "slack", None) or 0.0
@@ -57,7 +60,7 @@ def verify_law(
     assert channel is not None
     return verify_channel(
         channel,
-        lambda start, stop: relation.units(everyone[start:stop], everyone),
+        lambda first, second: relation.units(everyone[first], everyone[second]),
         epsilon,
         delta=relation.delta,
         slack=slack,
@@ -71,15 +74,16 @@ def _verify_outputs(randomizer: WordRandomizer, inputs: IdArray, epsilon: float,
     high, low = np.full(m, -1.0), np.full(m, 2.0)
     likeliest, unlikeliest = np.zeros(m, dtype=np.int64), np.zeros(m, dtype=np.int64)
     for start in range(0, len(inputs), ROWS):
-        rows = randomizer.law(inputs[start : start + ROWS])
-        assert rows is not None
+        found = randomizer.law(inputs[start : start + ROWS])
+        assert found is not None
+        rows = checked_law(found, start)
         for best, place, extreme, better in (
             (high, likeliest, rows.argmax(axis=0), np.greater),
             (low, unlikeliest, rows.argmin(axis=0), np.less),
         ):
-            found = rows[extreme, np.arange(m)]
-            place[:] = np.where(better(found, best), extreme + start, place)
-            best[:] = np.where(better(found, best), found, best)
+            values = rows[extreme, np.arange(m)]
+            place[:] = np.where(better(values, best), extreme + start, place)
+            best[:] = np.where(better(values, best), values, best)
     with np.errstate(divide="ignore", invalid="ignore"):
         losses = np.where(high > 0, np.log(high) - np.log(low), 0.0)
     y = int(losses.argmax())

@@ -9,7 +9,6 @@ differences.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray, Progress
-from wordveil.auditing.exact import ChannelVerdict
+from wordveil.auditing.exact import ChannelVerdict, DistanceFunction, checked_distances
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.mechanisms.worst_pairs import word_distances
+from wordveil.metrics.distances import is_known
 
 __all__ = ["verify_scores"]
 
@@ -48,7 +48,7 @@ def verify_scores(
         progress: Called with the number of input rows done since the last call.
 
     Raises:
-        ParameterError: If no epsilon is given and the mechanism claims none.
+        ParameterError: If no epsilon is given and the mechanism claims none, or a user's metric is not symmetric.
     """
     claim = randomizer.guarantee()
     epsilon = getattr(claim, "epsilon", None) if epsilon is None else epsilon
@@ -57,10 +57,10 @@ def verify_scores(
     slack = (getattr(claim, "slack", 0.0) or 0.0) if slack is None else slack
     rows, v = randomizer.selection, len(randomizer.embeddings)
     assert rows is not None
-    everyone = np.arange(v, dtype=np.int32)
+    everyone, between = np.arange(v, dtype=np.int32), word_distances(randomizer.embeddings, rows.metric)
     logs = rows.log_normalizers(everyone, threads=threads)
     scan = _Scan(
-        distances=word_distances(randomizer.embeddings, rows.metric),
+        distances=between if is_known(rows.metric) else partial(checked_distances, between),
         logs=logs,
         outputs=rows.outputs[rows.weights(everyone[:1])[0] > 0],  # all that a base measure leaves: distances are capped
         rate=rows.rate,
@@ -113,7 +113,7 @@ class _Worst:
 class _Scan:
     """The loss of some words over all others."""
 
-    distances: Callable[[IdArray, IdArray], Float64Array]
+    distances: DistanceFunction
     logs: Float64Array
     outputs: IdArray
     rate: float
@@ -177,5 +177,5 @@ class _Scan:
             pair=(int(words[i]), int(others[j])),
             loss=float(loss[i, j]),
             distance=float(score[i, j]),
-            excess=max(0.0, float(excess.max())),
+            excess=float(excess.max(initial=0.0)),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -148,8 +148,9 @@ class TextSubject(Subject):
         self.function = function
 
     def sample(self, private: Any, n: int) -> Outputs:
-        released: Sequence[str] = [released_text(self.function(str(private))) for _ in range(n)]
-        return np.asarray(released, dtype=np.str_)
+        outputs = np.empty(n, dtype=object)  # arrays of strings drop what ends a text in NUL
+        outputs[:] = [released_text(self.function(str(private))) for _ in range(n)]
+        return outputs
 
 
 class OnGrid(Subject):

@@ -22,6 +22,7 @@ from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
 from wordveil.mechanisms.tight import MOST_OUTPUTS, TightConstraints
+from wordveil.metrics.distances import coordinate_rows
 from wordveil.parameters import check_delta, check_positive
 from wordveil.vocabulary.table import Embeddings
 
@@ -88,7 +89,7 @@ def solve_tight_constraints(
             f"are more than the {MOST_OUTPUTS} that a base measure is solved for; bar some, or certify santext.",
         )
     metric = mechanism.metric
-    tiles = PairTiles(metric.coordinates(embeddings.vectors[vectors]), metric)
+    tiles = PairTiles(coordinate_rows(metric, embeddings.vectors)(vectors), metric)
 
     def product(measure: Float64Array) -> Float64Array:
         sums = NormaliserSums(tiles, measure, rate=rate, cap=math.inf)

@@ -13,7 +13,7 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_maximum import PairMaximum, PairProblem
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
-from wordveil.metrics.distances import Metric, is_known, is_norm
+from wordveil.metrics.distances import Metric, coordinate_rows, is_known, is_norm
 from wordveil.promises.certificates import identity
 from wordveil.vocabulary.table import Embeddings
 
@@ -61,7 +61,7 @@ class DistinctVectors:
         ids = np.unique(embeddings.canonical)
         place = np.searchsorted(ids, embeddings.canonical[embeddings.candidates])
         return cls(
-            coordinates=metric.coordinates(embeddings.vectors[ids]),
+            coordinates=coordinate_rows(metric, embeddings.vectors)(ids),
             measure=np.asarray(np.bincount(place, weights=base, minlength=len(ids)), dtype=np.float64),
             ids=ids,
             metric=metric,

@@ -17,16 +17,16 @@ flushing to zero. In bfloat16, |q - q'||x| + |q'||x - x'| is taken away too, by 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float32Array, Float64Array, IdArray
 from wordveil.kernels.compiled.library import NUMPY
 from wordveil.kernels.compiled.selection import SIDE, CompiledCeilings, Shrinking
-from wordveil.metrics.distances import Metric
 
 __all__ = ["LARGEST", "STEEPEST", "Ceilings"]
 
@@ -59,8 +59,7 @@ class Ceilings:
     """Ceilings of the masses of one vocabulary's blocks, for any input of it.
 
     Args:
-        vectors: All input vectors, shape (v, d).
-        metric: A norm: the distance is the Euclidean distance of the coordinates.
+        coordinates: Of words, by their ids, in a norm: the distance is their Euclidean distance.
         outputs: Ids that may be output, int32.
         edges: First output of each block, and the end, shape (blocks + 1,).
         base: Base measure over `outputs`, or None for 1.
@@ -69,16 +68,15 @@ class Ceilings:
 
     def __init__(
         self,
-        vectors: FloatArray,
-        metric: Metric,
+        coordinates: Callable[[Any], Float64Array],
         outputs: IdArray,
         edges: NDArray[np.int64],
         base: Float64Array | None,
         engine: str,
     ) -> None:
-        self._vectors, self._metric, self._outputs, self._edges, self._base = vectors, metric, outputs, edges, base
+        self._coordinates, self._outputs, self._edges, self._base = coordinates, outputs, edges, base
         self._columns = -(-int(np.diff(edges).max()) // SIDE) * SIDE
-        self._d = int(metric.coordinates(vectors[:1]).shape[1])
+        self._d = int(coordinates(slice(1)).shape[1])
         self._compiled = None if engine == NUMPY else CompiledCeilings(engine=engine, d=self._d)
         self._packed: _Packed | None = None
 
@@ -93,7 +91,7 @@ class Ceilings:
         if self._packed is None:
             blocks = len(self._edges) - 1
             some = self._outputs[:: -(-len(self._outputs) // SAMPLE)]
-            centre = self._metric.coordinates(self._vectors[some]).mean(axis=0)
+            centre = self._coordinates(some).mean(axis=0)
             if self._compiled is None:
                 factor = np.zeros((blocks, self._d + 2, self._columns), dtype=np.float32)
             else:
@@ -116,7 +114,7 @@ class Ceilings:
         packed.base[block, : high - low] = 1.0 if self._base is None else self._base[low:high]
 
     def _centred(self, ids: IdArray, centre: Float64Array) -> Float32Array:
-        rows = self._metric.coordinates(self._vectors[ids])
+        rows = self._coordinates(ids)
         return np.subtract(rows, centre, out=np.empty(rows.shape, dtype=np.float32), casting="same_kind")
 
     def _halves(self, rows: Float32Array) -> Float64Array:

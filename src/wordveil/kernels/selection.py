@@ -65,7 +65,7 @@ class SelectionRows(WeightRows):
         base: Float64Array | None = None,
     ) -> None:
         super().__init__(vectors, metric, outputs, canonical, rate=rate, cap=cap, base=base)
-        self._ceilings = Ceilings(vectors, metric, outputs, self._edges, base, self.engine)
+        self._ceilings = Ceilings(self._coordinates, outputs, self._edges, base, self.engine)
         self._cache: RowCache | None = None
         self._attempts = ATTEMPTS if is_norm(metric) else 0
         # Units of ceilings: their sum stays below 1.2 * 2**62, and one is a whole number of the units inside any block.

@@ -20,7 +20,7 @@ from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Pro
 from wordveil.kernels.compiled.library import NUMPY, engine_name
 from wordveil.kernels.compiled.selection import MOST_COLUMNS, MOST_K, CompiledRows
 from wordveil.kernels.threads import map_chunks
-from wordveil.metrics.distances import Metric, is_norm, to_distances
+from wordveil.metrics.distances import Metric, coordinate_rows, is_norm, to_distances
 
 __all__ = ["UNIT", "UNIT32", "WeightRows"]
 
@@ -61,12 +61,12 @@ class WeightRows:
     ) -> None:
         self.rate, self.cap, self.metric = rate, cap, metric
         self.outputs, self.canonical = outputs, canonical
-        self._vectors = vectors
+        self._coordinates = coordinate_rows(metric, vectors)
         self.blocks = -(-len(outputs) // COLUMNS)
         self._edges = np.linspace(0, len(outputs), self.blocks + 1).round().astype(np.int64)
         # BLAS answers are the same in every row of a tile only where its width fills whole registers.
         self.width = -(-int(np.diff(self._edges).max()) // REGISTER) * REGISTER
-        d = metric.coordinates(vectors[:1]).shape[1]
+        d = self._coordinates(slice(1)).shape[1]
         self._right, self._laid = np.zeros((self.blocks, d + 2, self.width)), np.zeros(self.blocks, dtype=bool)
         self._base = None if base is None else self._pack_base(base)
         self._weight_type = np.float32 if is_norm(metric) else np.float64
@@ -97,7 +97,7 @@ class WeightRows:
         asked = np.arange(self.blocks) if blocks is None else blocks
         for block in asked[~self._laid[asked]].tolist():
             low, high = self._edges[block], self._edges[block + 1]
-            rows = self.metric.coordinates(self._vectors[self.outputs[low:high]])
+            rows = self._coordinates(self.outputs[low:high])
             packed = self._right[block]
             packed[:-2, : high - low], packed[-2] = rows.T, 1.0
             packed[-1, : high - low] = np.einsum("ij,ij->i", rows, rows)
@@ -113,7 +113,7 @@ class WeightRows:
 
     def _left(self, ids: IdArray, height: int) -> Float64Array:
         """Return [-2x, |x|^2, 1] for the given inputs, padded to `height` rows."""
-        rows = self.metric.coordinates(self._vectors[ids])
+        rows = self._coordinates(ids)
         left = np.zeros((height, rows.shape[1] + 2))
         n = len(ids)
         left[:n, :-2] = -2.0 * rows
@@ -248,7 +248,7 @@ class WeightRows:
     @cached_property
     def _norm_bound(self) -> float:
         largest = 0.0
-        for start in range(0, len(self._vectors), 1 << 10):
-            rows = self.metric.coordinates(self._vectors[start : start + (1 << 10)])
+        for start in range(0, len(self.canonical), 1 << 10):
+            rows = self._coordinates(slice(start, start + (1 << 10)))
             largest = max(largest, float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max())))
         return largest

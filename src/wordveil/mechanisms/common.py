@@ -15,6 +15,7 @@ from wordveil.errors import CertificateError, ParameterError
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_positive
 from wordveil.promises.certificates import Certificate, class_name, identity
+from wordveil.promises.class_digests import is_ours
 from wordveil.promises.guarantees import (
     Guarantee,
     LocalDP,
@@ -28,8 +29,9 @@ from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Relation
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["UNCHECKED", "Mechanism", "Randomizer", "with_vocabulary"]
+__all__ = ["OWN_CODE", "UNCHECKED", "Mechanism", "Randomizer", "with_vocabulary"]
 
+OWN_CODE = "the mechanism, code of a third party, computes the same whenever it is asked, whatever else it can read"
 UNCHECKED = "the vocabulary's files are whole and belong together, which this run did not check (--verify does)"
 
 
@@ -184,9 +186,16 @@ def _bound(claims: Callable[[Any], Guarantee]) -> Callable[[Any], Guarantee]:
     def bound(self: Any) -> Guarantee:
         table = getattr(self, "embeddings", None)  # a mechanism of any vectors has none
         claim = claims(self)
-        return within_scope(claim, *_unshipped(claim, self)) if table is None else with_vocabulary(claim, table, self)
+        if table is not None:
+            return with_vocabulary(claim, table, self)
+        return within_scope(claim, *_unshipped(claim, self), assuming=_own_code(self))
 
     return bound
+
+
+def _own_code(randomizer: Randomizer) -> list[str]:
+    made_by = type(randomizer), type(getattr(randomizer, "mechanism", randomizer))
+    return [] if all(is_ours(kind.__module__) for kind in made_by) else [OWN_CODE]
 
 
 def _unshipped(claim: Guarantee, randomizer: Randomizer) -> list[str]:
@@ -213,4 +222,4 @@ def with_vocabulary(claim: Guarantee, embeddings: Embeddings, randomizer: Random
     if not isinstance(claim, LocalDP):
         parts.append(f"outputs {embeddings.candidates_checksum}")
     parts += _unshipped(claim, randomizer)
-    return within_scope(claim, *parts, assuming=[] if embeddings.is_checked else [UNCHECKED])
+    return within_scope(claim, *parts, assuming=_own_code(randomizer) + [UNCHECKED] * (not embeddings.is_checked))

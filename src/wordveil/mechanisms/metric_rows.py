@@ -28,6 +28,7 @@ from wordveil.metrics.distances import (
 )
 from wordveil.parameters import check_within
 from wordveil.promises.certificates import identity
+from wordveil.promises.class_digests import is_ours
 from wordveil.randomness import BitArray
 from wordveil.vocabulary.table import Embeddings
 
@@ -154,7 +155,10 @@ def metric_assumptions(metric: AnyMetric) -> tuple[str, ...]:
     """Return what a promise in a bound metric assumes, each a sentence: nothing of what is known to be a metric."""
     if is_known(metric):
         return ()
-    return (f"{metric.name} satisfies the triangle inequality, which was checked on a sample of the vocabulary",)
+    said = [f"{metric.name} satisfies the triangle inequality, which was checked on a sample of the vocabulary"]
+    if not is_ours(type(metric).__module__):
+        said.append(f"{metric.name} gives the same distances whenever it is asked, whatever else its code can read")
+    return tuple(said)
 
 
 def stated_name(metric: AnyMetric) -> str:
@@ -162,7 +166,7 @@ def stated_name(metric: AnyMetric) -> str:
 
     What cannot be named in full equals nothing.
     """
-    if type(metric).__module__.startswith("wordveil."):
+    if is_ours(type(metric).__module__):
         return metric.name
     try:
         digest = hashlib.sha256(identity(metric).encode()).hexdigest()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.metric_rows import distance_source
-from wordveil.metrics.distances import AnyMetric, Euclidean, Metric, PairwiseMetric
+from wordveil.metrics.distances import AnyMetric, Euclidean, Metric, PairwiseMetric, coordinate_rows, to_distances
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import EveryPair, Pair, Relation, relation_of
 from wordveil.vocabulary.table import Embeddings
@@ -39,14 +39,14 @@ CLOSE = 1e-6  # squared distances below this share of the largest squared norm a
 def word_distances(embeddings: Embeddings, metric: AnyMetric) -> Callable[[IdArray, IdArray], Float64Array]:
     """Return the function from n word ids and m others to their distances, shape (n, m)."""
     if isinstance(metric, Metric):
-        return lambda first, second: _between(metric, embeddings.vectors[first], embeddings.vectors[second])
+        rows = coordinate_rows(metric, embeddings.vectors)
+        return lambda first, second: _between(metric, rows(first), rows(second))
     source = distance_source(metric, embeddings)
     return lambda first, second: source.block(source.canonical[first], np.asarray(second))
 
 
-def _between(metric: Metric, first: FloatArray, second: FloatArray) -> Float64Array:
-    """Return the distances between n vectors and m others, those of close ones from direct differences."""
-    left, right = metric.coordinates(first), metric.coordinates(second)
+def _between(metric: Metric, left: Float64Array, right: Float64Array) -> Float64Array:
+    """Return the distances between n rows of coordinates and m others, those of close ones from direct differences."""
     middle = right.mean(axis=0)  # distances do not change, and less cancels
     left, right = left - middle, right - middle
     norms = np.einsum("ij,ij->i", left, left), np.einsum("ij,ij->i", right, right)
@@ -57,7 +57,7 @@ def _between(metric: Metric, first: FloatArray, second: FloatArray) -> Float64Ar
         a, b = i[low : low + 4096], j[low : low + 4096]
         gap = left[a] - right[b]
         squared[a, b] = np.einsum("ij,ij->i", gap, gap)
-    metric.from_squared(squared)
+    to_distances(metric, squared)
     return np.asarray(squared)
 
 
@@ -78,10 +78,14 @@ def vector_relation(
     """Return which pairs of vectors a claim speaks of, as for words; no pair where a metric knows no vectors."""
     found = _spoken_of(claim, metric)
     if isinstance(found, Metric):
-        between: Callable[..., Float64Array] | None = partial(_between, found)
+        between: Callable[..., Float64Array] | None = partial(_between_vectors, found)
     else:
         between = found.between if isinstance(found, PairwiseMetric) else None
     return relation_of(claim, distances=between, edges=edges, find=find)
+
+
+def _between_vectors(metric: Metric, first: FloatArray, second: FloatArray) -> Float64Array:
+    return _between(metric, metric.coordinates(first), metric.coordinates(second))
 
 
 def _spoken_of(claim: Guarantee, metric: AnyMetric) -> AnyMetric:

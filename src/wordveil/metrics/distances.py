@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +37,7 @@ __all__ = [
     "Precomputed",
     "VocabularyMetric",
     "check_axioms",
+    "coordinate_rows",
     "distances",
     "is_known",
     "is_norm",
@@ -44,6 +47,8 @@ __all__ = [
 TILE, REGISTER = 64, 16
 SAMPLE = 128
 """Words whose triples are checked against the triangle inequality where it cannot be proved: two million triples."""
+ALONE = 16
+"""Of them, about how many are asked for alone."""
 LARGEST_CHECKED = 3000
 """Words of a matrix up to which every triple is checked: 13 billion comparisons."""
 
@@ -52,17 +57,22 @@ class Metric(ABC):
     """A metric on word vectors, computed in float64.
 
     A class of a user's own needs a name of its own, and its own `distance_error` wherever it has its own
-    `from_squared`: fitting refuses it otherwise.
+    `from_squared`: fitting refuses it otherwise. What a row comes to, and a distance, must not depend on other rows of
+    the call, whose choice is private: what belongs to the whole vocabulary, such as a mean, is computed beforehand and
+    held in a field, as in `Mahalanobis`. Fitting checks that on a sample.
     """
 
     name: ClassVar[str]
 
     @abstractmethod
     def coordinates(self, vectors: FloatArray) -> Float64Array:
-        """Map public vectors, shape (n, d), to the float64 rows whose Euclidean distance the metric is made of."""
+        """Map public vectors, shape (n, d), to the float64 rows whose Euclidean distance the metric is made of.
+
+        Each row from its own vector alone.
+        """
 
     def from_squared(self, squared: FloatArray) -> None:
-        """Turn squared Euclidean distances of coordinates, any shape, into distances, in place."""
+        """Turn squared Euclidean distances of coordinates, any shape, into distances, in place, each by itself."""
         np.sqrt(squared, out=squared)
 
     def distance_error(self, squared_error: float) -> float:
@@ -166,7 +176,10 @@ class PairwiseMetric(ABC):
 
     @abstractmethod
     def between(self, a: FloatArray, b: FloatArray) -> Float64Array:
-        """Return all distances between public vectors, (n, d) and (k, d), as float64 of shape (n, k)."""
+        """Return all distances between public vectors, (n, d) and (k, d), as float64 of shape (n, k).
+
+        Each from its two vectors alone: what belongs to the whole vocabulary is computed before and held in a field.
+        """
 
 
 class VocabularyMetric(ABC):
@@ -257,6 +270,25 @@ AnyMetric = Metric | PairwiseMetric | VocabularyMetric
 """What a selection mechanism can measure distance by."""
 
 
+def coordinate_rows(metric: Metric, vectors: FloatArray) -> Callable[[Any], Float64Array]:
+    """Return what gives coordinates of some rows of a public table, by their ids or a slice.
+
+    A class of a user's own is asked once, of the whole table, so that no word's depend on the words asked with it.
+
+    Args:
+        metric: The metric.
+        vectors: Shape (v, d).
+    """
+    if is_known(metric):
+        return partial(_coordinates, metric, vectors)
+    whole: Float64Array = np.asarray(metric.coordinates(vectors), dtype=np.float64)
+    return whole.__getitem__
+
+
+def _coordinates(metric: Metric, vectors: FloatArray, rows: Any) -> Float64Array:
+    return metric.coordinates(vectors[rows])
+
+
 def distances(metric: Metric | PairwiseMetric, a: FloatArray, b: FloatArray) -> Float64Array:
     """Return all distances between two small sets by direct differences: the slow, obvious oracle.
 
@@ -295,16 +327,23 @@ def is_known(metric: object) -> bool:
 def to_distances(metric: Metric, squared: FloatArray) -> None:
     """Turn squared Euclidean distances of coordinates into distances in place, checked where the metric is a user's.
 
+    Args:
+        metric: The metric; a user's own `from_squared` is given one row at a time, so that no word sees another's.
+        squared: Shape (n, m) or (m,).
+
     Raises:
         ParameterError: If one of them is negative or not finite.
     """
-    metric.from_squared(squared)
+    for part in (squared,) if is_known(metric) or is_norm(metric) else np.atleast_2d(squared):
+        metric.from_squared(part)
     if not is_known(metric) and not (squared.min(initial=0.0) >= 0 and squared.max(initial=0.0) < np.inf):
         raise ParameterError("metric", metric.name, "gives a negative or non-finite distance.")
 
 
 def check_axioms(metric: Metric | PairwiseMetric, vectors: FloatArray, *, tolerance: float | None = None) -> None:
-    """Check the metric axioms on every triple of a sample; passing is evidence, failing is a refutation.
+    """Check the metric axioms on every triple of a sample, and that a distance depends on its two vectors alone.
+
+    Passing is evidence, failing is a refutation.
 
     Args:
         metric: The metric, perhaps a user's own.
@@ -327,6 +366,21 @@ def check_axioms(metric: Metric | PairwiseMetric, vectors: FloatArray, *, tolera
     if np.any(np.abs(table - table.T) > tolerance):
         raise ParameterError("metric", metric.name, "is not symmetric on the sample.")
     _check_triangle(metric.name, table, np.arange(len(table)), tolerance)
+    _check_alone(metric, vectors, table, tolerance)
+
+
+def _check_alone(metric: Metric | PairwiseMetric, vectors: FloatArray, table: Float64Array, tolerance: float) -> None:
+    """Check that vectors alone, and in pairs, are at the distances that they have among the whole sample."""
+    if isinstance(metric, Metric):
+        rows = metric.coordinates(vectors)
+        largest, d = float(np.square(rows).sum(axis=1).max(initial=0.0)), vectors.shape[1] + rows.shape[1]
+        tolerance = max(tolerance, metric.distance_error((d + 4) * 2.0**-53 * 8 * largest))
+    for i in range(0, len(vectors), 1 + len(vectors) // ALONE):
+        row, j = distances(metric, vectors[i : i + 1], vectors), i - 1
+        pair = distances(metric, vectors[i : i + 1], vectors[[j]])
+        if not (np.abs(row - table[i]).max() <= tolerance and np.abs(pair - table[i, j]).max() <= tolerance):
+            problem = "gives two vectors another distance alone than among others; hold what belongs to all in a field."
+            raise ParameterError("metric", metric.name, problem)
 
 
 def _tolerance(error: float, table: Float64Array) -> float:

@@ -14,13 +14,12 @@ import math
 import os
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 
 from wordveil import __version__
-from wordveil.arrays import Float64Array, FloatArray, IdArray, ReleasedIds, ReleasedVectors
+from wordveil.arrays import Float64Array, IdArray, ReleasedIds, ReleasedVectors
 from wordveil.decoding.base import Decoder
 from wordveil.errors import CertificateError, ParameterError, WordveilError
 from wordveil.mechanisms.base import VectorMechanism
@@ -166,19 +165,13 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         have learned, been loaded, or been written to in ways that PyTorch does not count.
         """
         digest = hashlib.blake2b(digest_size=16)
-        header = self.vocabulary.header
-        digest.update(f"{__version__}|{self._named}|{header.checksum}|{self.vocabulary.candidates_checksum}".encode())
+        table = self.vocabulary
+        digest.update(f"{__version__}|{self._named}|{table.checksum_in_use}|{table.candidates_checksum}".encode())
         if self._any_vectors and self._decoder is None:
-            _add_rows(digest, self.table.detach().cpu().numpy())
-        elif self.vocabulary.directory is not None:  # its rows, whatever the header beside them says
-            digest.update(self._own_rows)
+            rows = np.ascontiguousarray(self.table.detach().cpu().numpy())
+            digest.update(f"|{rows.dtype.str}{rows.shape}".encode())
+            digest.update(rows.data)
         return digest.hexdigest() + "|"
-
-    @cached_property
-    def _own_rows(self) -> bytes:
-        digest = hashlib.blake2b(digest_size=16)
-        _add_rows(digest, self.vocabulary.vectors)
-        return digest.digest()
 
     @property
     def dimensions(self) -> int:
@@ -389,12 +382,6 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         noisy = self._randomized(probes, lambda sample: sample(stream, len(probes)))
         size = float(np.sqrt(np.mean(noisy**2)))
         return size if size > 0 else 1.0
-
-
-def _add_rows(digest: Any, rows: FloatArray) -> None:
-    rows = np.ascontiguousarray(rows)
-    digest.update(f"|{rows.dtype.str}{rows.shape}".encode())
-    digest.update(rows.data)
 
 
 def _named(mechanism: VectorMechanism | None) -> str:

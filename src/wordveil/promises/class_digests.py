@@ -3,7 +3,8 @@
 Two classes may have one name and equal fields and compute different things: a function made both, a notebook cell was
 run again after an edit, or each lies in a module of its own. The digest goes down into the functions, classes and
 values that the code names, as far as they are of no installed package; those are known by name. What it cannot show it
-refuses, so that nobody takes two for one. It differs between versions of Python, whose code does.
+refuses, so that nobody takes two for one; so with code that names a usual way out, to files, settings or the clock, but
+no list holds them all. It differs between versions of Python, whose code does.
 """
 
 from __future__ import annotations
@@ -31,6 +32,15 @@ _NOTES = (
 )
 _PASSED_OVER = frozenset(["_abc_impl", *(f"__{name}__" for name in _NOTES.split())])
 """What Python itself notes of a class or a function: documentation, annotations and so on."""
+_MODULES = (
+    "_io ctypes glob http importlib io mmap nt os pathlib posix random secrets shelve shutil socket sqlite3 subprocess "
+    "tempfile time urllib uuid"
+)
+_FUNCTIONS = {
+    "builtins": "__import__ compile eval exec globals input locals open vars",
+    "numpy": "fromfile genfromtxt load loadtxt memmap",
+}
+"""Modules, and functions of modules, by which code reaches what is not its own: files, settings, the clock."""
 
 
 def is_ours(module: str) -> bool:
@@ -118,6 +128,7 @@ class _Walk:
         for cell in function.__closure__ or ():
             yield self.show(cell.cell_contents)
         names, attributes, imports = _names(function.__code__)
+        _refuse_ways_out("builtins", names - function.__globals__.keys())
         yield from (self._module(sys.modules[name], attributes) for name in sorted(imports))
         for name in sorted(names & function.__globals__.keys()):
             held = function.__globals__[name]
@@ -126,6 +137,7 @@ class _Walk:
     def _module(self, module: ModuleType, attributes: set[str]) -> str:
         """Return a module as the code uses it."""
         if self._is_installed(module.__name__):
+            _refuse_ways_out(module.__name__, attributes)
             return module.__name__
         used = [f"{name}={self.show(getattr(module, name))}" for name in sorted(attributes & vars(module).keys())]
         return f"{module.__name__}({', '.join(used)})"
@@ -136,6 +148,7 @@ class _Walk:
         name = getattr(entry, "__qualname__", getattr(entry, "__name__", None))
         if not (isinstance(module, str) and isinstance(name, str) and self._is_installed(module)):
             return None
+        _refuse_ways_out(module, {name})
         found = functools.reduce(lambda held, part: getattr(held, part, None), name.split("."), sys.modules.get(module))
         return f"{module}.{name}" if found is entry else None
 
@@ -145,6 +158,17 @@ class _Walk:
             return True
         path = Path(getattr(sys.modules.get(top), "__file__", None) or "")
         return top != self._home and not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
+
+
+def _refuse_ways_out(module: str, names: set[str]) -> None:
+    """Refuse what reaches for something that is not the code's own.
+
+    Raises:
+        ValueError: If it does.
+    """
+    top = module.partition(".")[0]
+    if top in _MODULES.split() or not names.isdisjoint(_FUNCTIONS.get(top, "").split()):
+        raise ValueError(module)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -188,9 +188,9 @@ def _unknown(text: str) -> Reading:
 
 def _joined(parts: list[Reading], gap: str) -> Reading:
     """Concatenate readings with one gap between neighbours."""
-    ids, gaps, shapes = parts[0]
+    gaps = [*parts[0].gaps]
     for part in parts[1:]:
-        gaps = (*gaps[:-1], gaps[-1] + gap + part.gaps[0], *part.gaps[1:])
-        ids += part.ids
-        shapes += part.shapes
-    return Reading(ids, gaps, shapes)
+        gaps[-1] += gap + part.gaps[0]
+        gaps += part.gaps[1:]
+    ids = tuple(token for part in parts for token in part.ids)
+    return Reading(ids, tuple(gaps), tuple(form for part in parts for form in part.shapes))

@@ -21,7 +21,7 @@ from wordveil.arrays import Float32Array, Float64Array, IdArray, Progress
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.kernels.distance_sources import FunctionSource, TableSource
 from wordveil.kernels.nearest_outputs import BlockSearch, CoordinateSearch, OutputSearch, own_first
-from wordveil.metrics.distances import AnyMetric, Metric, PairwiseMetric
+from wordveil.metrics.distances import AnyMetric, Metric, PairwiseMetric, coordinate_rows
 from wordveil.parameters import check_whole
 from wordveil.promises.certificates import identity
 from wordveil.vocabulary.checksums import candidates_checksum
@@ -307,7 +307,7 @@ def _search(embeddings: Embeddings, outputs: IdArray, metric: AnyMetric | None) 
         coordinates = _unit_rows(embeddings.vectors)
         return CoordinateSearch(coordinates, outputs, embeddings.canonical)
     if isinstance(metric, Metric):
-        return CoordinateSearch(lambda ids: metric.coordinates(embeddings.vectors[ids]), outputs, embeddings.canonical)
+        return CoordinateSearch(coordinate_rows(metric, embeddings.vectors), outputs, embeddings.canonical)
     if isinstance(metric, PairwiseMetric):
         return BlockSearch(FunctionSource(metric, embeddings.vectors, embeddings.canonical), outputs)
     return BlockSearch(TableSource(metric.bind(embeddings.vectors, embeddings.header.checksum).table), outputs)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, final
@@ -157,7 +158,13 @@ class Embeddings:
 
     def identity(self) -> str:
         """Return a public name that no other vocabulary, and none of other outputs, has."""
-        return f"Embeddings({self.header!r}, outputs {self.candidates_checksum})"
+        header = replace(self.header, checksum=self.checksum_in_use)
+        return f"Embeddings({header!r}, outputs {self.candidates_checksum})"
+
+    @cached_property
+    def checksum_in_use(self) -> str:
+        """The checksum of words and matrix as they are: the header's, but where nobody has checked that."""
+        return self.header.checksum if self.is_checked else table_checksum(self.words, self.vectors)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A mapped vocabulary travels to worker processes as its path, so that they share its pages.

@@ -143,7 +143,7 @@ class RowReleaser:
     def _prefix(self) -> str:
         """Return what stands for input and mechanism in every row's id: other parameters must never share noise."""
         table = self.binding.vocabulary
-        facts = (self.name, noise_name(self.binding.mechanism), "" if table is None else table.header.checksum)
+        facts = (self.name, noise_name(self.binding.mechanism), "" if table is None else table.checksum_in_use)
         return hashlib.blake2b(repr(facts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
