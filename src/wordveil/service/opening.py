@@ -65,5 +65,7 @@ class Opening:
         promises = [fresh.sanitizer(how).guarantee for how in (How(), RephraseRequest(texts=[]))]
         allowed = {"subject": units(self.subject_budget), "key": units(self.key_budget)}
         identities = frozenset(cost_of(promise, 1).promise_id for promise in promises)
+        if (before := releaser.ledger.allowance) is not None:  # what is on its way is charged under the old ones
+            identities |= before.promises
         releaser.ledger.allowance = Allowance(promises=identities, units=allowed)
         releaser.use(fresh)
