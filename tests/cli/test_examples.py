@@ -46,6 +46,9 @@ def folder(tmp_path):
         shutil.copy(place / held, place / name / held)
     people, deeds = ("she", "he", "they", "we"), ("saw the doctor", "went home", "ate an apple", "read a book")
     (place / "sentences.txt").write_text("".join(f"{who} {did}\n" for who in people for did in deeds))
+    told = [f"{who} {did}" for who in people for did in deeds]
+    pairs = "".join(f"{text},{told[i - 5]},{i % 2}\n" for i, text in enumerate(told))
+    (place / "pairs.csv").write_text(f"text,released,topic\n{pairs}")
     rows = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)
     np.save(place / "vectors.npy", rows)
     np.savez(place / "vectors.npz", rows=rows, ids=np.arange(200))

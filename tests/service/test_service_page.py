@@ -19,7 +19,7 @@ TOOL = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
 @pytest.mark.slow
 def test_the_commands_and_the_client_of_the_page(tmp_path):
     served = Served(tmp_path, "--state", "wordveil-service")
-    commands = [shlex.split(line) for line in re.findall(r"^    \$ wordveil (budget .*)$", PAGE, flags=re.MULTILINE)]
+    commands = [shlex.split(line) for line in re.findall(r"^\$ wordveil (budget .*)$", PAGE, flags=re.MULTILINE)]
     assert len(commands) == 6
     said = {}
     for command in commands:

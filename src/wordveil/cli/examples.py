@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["EXAMPLES"]
 
 EXAMPLES: dict[str, tuple[str, str]] = {
+    "demo": ("wordveil demo", "wordveil demo --json"),
     "sanitize": (
         "wordveil sanitize note.txt -o clean.txt --report report.json",
         "wordveil sanitize reviews.jsonl --column text --epsilon 6 -o clean.jsonl --report reviews.json",
@@ -69,6 +70,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "wordveil evaluate --mechanisms tem,laplace --epsilon 4 --task deniability --words 500 --size miniature",
         "wordveil evaluate --mechanisms tem --task bayes --words 500 --size miniature --report tem.md",
     ),
+    "score": (
+        "wordveil score --original pairs.csv --original-column text --released-column released --report score.html",
+        "wordveil score --original pairs.csv -c text --released-column released --label topic --claimed 8 --per word",
+    ),
     "reproduce": (
         "wordveil reproduce tem --size miniature",
         "wordveil reproduce curse --size miniature --report curse.json",
@@ -98,6 +103,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "budget export": ("wordveil budget export", "wordveil budget export --state service"),
     "budget key": ("wordveil budget key gateway", "wordveil budget key prometheus --read-only"),
     "budget revoke": ("wordveil budget revoke gateway", "wordveil budget revoke prometheus"),
+    "doctor": ("wordveil doctor", "wordveil doctor --json"),
     "bench": (
         "wordveil bench --vocabulary 2000 --dimensions 50 --tokens 512 --no-peers",
         "wordveil bench --growth tokens --most 4096 --no-peers --json",

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from wordveil.cli.common import VocabularyOption, say
+from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import ParameterError
 
 __all__ = ["PAPERS", "reproduce"]
@@ -20,21 +21,25 @@ PAPERS = ("curse", "tem", "privemb", "nadp", "trlaplace")
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help=f"One of {', '.join(PAPERS)}.")],
+    paper: Annotated[
+        str, typer.Argument(help=f"One of {', '.join(PAPERS)}; or gallery, or one of its entries: see docs/gallery.")
+    ],
     size: Annotated[str, typer.Option("--size", help="full (hours), reduced or miniature (both minutes).")] = "reduced",
     vocabulary: VocabularyOption = None,
     repeats: Annotated[int, typer.Option("--repeats", help="Number of runs of whatever is noisy.")] = 3,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the test noise.")] = 0,
     report: Annotated[Path | None, typer.Option("--report", help="Write .md or .json; default: print.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Repeat a paper's results on public data and show each number beside the paper's.
 
     The data sets are files in the folder named by the environment variable WORDVEIL_DATA; nothing is downloaded.
     """
-    from wordveil.lab.papers.base import Options, as_markdown, timed, write_reproduction
+    from wordveil.lab.papers.base import Options, as_dict, as_markdown, timed, write_reproduction
 
     if paper not in PAPERS:
-        raise ParameterError("paper", paper, f"must be one of {', '.join(PAPERS)}.")
+        _gallery(paper, report, plain=(size, vocabulary, repeats, seed) == ("reduced", None, 3, 0))
+        return
     if report is not None and report.suffix not in (".md", ".json"):
         raise ParameterError("--report", report.name, "must end in .md or .json.")
     options = Options(
@@ -47,7 +52,25 @@ def reproduce(
     found = timed(importlib.import_module(f"wordveil.lab.papers.{paper}").reproduce, options)
     command = shlex.join(["wordveil", *sys.argv[1:]])
     if report is None:
-        typer.echo(as_markdown(found, command))
+        show(as_dict(found, command), [as_markdown(found, command)], as_json=as_json)
     else:
         write_reproduction(found, report, command)
         say(f"{report}: {len(found.comparisons)} comparisons, {found.seconds:.0f} s")
+
+
+def _gallery(name: str, report: Path | None, *, plain: bool) -> None:
+    """Show an entry of the gallery, or all of it."""
+    from wordveil.lab.papers.gallery import ENTRIES, exhibit, gallery_page
+
+    known = ("gallery", *ENTRIES)
+    if name not in known:
+        raise ParameterError("paper", name, f"must be one of {', '.join((*PAPERS, *known))}.")
+    if not plain:
+        raise ParameterError("paper", name, "is of the gallery, which takes no option but --report.")
+    if report is not None and report.suffix != ".md":
+        raise ParameterError("--report", report.name, "must end in .md.")
+    text = gallery_page() if name == "gallery" else exhibit(name)
+    if report is None:
+        typer.echo(text)
+    else:
+        report.write_text(text, encoding="utf-8")

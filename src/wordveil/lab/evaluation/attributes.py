@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
@@ -19,7 +21,7 @@ from wordveil.randomness import RandomSource
 from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["AttributeInference"]
+__all__ = ["AttributeInference", "cross_validated"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,11 +64,27 @@ class AttributeInference(Task):
     def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:
         corpus, labels = prepared
         counts = bag_of_words(released_tokens(corpus, subject, source, self.name), corpus, len(subject.embeddings))
-        fold = np.array(mixed_order(len(labels))) % self.folds
-        right = 0
-        for held in range(self.folds):
-            train, weights = weighted_bag(counts[fold != held])
-            model = fit_quietly(linear_model(self.model), train, labels[fold != held])
-            right += int((model.predict(weighted_bag(counts[fold == held], weights)[0]) == labels[fold == held]).sum())
         commonest = Counter(labels.tolist()).most_common(1)[0][1]
-        return {"accuracy": right / len(labels), "guessing": commonest / len(labels)}
+        right = cross_validated(counts, counts, labels, model=self.model, folds=self.folds)
+        return {"accuracy": right, "guessing": commonest / len(labels)}
+
+
+def cross_validated(
+    learnt: csr_array, asked: csr_array, labels: NDArray[np.int64], *, model: str = "logistic", folds: int
+) -> float:
+    """Return the accuracy of a linear model that learns each text's class from the other folds.
+
+    Args:
+        learnt: Token counts of the texts to learn from, shape (n, v).
+        asked: Token counts of the same texts as they are read in the test, shape (n, v).
+        labels: Classes, shape (n,).
+        model: "logistic" or "svm".
+        folds: Parts, at least 2.
+    """
+    fold = np.array(mixed_order(len(labels))) % folds
+    right = 0
+    for held in range(folds):
+        train, weights = weighted_bag(learnt[fold != held])
+        fitted = fit_quietly(linear_model(model), train, labels[fold != held])
+        right += int((fitted.predict(weighted_bag(asked[fold == held], weights)[0]) == labels[fold == held]).sum())
+    return right / len(labels)

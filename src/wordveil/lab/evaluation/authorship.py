@@ -20,7 +20,7 @@ from wordveil.randomness import RandomSource
 from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["AuthorshipLinkage"]
+__all__ = ["AuthorshipLinkage", "closest_author"]
 
 _FEATURES: tuple[dict[str, Any], ...] = (
     {"analyzer": "word", "ngram_range": (1, 2), "token_pattern": r"\S+"},
@@ -99,10 +99,19 @@ class AuthorshipLinkage(Task):
     def run(self, prepared: Suspects, subject: Subject, source: RandomSource) -> Mapping[str, float]:
         tokens = released_tokens(prepared.texts, subject, source, self.name)
         released = as_texts(tokens, prepared.texts, subject.embeddings)
-        closeness = sum((space.transform(released) @ profiles.T).toarray() for space, profiles in prepared.spaces)
-        guesses = np.asarray(closeness).argmax(axis=1)
+        guesses = _closest(prepared.spaces, released)
         authors = prepared.spaces[0][1].shape[0]
         return {"success": float((guesses == prepared.truth).mean()), "guessing": 1 / authors}
+
+
+def closest_author(profiles: list[str], texts: list[str]) -> NDArray[np.int64]:
+    """Return for each text the number of the profile (an author's known texts, joined) that is nearest."""
+    return _closest(_spaces(profiles), texts)
+
+
+def _closest(spaces: tuple[tuple[Any, Any], ...], texts: list[str]) -> NDArray[np.int64]:
+    closeness = sum((space.transform(texts) @ profiles.T).toarray() for space, profiles in spaces)
+    return np.asarray(np.asarray(closeness).argmax(axis=1))
 
 
 def _spaces(profiles: list[str]) -> tuple[tuple[Any, Any], ...]:

@@ -1,0 +1,73 @@
+"""`wordveil score`: what somebody's releases keep, tell and are good for; exit code 1 where a claim is contradicted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wordveil.cli.common import say
+from wordveil.cli.options import option
+from wordveil.errors import ParameterError
+
+__all__ = ["score"]
+
+
+def score(
+    original: Annotated[str, option("--original", metavar="FILE", help="The private texts.")],
+    released: Annotated[
+        str | None, option("--released", metavar="FILE", help="What was released of them; default: the same file.")
+    ] = None,
+    original_column: Annotated[str | None, option("--original-column", "-c", help="Column of the originals.")] = None,
+    released_column: Annotated[
+        str | None, option("--released-column", help="Column of the releases; default: of the same name.")
+    ] = None,
+    label: Annotated[str | None, option("--label", help="Column of the originals: a class to be learnt.")] = None,
+    attribute: Annotated[str | None, option("--attribute", help="Another, of what should not be told.")] = None,
+    author: Annotated[str | None, option("--author", help="Another, of who wrote the text.")] = None,
+    claimed: Annotated[float | None, option("--claimed", metavar="EPSILON", help="Loss claimed, in nats.")] = None,
+    per: Annotated[str, option("--per", help="What the claim is for: text, or word (each by itself).")] = "text",
+    alpha: Annotated[float, option("--alpha", help="Probability of calling a claim that holds contradicted.")] = 1e-6,
+    limit: Annotated[int, option("--limit", help="Number of pairs to read, spread evenly; 0 means all.")] = 1000,
+    report: Annotated[Path | None, option("--report", help="Write a report, .json or .html.")] = None,
+) -> None:
+    """Score anybody's releases: what survives, whose release it is, what it is still good for.
+
+    The files hold a text a row, in one order: text lines, CSV, TSV, JSON, JSON Lines or Parquet. No word of them is
+    printed or reported. A claim is held against how often a release is matched with its original; that assumes fresh
+    noise for every text, and releases that depend on no other text.
+
+    Exit code 0: the claim, if any, is not contradicted, which proves nothing. 1: it is.
+    """
+    from wordveil.lab.court.identification import Claim
+    from wordveil.lab.court.pairs import Pairs, read_column
+    from wordveil.lab.court.scoring import score as run
+    from wordveil.pipeline.run import check_report_path
+
+    if released is None and released_column is None:
+        raise ParameterError("--released", None, "or --released-column must be given: nothing else is compared.")
+    others = (original, *(() if released is None else (released,)))
+    if report is not None:
+        check_report_path(report, others=others)
+    second = released or original
+    named = {"label": label, "attribute": attribute, "author": author}
+    columns = {
+        "originals": read_column(original, original_column),
+        "releases": read_column(second, released_column or original_column),
+        **{name: read_column(original, column, values=True) for name, column in named.items() if column is not None},
+    }
+    if len({len(column) for column in columns.values()}) > 1:
+        counts = ", ".join(f"{len(column)} {name}" for name, column in columns.items())
+        raise ParameterError("--released", counts, "must be equally many, in one order.")
+    whole = [row for row in zip(*columns.values(), strict=True) if None not in row]
+    if len(whole) < len(columns["originals"]):
+        say(f"left out: {len(columns['originals']) - len(whole)} rows without a text or a class")
+    texts = dict(zip(columns, zip(*whole, strict=True) if whole else ((),) * len(columns), strict=True))
+    pairs = Pairs(originals=texts.pop("originals"), released=texts.pop("releases"), facts=texts)
+    found = run(pairs.thinned(limit or None), None if claimed is None else Claim(epsilon=claimed, per=per), alpha=alpha)
+    for line in found.summary_lines():
+        typer.echo(line)
+    if report is not None:
+        report.write_text(found.to_html() if report.suffix == ".html" else found.to_json(), encoding="utf-8")
+    raise typer.Exit(int(found.contradicted))
