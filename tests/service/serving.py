@@ -1,7 +1,9 @@
 """The service as a team runs it: the command, in a process of its own, with all that it writes kept."""
 
+import contextlib
 import re
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -42,6 +44,12 @@ class Served:
                 assert self.process.poll() is None, self.log.read_text()
             time.sleep(0.1)
         raise AssertionError("the service did not start")
+
+    def ledger_rows(self):
+        """Return how many releases the embedded ledger has."""
+        database = sqlite3.connect(self.place / "state" / "ledger.db")
+        with contextlib.closing(database):
+            return database.execute("SELECT count(*) FROM releases").fetchone()[0]
 
     @property
     def headers(self):

@@ -1,5 +1,6 @@
 """Clients that spend from one budget, in processes of their own, and a ledger that checks before it charges."""
 
+import itertools
 import os
 import signal
 import threading
@@ -10,12 +11,14 @@ from fractions import Fraction
 
 import wordveil as wv
 from wordveil.promises.guarantees import Standing
+from wordveil.service.charges import BudgetSpentError, Charge, Charged
 from wordveil.service.costs import Cost, cost_of
-from wordveil.service.ledger import BudgetSpentError, Charge, Ledger
+from wordveil.service.ledger import Ledger
 
 PROMISE = wv.LocalDP(epsilon=7.0, slack=1e-9, standing=Standing.PROVED, scope=("vocabulary abab",))
 COST = cost_of(PROMISE, 1)
 ACCOUNT = "subject:someone"
+GROUP = 3  # charges made together
 
 
 def charge(cost=COST, accounts=(ACCOUNT,), **retry):
@@ -38,7 +41,15 @@ class Careless(Ledger):
         return super().charge(asked)
 
     def _spend(self, connection, account, cost):
-        return "0"
+        return 0
+
+
+class Hasty(Ledger):
+    """Answers charges before they are on the disk: what must be seen to lose them."""
+
+    def charge_all(self, asked):
+        threading.Thread(target=super().charge_all, args=(asked,)).start()
+        return [Charged(release=each.retry, salt=None, repeated=False, left={}) for each in asked]
 
 
 def in_child(work):
@@ -82,19 +93,19 @@ def many_spend(url, kind=Ledger, processes=4, threads=50):
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * processes
 
 
-def spend_and_die(url, name, seconds):
-    """Spend under retry names until killed; return the names and releases that were acknowledged."""
+def spend_and_die(url, name, seconds, kind=Ledger):
+    """Spend under retry names in groups until killed; return the names and releases acknowledged."""
     read, write = os.pipe()
 
     def work():
         os.close(read)
-        ledger = Ledger.open(url)
-        number = 0
-        while True:
-            retry = f"{name}-{number}"
-            charged = ledger.charge(charge(retry=retry, fingerprint=retry, setting="s"))
-            os.write(write, f"{retry} {charged.release}\n".encode())
-            number += 1
+        ledger = kind.open(url)
+
+        for number in itertools.count():
+            names = [f"{name}-{number}-{i}" for i in range(GROUP)]
+            charged = ledger.charge_all([charge(retry=each, fingerprint=each, setting="s") for each in names])
+            told = zip(names, charged, strict=True)
+            os.write(write, "".join(f"{each} {made.release}\n" for each, made in told).encode())
 
     child = in_child(work)
     os.close(write)

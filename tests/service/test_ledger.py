@@ -12,13 +12,16 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import text
+from scipy.stats import binom
+from sqlalchemy import event, text
 from sqlalchemy.exc import IntegrityError
 from tests.service.spenders import (
     ACCOUNT,
     COST,
+    GROUP,
     PROMISE,
     Careless,
+    Hasty,
     charge,
     granted,
     many_spend,
@@ -26,10 +29,12 @@ from tests.service.spenders import (
 )
 
 import wordveil as wv
-from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.errors import GuaranteeError, ParameterError, WordveilError
 from wordveil.promises.guarantees import PrivacyUnit, Standing
-from wordveil.service.costs import LARGEST, NAT_UNITS, cost_of, nats, promise_of, units
-from wordveil.service.ledger import Allowance, BudgetSpentError, Ledger, RetryError
+from wordveil.service.access import make_key, revoke_key
+from wordveil.service.charges import Allowance, BudgetSpentError, KeyRevokedError, RetryError
+from wordveil.service.costs import LARGEST, NAT_UNITS, advanced, cost_of, nats, promise_of, units
+from wordveil.service.ledger import Ledger
 from wordveil.service.schema import METADATA
 
 KILLS = 50
@@ -123,6 +128,61 @@ def test_a_cost_that_no_ledger_can_hold_is_refused():
         cost_of(wv.LocalDP(epsilon=1.0, delta=0.5, standing=Standing.PROVED, scope=SCOPE), 2)
 
 
+def exact_delta(epsilon, count, beyond):
+    """Delta of `count` randomized responses at a loss of `beyond`: sum of max(0, P - e^beyond Q) over all outcomes."""
+    heads = np.arange(count + 1)
+    likely = 1 / (1 + math.exp(-epsilon))
+    loss = epsilon * (2 * heads - count)
+    return float((binom.pmf(heads, count, likely) * -np.expm1(np.minimum(beyond - loss, 0.0))).sum())
+
+
+@pytest.mark.parametrize(("epsilon", "count"), [(0.01, 10**5), (0.1, 1000), (0.1, 10**5), (0.5, 500), (8.0, 10)])
+def test_the_advanced_sum_holds_for_randomized_response_and_half_of_it_does_not(epsilon, count):
+    cost = cost_of(wv.LocalDP(epsilon=epsilon, standing=Standing.PROVED, scope=SCOPE), count)
+    shown = advanced(cost.promise, cost.squares, 0)
+    assert shown["delta"] == "0.000001"
+    assert exact_delta(epsilon, count, float(shown["epsilon"])) <= 1e-6
+    if epsilon < 1:
+        assert exact_delta(epsilon, count, 0.5 * float(shown["epsilon"])) > 1e-6
+        assert float(shown["epsilon"]) < 0.7 * epsilon * count
+    # Nothing is gained by cutting a history in parts: squares of parts add up to that of the whole, or more.
+    part = cost_of(wv.LocalDP(epsilon=epsilon, standing=Standing.PROVED, scope=SCOPE), count // 2)
+    assert cost.squares <= (part + part).squares <= cost.squares + 1
+
+
+def test_both_sums_are_shown_where_both_apply(ledger):
+    small = cost_of(wv.LocalDP(epsilon=0.1, slack=1e-9, standing=Standing.PROVED, scope=("vocabulary abab",)), 100)
+    assert small.promise == COST.promise
+    ledger.grant(ACCOUNT, granted(10**4 * NAT_UNITS))
+    for _ in range(10):
+        ledger.charge(charge(cost=small))
+    (balance,) = ledger.balances(ACCOUNT)
+    assert balance.spent == "100.00000101"  # each release rounded up to a unit
+    assert balance.advanced == advanced(small.promise, 10 * small.squares, 0)
+    assert 20 < float(balance.advanced["epsilon"]) < 30
+    metric = cost_of(wv.MetricDP(epsilon=0.1, metric="euclidean", standing=Standing.PROVED, scope=SCOPE), 100)
+    ledger.grant(ACCOUNT, replace(metric, units=NAT_UNITS))
+    assert {each.advanced is None for each in ledger.balances(ACCOUNT)} == {True, False}
+
+
+def test_a_ledger_of_the_first_version_has_no_advanced_sum_for_what_was_spent(tmp_path):
+    url = f"sqlite:///{tmp_path / 'l.db'}"
+    ledger = Ledger.open(url)
+    ledger.grant(ACCOUNT, granted(2 * COST.units))
+    ledger.grant("subject:new", granted(2 * COST.units))
+    ledger.charge(charge())
+    with ledger.transaction() as connection:
+        connection.execute(text("ALTER TABLE budgets DROP COLUMN squares"))
+        connection.execute(text("DROP TABLE facts"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+    ledger.close()
+    ledger = Ledger.open(url)
+    assert {each.account: each.advanced is None for each in ledger.balances()} == {ACCOUNT: True, "subject:new": False}
+    ledger.charge(charge())
+    assert ledger.balances(ACCOUNT)[0].advanced is None
+    ledger.close()
+
+
 # --- charging
 
 
@@ -168,7 +228,7 @@ def test_delta_is_a_budget_of_its_own(ledger):
 
 
 def test_new_accounts_are_allowed_what_was_set_and_only_for_its_promise(url):
-    allowance = Allowance(promise_id=COST.promise_id, units={"subject": 2 * COST.units})
+    allowance = Allowance(promises=frozenset([COST.promise_id]), units={"subject": 2 * COST.units})
     ledger = Ledger.open(url, allowance)
     assert ledger.charge(charge()).left == {ACCOUNT: nats(COST.units)}
     for refused in (charge(accounts=("key:x",)), charge(cost=cost_of(replace(PROMISE, scope=("ef",)), 1))):
@@ -180,6 +240,13 @@ def test_new_accounts_are_allowed_what_was_set_and_only_for_its_promise(url):
     reopened = Ledger.open(url, allowance)  # nothing is allowed a second time
     assert reopened.charge(charge()).left == {ACCOUNT: "0"}
     reopened.close()
+
+
+def test_a_ledger_takes_one_secret_only(ledger):
+    ledger.belongs_to("ab" * 32)
+    ledger.belongs_to("ab" * 32)
+    with pytest.raises(WordveilError, match="begun with another secret"):
+        ledger.belongs_to("cd" * 32)
 
 
 def test_what_the_database_itself_refuses(ledger):
@@ -220,6 +287,33 @@ def test_after_its_time_nothing_is_left_that_would_draw_the_noise_again(ledger):
     assert not again.repeated
     assert again.salt != salt
     assert left(ledger) == 0
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_no_file_of_sqlite_keeps_what_was_forgotten(tmp_path, secure):
+    ledger = Ledger.open(f"sqlite:///{tmp_path / 'l.db'}")
+    if not secure:  # the twin that must be caught
+        event.listen(ledger.engine, "connect", lambda raw, _: raw.execute("PRAGMA secure_delete=OFF"))
+        ledger.engine.dispose()
+    ledger.grant(ACCOUNT, granted(10**6 * COST.units))
+    salts = [ledger.charge(charge(retry=f"name {i}", fingerprint="body", setting="now")).salt for i in range(200)]
+    assert ledger.forget(before=math.inf) == 200
+    for _ in range(20):
+        ledger.charge(charge())
+    whole = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert any(salt.encode() in whole for salt in salts) is not secure
+    ledger.close()
+
+
+def test_a_key_that_was_revoked_meanwhile_pays_for_nothing(ledger):
+    ledger.grant(ACCOUNT, granted(3 * COST.units))
+    key = make_key(ledger, "laptop").split("_")[1]
+    ledger.charge(replace(charge(), key=key))
+    revoke_key(ledger, key)
+    refused, charged = ledger.charge_all([replace(charge(), key=key), charge()])
+    assert isinstance(refused, KeyRevokedError)
+    assert charged.left == {ACCOUNT: nats(COST.units)}
+    assert left(ledger) == Fraction(COST.units, 10**9)
 
 
 # --- many at once, and killed
@@ -273,8 +367,8 @@ def test_killed_at_random_points_it_has_charged_what_it_answered_and_nothing_twi
     known = {row["release"] for row in ledger.history(ACCOUNT)}
     assert len(acknowledged) > KILLS
     assert {release for _, release in acknowledged} <= known
-    # At most one charge a kill was on the disk and not yet answered, and asking again finds it.
-    assert len(known) <= len(acknowledged) + KILLS
+    # At most one group a kill was on the disk and not yet answered, and asking again finds it.
+    assert len(known) <= len(acknowledged) + KILLS * GROUP
     spent = Fraction(10**6 * COST.units, 10**9) - left(ledger)
     assert spent == recorded(ledger) == Fraction(len(known) * COST.units, 10**9)
     for name, release in acknowledged:
@@ -282,6 +376,53 @@ def test_killed_at_random_points_it_has_charged_what_it_answered_and_nothing_twi
         assert (again.repeated, again.release) == (True, release)
     assert spent == recorded(ledger)
     ledger.close()
+
+
+@pytest.mark.slow
+def test_a_ledger_that_answers_before_the_disk_does_is_caught(url):
+    ledger = Ledger.open(url)
+    ledger.grant(ACCOUNT, granted(10**6 * COST.units))
+    ledger.close()
+    acknowledged = [name for number in range(3) for name, _ in spend_and_die(url, str(number), 0.02, Hasty)]
+    ledger = Ledger.open(url)
+    assert len(acknowledged) > len(list(ledger.history(ACCOUNT)))
+    ledger.close()
+
+
+def test_what_one_is_refused_for_refuses_no_other_that_shares_its_way_to_the_disk(ledger):
+    poor, rich = "subject:poor", "subject:rich"
+    ledger.grant(rich, granted(30 * COST.units))
+    ledger.grant(poor, granted(2 * COST.units))
+    twice = charge(retry="name", fingerprint="body", setting="now", accounts=(rich,))
+    asked = [charge(accounts=(rich,)), charge(accounts=(rich, poor)), twice, twice, replace(twice, fingerprint="other")]
+    found = ledger.charge_all(asked * 5)
+    refused = [[type(each) if isinstance(each, Exception) else None for each in found[i::5]] for i in range(5)]
+    assert refused[0] == refused[2] == refused[3] == [None] * 5
+    assert refused[1] == [None] * 2 + [BudgetSpentError] * 3
+    assert refused[4] == [RetryError] * 5
+    assert len({each.salt for each in found[2::5] + found[3::5]}) == 1
+    assert left(ledger, poor) == 0
+    assert left(ledger, rich) == Fraction((30 - 5 - 2 - 1) * COST.units, 10**9)
+    assert recorded(ledger, rich) == Fraction(8 * COST.units, 10**9)
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0], [0, 1, 0], [1, 0, 1]])
+def test_another_request_under_a_used_name_is_refused_whatever_it_shares_its_way_with(ledger, order):
+    ledger.grant(ACCOUNT, granted(9 * COST.units))
+    asked = charge(retry="name", fingerprint="body", setting="now")
+    salt = ledger.charge(asked).salt
+    both = [asked, replace(asked, fingerprint="another body")]
+    found = ledger.charge_all([both[i] for i in order])
+    for i, each in zip(order, found, strict=True):
+        assert isinstance(each, RetryError) if i else each.salt == salt
+    assert recorded(ledger) == Fraction(COST.units, 10**9)
+
+
+def test_charges_that_share_a_transaction_are_told_what_each_of_them_left(ledger):
+    ledger.grant(ACCOUNT, granted(3 * COST.units))
+    found = ledger.charge_all([charge()] * 3)
+    assert [each.left for each in found] == [{ACCOUNT: nats(i * COST.units)} for i in (2, 1, 0)]
+    assert len({each.release for each in found}) == 3
 
 
 @pytest.mark.slow
@@ -306,7 +447,7 @@ def test_the_steps_make_the_tables_that_the_ledger_reads(ledger):
     with ledger.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
         made = {name for (name,) in connection.execute(text("SELECT version_num FROM alembic_version"))}
-    assert made == {"0001"}
+    assert made == {"0002"}
 
 
 def test_commits_of_sqlite_are_on_the_disk_and_the_file_is_the_owners(tmp_path):

@@ -2,11 +2,14 @@
 
 import re
 import shutil
+from pathlib import Path
 
 import httpx
 import pytest
 
-pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
+SHOTS = ROOT / "build" / "playground"
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("served", ["sqlite"], indirect=True)]
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 FLAGS += ["--disable-component-update", "--disable-sync"]
@@ -40,7 +43,7 @@ def test_a_paragraph_is_released_by_keyboard_at_phone_width(served, browser, sch
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.locator("#result").wait_for(state="visible", timeout=30_000)
-    assert page.locator("#texts article").count() == 3  # the original and two releases
+    assert page.locator("#texts article").count() == 4  # the original, two releases, and whole sentences
     assert page.locator("#texts mark").count() > 2
     assert page.locator("#texts img").count() == 0
     assert "cost" in page.locator("#status").inner_text()
@@ -51,7 +54,60 @@ def test_a_paragraph_is_released_by_keyboard_at_phone_width(served, browser, sch
     unnamed = "e => ![...e.labels].length"
     for field in page.locator("textarea, input, select").element_handles():
         assert not field.evaluate(unnamed)
+    page.locator("#named li").first.wait_for(timeout=60_000)
+    assert re.search(r"is expected to name \d+ % of its words", page.locator("#attacker").inner_text())
+    assert all("% sure" in line for line in page.locator("#named li").all_inner_texts())
+    assert page.locator("#texts article h3").last.inner_text() == "As whole sentences, 6 nats"
+    assert page.locator("#curve path.line").count() == 3
+    assert violations(page) == []
+    SHOTS.mkdir(parents=True, exist_ok=True)  # docs/images holds copies
+    page.screenshot(path=SHOTS / f"phone-{scheme}.jpg", quality=60, full_page=True, clip=clip(360, 1700))
+    page.set_viewport_size({"width": 1000, "height": 900})
+    assert violations(page) == []
+    page.screenshot(path=SHOTS / f"page-{scheme}.jpg", quality=60, full_page=True, clip=clip(1000, 1150))
     assert problems == elsewhere == []
+    page.close()
+
+
+def clip(width, height):
+    return {"x": 0, "y": 0, "width": width, "height": height}
+
+
+def violations(page):
+    """Return what axe-core finds, in the page as it stands."""
+    axe = pytest.importorskip("axe_playwright_python.base", reason="needs axe-playwright-python")
+    page.evaluate(Path(axe.__file__).with_name("axe.min.js").read_text())
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")
+    assert len(found["passes"]) > 10
+    return [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]]
+
+
+def test_axe_finds_what_is_wrong(served, browser):
+    page = browser.new_page()
+    page.goto(served.address)
+    page.evaluate("document.querySelector('label[for=text]').remove()")
+    assert [rule for rule, _ in violations(page)] == ["label"]
+    page.close()
+
+
+def test_the_page_is_painted_within_a_second(served, browser):
+    page = browser.new_page()
+    painted = []
+    for _ in range(3):  # the best of three: the machine may be busy with something else
+        page.goto(served.address)
+        found = page.wait_for_function("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
+        painted.append(found.json_value())
+    assert 0 < min(painted) < 1000
+    page.close()
+
+
+def test_what_a_mechanism_costs_that_has_no_budget_is_told(served, browser):
+    page = browser.new_page()
+    page.goto(f"{served.address}/#key={served.key}")
+    page.locator("#mechanism").select_option("tem")
+    assert page.locator("#k").is_disabled()
+    page.locator("button").click()
+    page.locator("#status:has-text('has 0 nats left')").wait_for(timeout=60_000)
     page.close()
 
 

@@ -1,5 +1,7 @@
 """What docs/service.md shows is run as it stands."""
 
+import importlib.util
+import json
 import re
 import shlex
 import subprocess
@@ -9,15 +11,16 @@ from pathlib import Path
 import pytest
 from tests.service.serving import Served
 
-PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
 TOOL = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
 
 
 @pytest.mark.slow
 def test_the_commands_and_the_client_of_the_page(tmp_path):
     served = Served(tmp_path, "--state", "wordveil-service")
-    commands = [shlex.split(line) for line in re.findall(r"^    \$ wordveil (budget .*)$", PAGE, flags=re.MULTILINE)]
-    assert len(commands) == 5
+    commands = [shlex.split(line) for line in re.findall(r"^\$ wordveil (budget .*)$", PAGE, flags=re.MULTILINE)]
+    assert len(commands) == 6
     said = {}
     for command in commands:
         run = subprocess.run([*TOOL, *command], cwd=tmp_path, capture_output=True, text=True)
@@ -29,8 +32,10 @@ def test_the_commands_and_the_client_of_the_page(tmp_path):
     asked = asked.replace("http://127.0.0.1:8080", served.address)
     run = subprocess.run(["bash", "-c", asked], env={"KEY": served.key, "PATH": "/usr/bin:/bin"}, capture_output=True)
     assert b'"cost":"40"' in run.stdout, run.stderr
-    snippet = re.search(r"^    client = .*?\n\n", PAGE, flags=re.MULTILINE | re.DOTALL)[0]
-    given = "from wordveil.service.client import Client\nfrom wordveil.service.messages import TextRequest\n"
+    first, later = re.findall(r"^    (?:client|read) = .*?\n\n", PAGE, flags=re.MULTILINE | re.DOTALL)
+    snippet = first + later
+    given = "from wordveil.service.client import Client\n"
+    given += "from wordveil.service.messages import DenoiseRequest, TextRequest\n"
     given += f"key, note = {served.key!r}, 'good film'\n"
     program = given + re.sub(r"^    ", "", snippet, flags=re.MULTILINE).replace("http://127.0.0.1:8080", served.address)
     # The page's two requests share an idempotency key and differ: the second is refused, as the page says.
@@ -41,3 +46,10 @@ def test_the_commands_and_the_client_of_the_page(tmp_path):
     )
     assert run.returncode == 0, run.stderr
     served.end()
+
+
+def test_the_curve_is_that_of_the_stored_measurement():
+    spec = importlib.util.spec_from_file_location("curve", ROOT / "tools" / "build_playground_curve.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert json.loads(made.CURVE.read_text()) == made.curve()

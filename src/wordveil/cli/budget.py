@@ -51,6 +51,10 @@ def grant(
     nats: Annotated[str, argument(metavar="NATS", help="What is granted on top of what there is.")],
     *,
     wanted: Wanted,
+    rephrase: Annotated[
+        bool, option("--rephrase", help="For sentences: the stock is the best for --epsilon, if no --prototypes.")
+    ] = False,
+    prototypes: Annotated[int | None, option("--prototypes", help="With --rephrase: size of the stock.")] = None,
     delta: Annotated[str, option("--delta", help="The same for delta.")] = "0",
     state: StateOption = STATE,
     database: DatabaseOption = "",
@@ -59,14 +63,20 @@ def grant(
     ledger = _ledger(state, database)
     from wordveil.pipeline.sanitizer import Sanitizer
     from wordveil.promises.release import TextOptions
+    from wordveil.sentences.rephrasing import EPSILON, Rephraser
     from wordveil.service.costs import DELTA_UNITS, cost_of, units
 
     checked = _checked(account) or account
-    embeddings = open_vocabulary(wanted.vocabulary)
-    prepared = prepare(wanted, embeddings)
-    options = TextOptions(unknown="typed")
-    sanitizer = Sanitizer(embeddings, prepared.mechanism, options=options, certificate=prepared.certificate)
-    granted = replace(cost_of(sanitizer.guarantee, 1), units=units(nats), delta_units=units(delta, DELTA_UNITS))
+    if rephrase:
+        epsilon = EPSILON if wanted.epsilon is None else wanted.epsilon
+        guarantee = Rephraser(epsilon=epsilon, prototypes=prototypes).guarantee
+    else:
+        embeddings = open_vocabulary(wanted.vocabulary)
+        prepared = prepare(wanted, embeddings)
+        options = TextOptions(unknown="typed")
+        sanitizer = Sanitizer(embeddings, prepared.mechanism, options=options, certificate=prepared.certificate)
+        guarantee = sanitizer.guarantee
+    granted = replace(cost_of(guarantee, 1), units=units(nats), delta_units=units(delta, DELTA_UNITS))
     typer.echo(json.dumps(asdict(ledger.grant(checked, granted))))
     ledger.close()
 

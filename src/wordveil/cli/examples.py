@@ -96,8 +96,8 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "budget show": ("wordveil budget show", "wordveil budget show subject:maria"),
     "budget grant": (
-        "wordveil budget grant subject:maria 500",
         "wordveil budget grant subject:maria 20 --mechanism tem --epsilon 9",
+        "wordveil budget grant subject:maria 60 --rephrase --epsilon 8",
     ),
     "budget history": ("wordveil budget history subject:maria", "wordveil budget history key:0123456789abcdef"),
     "budget export": ("wordveil budget export", "wordveil budget export --state service"),

@@ -76,6 +76,8 @@ class TextReading:
     confidences: Float32Array = field(repr=False)
     drawn: Float32Array = field(repr=False)  # those of words that the mechanism drew
     named: Float32Array = field(repr=False)  # and of the attacker's guesses at them
+    released: list[str] = field(repr=False)  # those words
+    guesses: list[str] = field(repr=False)  # and the guesses
     refused: bool
 
 
@@ -235,13 +237,22 @@ class Denoiser:
         right = np.where(states == own[:, None], chances, np.float32(0)).max(axis=1, initial=0)
         confidences = self.calibration(right)
         named = self.calibration(chances.max(axis=1, initial=0))[drawn]
+        likeliest = states[np.arange(len(states)), chances.argmax(axis=1)] if len(states) else own
         refused = bool(len(named)) and float(confidences[drawn].mean()) < self.least
         ids = layout.ids.copy()
         if not refused:
             ids[places] = np.where(layout.ids[places] >= 0, own, -1)
         confidences = np.where(layout.ids[places] >= 0, confidences, np.float32(1))
         marks = [f"|{share:.2f}" for share in confidences.tolist()] if self.marked else None
-        return TextReading(self._reader.write(layout, ids, marks), confidences, confidences[drawn], named, refused)
+        return TextReading(
+            text=self._reader.write(layout, ids, marks),
+            confidences=confidences,
+            drawn=confidences[drawn],
+            named=named,
+            released=[self.embeddings.words[i] for i in layout.ids[places[drawn]]],
+            guesses=[self.embeddings.words[i] for i in likeliest[drawn]],
+            refused=refused,
+        )
 
     def _nearest(self, found: Posterior) -> IdArray:
         """Return for each place the candidate of largest expected cosine with the original word."""

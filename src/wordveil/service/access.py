@@ -22,7 +22,7 @@ from wordveil.files.atomic import write_whole
 from wordveil.service.ledger import Ledger
 from wordveil.service.schema import API_KEYS
 
-__all__ = ["SCOPES", "Buckets", "Caller", "Secret", "any_key", "check_account", "find_caller", "make_key", "revoke_key"]
+__all__ = ["SCOPES", "Buckets", "Caller", "Callers", "Secret", "any_key", "check_account", "make_key", "revoke_key"]
 
 SCOPES = ("release", "read")
 """What a key may be for: to release (and spend), and to read budgets and metrics."""
@@ -30,6 +30,7 @@ SCOPES = ("release", "read")
 _KEY = re.compile(r"wv_([0-9a-f]{16})_([0-9a-f]{64})")
 _ACCOUNT = re.compile(r"(subject|key):[A-Za-z0-9_.@+-]{1,128}")
 SECRET_BYTES = 32
+MOMENT = 1.0  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,17 +94,40 @@ def revoke_key(ledger: Ledger, name: str) -> None:
         raise ParameterError("key", "<hidden>", "must be the name of a key, or what stands in it between wv_ and _.")
 
 
-def find_caller(ledger: Ledger, key: str) -> Caller | None:
-    """Return whose key this is; None where it is nobody's, or revoked."""
-    parts = _KEY.fullmatch(key)
-    if parts is None:
-        return None
-    with ledger.engine.connect() as connection:
-        row = connection.execute(select(API_KEYS).where(API_KEYS.c.id == parts[1])).one_or_none()
-    digest = _digest(parts[2])
-    if row is None or not hmac.compare_digest(row.digest, digest) or row.revoked is not None:
-        return None
-    return Caller(id=row.id, scopes=frozenset(row.scopes.split()))
+class Callers:
+    """Tells whose key a key is.
+
+    What was found is taken for true for a moment. Releases do not rely on it: the transaction that charges them asks
+    once more whether the key holds.
+
+    Args:
+        ledger: Where the keys' digests are.
+        most: Callers remembered.
+    """
+
+    def __init__(self, ledger: Ledger, most: int = 10_000) -> None:
+        self._ledger, self._most = ledger, most
+        self._known: dict[str, tuple[Caller, float]] = {}
+
+    def known(self, key: str) -> Caller | None:
+        """Return whose key this is, if it was found a moment ago."""
+        caller, since = self._known.get(_digest(key), (None, 0.0))
+        return caller if time.monotonic() - since < MOMENT else None
+
+    def find(self, key: str) -> Caller | None:
+        """Return whose key this is; None where it is nobody's, or revoked."""
+        parts = _KEY.fullmatch(key)
+        if parts is None:
+            return None
+        with self._ledger.engine.connect() as connection:
+            row = connection.execute(select(API_KEYS).where(API_KEYS.c.id == parts[1])).one_or_none()
+        if row is None or not hmac.compare_digest(row.digest, _digest(parts[2])) or row.revoked is not None:
+            return None
+        caller = Caller(id=row.id, scopes=frozenset(row.scopes.split()))
+        if len(self._known) >= self._most:
+            self._known.clear()
+        self._known[_digest(key)] = caller, time.monotonic()
+        return caller
 
 
 def _digest(secret: str) -> str:

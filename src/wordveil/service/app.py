@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
@@ -22,12 +23,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from wordveil import __version__
+from wordveil.denoising.denoiser import UnreadableReleaseError
 from wordveil.errors import GuaranteeError, ParameterError, WordveilError
-from wordveil.service.access import Buckets, Caller, find_caller
-from wordveil.service.guarding import GUARDRAIL_PATH, Guard, error_body
-from wordveil.service.ledger import BudgetSpentError, RetryError
+from wordveil.names import DEFAULT_MECHANISM
+from wordveil.service.access import Buckets, Caller, Callers
+from wordveil.service.charges import BudgetSpentError, Charge, Charged, KeyRevokedError, RetryError
+from wordveil.service.guarding import GUARDRAIL_PATH, Guard, Limits, error_body, only_texts
 from wordveil.service.messages import (
     BatchRequest,
+    DenoiseAnswer,
+    DenoiseRequest,
     Error,
     ExplainRequest,
     GuardrailAnswer,
@@ -35,6 +40,7 @@ from wordveil.service.messages import (
     HidesAmong,
     HidesRequest,
     ReleaseAnswer,
+    RephraseRequest,
     TextRequest,
     VectorsAnswer,
     VectorsRequest,
@@ -43,7 +49,9 @@ from wordveil.service.releasing import Releaser
 
 __all__ = ["Limits", "build_app"]
 
+SHORT = 2000  # characters
 STATIC = Path(__file__).parent / "static"
+UNAUTHENTICATED = "Send a key of this service: Authorization: Bearer wv_..."
 SUBJECT_FIELDS = ("user_api_key_end_user_id", "user_api_key_user_id")
 
 T = TypeVar("T")
@@ -53,25 +61,7 @@ Retry = Annotated[
     str | None,
     Header(min_length=1, max_length=200, description="Under one key the same request is charged and drawn once."),
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What one request, and one key, may ask for.
-
-    Attributes:
-        largest_body: Bytes of a body.
-        seconds: Until an answer begins.
-        rate: Requests a second of a key.
-        burst: Requests of a key at once.
-        workers: Requests worked on at once.
-    """
-
-    largest_body: int = 4_000_000
-    seconds: float = 60.0
-    rate: float = 50.0
-    burst: float = 200.0
-    workers: int = 8
+NoRetry = Annotated[str | None, Header(description="Refused: what is released here is drawn afresh every time.")]
 
 
 class RefusedError(WordveilError):
@@ -110,7 +100,10 @@ class Service:
     def __init__(self, releaser: Releaser, limits: Limits) -> None:
         self.releaser, self.ledger, self.limits = releaser, releaser.ledger, limits
         self.metrics = Metrics()
+        self._callers = Callers(self.ledger)
         self._buckets = Buckets(limits.rate, limits.burst)
+        self._charges: list[tuple[Charge, asyncio.Future[Charged]]] = []
+        self._teller: asyncio.Task[None] | None = None
         self._workers: anyio.CapacityLimiter | None = None
 
     async def work(self, task: Callable[[], T]) -> T:
@@ -118,6 +111,29 @@ class Service:
         self._workers = self._workers or anyio.CapacityLimiter(self.limits.workers)
         done: T = await anyio.to_thread.run_sync(task, limiter=self._workers, abandon_on_cancel=True)
         return done
+
+    async def charged(self, charge: Charge) -> Charged:
+        """Charge, together with all that waits for the disk at this moment."""
+        answer: asyncio.Future[Charged] = asyncio.get_running_loop().create_future()
+        self._charges.append((charge, answer))
+        if self._teller is None or self._teller.done():
+            self._teller = asyncio.create_task(self._tell())
+        return await answer
+
+    async def _tell(self) -> None:
+        while self._charges:
+            group, self._charges = self._charges, []
+            try:
+                outcomes = await asyncio.to_thread(self.ledger.charge_all, [charge for charge, _ in group])
+            except Exception as error:  # noqa: BLE001 - raised where each of them waits
+                outcomes = [error] * len(group)
+            for (_, answer), outcome in zip(group, outcomes, strict=True):
+                if answer.cancelled():
+                    continue  # nobody waits any more; the charge stands
+                if isinstance(outcome, Exception):
+                    answer.set_exception(outcome)
+                else:
+                    answer.set_result(outcome)
 
     async def caller(self, scope: str, authorization: str | None, x_api_key: str | None) -> Caller:
         """Return whose request this is.
@@ -127,9 +143,9 @@ class Service:
         """
         kind, _, bearer = (authorization or "").partition(" ")
         key = bearer.strip() if kind.lower() == "bearer" else x_api_key or ""
-        found = await self.work(partial(find_caller, self.ledger, key))
+        found = self._callers.known(key) or await self.work(partial(self._callers.find, key))
         if found is None:
-            raise RefusedError(401, "unauthenticated", "Send a key of this service: Authorization: Bearer wv_...")
+            raise RefusedError(401, "unauthenticated", UNAUTHENTICATED)
         if scope not in found.scopes:
             raise RefusedError(403, "forbidden", f"This key is not for the scope {scope}.")
         if not self._buckets.take(found.id):
@@ -151,15 +167,42 @@ class Service:
         return await self._released(asked.texts, asked, caller, idempotency_key)
 
     async def _released(self, texts: list[str], asked: Any, caller: Caller, retry: str | None) -> ReleaseAnswer:
-        task = partial(self.releaser.texts, texts, asked, caller, subject=asked.subject, retry=retry)
-        answer = await self.work(task)
+        begin = partial(self.releaser.begin, texts, asked, caller, retry=retry)
+        # A thread for each short text would take longer than the text.
+        short = sum(map(len, texts)) <= SHORT and self.releaser.made(asked) and asked.mechanism == DEFAULT_MECHANISM
+        charge, draw = begin() if short else await self.work(begin)
+        charged = await self.charged(charge)
+        answer: ReleaseAnswer = draw(charged) if short else await self.work(partial(draw, charged))
         self.metrics.tokens.inc(answer.tokens)
         return answer
 
+    async def rephrase(
+        self,
+        asked: RephraseRequest,
+        authorization: Bearer = None,
+        x_api_key: ApiKey = None,
+        idempotency_key: Retry = None,
+    ) -> ReleaseAnswer:
+        """Release public sentences in the place of the texts' own; the promise is per sentence."""
+        caller = await self.caller("release", authorization, x_api_key)
+        return await self._released(asked.texts, asked, caller, idempotency_key)
+
+    async def denoise(
+        self, asked: DenoiseRequest, authorization: Bearer = None, x_api_key: ApiKey = None
+    ) -> DenoiseAnswer:
+        """Read what a release of this service may have said; nothing is charged, and a private text is refused."""
+        await self.caller("release", authorization, x_api_key)
+        return await self.work(partial(self.releaser.denoised, asked))
+
     async def sanitize_stream(
-        self, request: Request, authorization: Bearer = None, x_api_key: ApiKey = None
+        self,
+        request: Request,
+        authorization: Bearer = None,
+        x_api_key: ApiKey = None,
+        idempotency_key: NoRetry = None,
     ) -> StreamingResponse:
         """Release one text a line of NDJSON, each paid for by itself; a line that fails is answered by its error."""
+        _refuse_retry(idempotency_key)
         caller = await self.caller("release", authorization, x_api_key)
         lines = (await request.body()).splitlines()
         return StreamingResponse(self._lines(lines, caller), media_type="application/x-ndjson")
@@ -181,9 +224,14 @@ class Service:
         return json.dumps(answer).encode() + b"\n"
 
     async def vectors(
-        self, asked: VectorsRequest, authorization: Bearer = None, x_api_key: ApiKey = None
+        self,
+        asked: VectorsRequest,
+        authorization: Bearer = None,
+        x_api_key: ApiKey = None,
+        idempotency_key: NoRetry = None,
     ) -> VectorsAnswer:
         """Release vectors, each row with noise of its own."""
+        _refuse_retry(idempotency_key)
         caller = await self.caller("release", authorization, x_api_key)
         return await self.work(partial(self.releaser.vectors, asked, caller))
 
@@ -236,14 +284,14 @@ class Service:
     ) -> GuardrailAnswer:
         """Stand between a gateway and a language model (LiteLLM's Generic Guardrail API).
 
-        A request's texts are released; what comes back was made from released text alone and passes. Pictures and tool
-        calls, which are not sanitized, are blocked, and so is everything that fails.
+        A request's texts are released; what comes back was made from released text alone and passes. Pictures, tool
+        calls, names and whatever else of a message is not sanitized are blocked, and so is everything that fails.
         """
         caller = await self.caller("release", authorization, x_api_key)
         if asked.input_type == "response" or not (asked.texts or asked.images or asked.tool_calls):
             return GuardrailAnswer(action="NONE")
-        if asked.images or asked.tool_calls:
-            raise RefusedError(422, "not-sanitized", "Only texts are sanitized, no pictures and no tool calls.")
+        if asked.images or asked.tool_calls or not only_texts(asked.structured_messages or [], {*asked.texts}):
+            raise RefusedError(422, "not-sanitized", "Only a role and texts are sanitized, nothing else of a message.")
         named = [value for field in SUBJECT_FIELDS if (value := (asked.request_data or {}).get(field))]
         # Checked as a request of ours, the subject's name too; a call may come in several requests, each its own.
         batch = TypeAdapter(BatchRequest).validate_python({"texts": asked.texts, "subject": (named or [None])[0]})
@@ -278,6 +326,11 @@ class Service:
         return Response(body, status, media_type="application/json")
 
 
+def _refuse_retry(key: str | None) -> None:
+    if key is not None:
+        raise RefusedError(422, "idempotency-key", "This route draws afresh every time and takes no idempotency key.")
+
+
 def _told(error: Exception) -> tuple[int, Error]:
     """Return status and error of an exception, without any value that was sent."""
     if isinstance(error, BudgetSpentError):
@@ -285,6 +338,8 @@ def _told(error: Exception) -> tuple[int, Error]:
         return 402, Error(code="budget-spent", message=message, account=error.account, left=error.left)
     if isinstance(error, RefusedError):
         return error.status, Error(code=error.code, message=str(error))
+    if isinstance(error, KeyRevokedError):
+        return 401, Error(code="unauthenticated", message=UNAUTHENTICATED)
     if isinstance(error, RetryError):
         return 409, Error(code="idempotency-key", message=str(error))
     if isinstance(error, ParameterError):
@@ -297,6 +352,8 @@ def _told(error: Exception) -> tuple[int, Error]:
         return error.status_code, Error(code="route", message="There is nothing at this address.")
     if isinstance(error, RequestValidationError | ValidationError | HTTPException):
         return 422, Error(code="request", message="The request does not fit the schema at /openapi.json.")
+    if isinstance(error, UnreadableReleaseError):  # speaks of public text alone
+        return 422, Error(code="unreadable", message=str(error))
     if isinstance(error, WordveilError):
         return 422, Error(code="setting", message="This setting cannot be used here.")
     return 500, Error(code="internal", message="The service failed; nothing is released.")
@@ -320,6 +377,8 @@ def build_app(releaser: Releaser, limits: Limits | None = None) -> Any:
     for path, handler, method in (
         ("/v1/sanitize", service.sanitize, "POST"),
         ("/v1/sanitize/batch", service.sanitize_batch, "POST"),
+        ("/v1/rephrase", service.rephrase, "POST"),
+        ("/v1/denoise", service.denoise, "POST"),
         ("/v1/vectors", service.vectors, "POST"),
         ("/v1/explain", service.explain, "POST"),
         ("/v1/hides-among", service.hides_among, "POST"),
@@ -337,4 +396,4 @@ def build_app(releaser: Releaser, limits: Limits | None = None) -> Any:
     app.add_api_route("/metrics", service.metrics_page, methods=["GET"], responses=STATUSES)
     if STATIC.is_dir():
         app.mount("/", StaticFiles(directory=STATIC, html=True))
-    return Guard(app, largest_body=limits.largest_body, seconds=limits.seconds, seen=service.metrics.seen)
+    return Guard(app, limits, seen=service.metrics.seen)

@@ -12,11 +12,14 @@ import httpx
 from wordveil.errors import WordveilError
 from wordveil.service.messages import (
     BatchRequest,
+    DenoiseAnswer,
+    DenoiseRequest,
     Error,
     ExplainRequest,
     HidesAmong,
     HidesRequest,
     ReleaseAnswer,
+    RephraseRequest,
     TextRequest,
     VectorsAnswer,
     VectorsRequest,
@@ -69,6 +72,14 @@ class Client:
             for line in _checked(answer).iter_lines():
                 said = json.loads(line)
                 yield Error(**said["error"]) if "error" in said else ReleaseAnswer(**said)
+
+    def rephrase(self, asked: RephraseRequest, *, idempotency_key: str | None = None) -> ReleaseAnswer:
+        """Release public sentences in the place of the texts' own."""
+        return ReleaseAnswer(**self._post("/v1/rephrase", asked, idempotency_key))
+
+    def denoise(self, asked: DenoiseRequest) -> DenoiseAnswer:
+        """Ask what a release may have said; nothing is charged."""
+        return DenoiseAnswer(**self._post("/v1/denoise", asked))
 
     def vectors(self, asked: VectorsRequest) -> VectorsAnswer:
         """Release vectors."""

@@ -76,7 +76,7 @@ def _prepare_sqlite(engine: Engine, place: URL) -> None:
 
     def connected(raw: Any, _: Any) -> None:
         raw.isolation_level = None  # transactions begin where we say, not before the first change
-        for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
             raw.execute(f"PRAGMA {setting}")
 
     def begun(connection: Connection) -> None:

@@ -3,6 +3,7 @@
 A charge is one transaction that is on the disk before any noise is drawn: it raises `spent` of every paying account
 by the whole cost where that stays within what was granted, and is rolled back where it does not. Two charges of one
 account cannot both find the same unit left, because the comparison and the change are one statement on a locked row.
+Charges that wait at once share a transaction, and so one wait for the disk; each is answered only after it.
 After a crash between charge and answer the charge stands: that errs on the private side.
 
 A charge under a retry name is made once. Asking again under the name with the same request finds the charge and the
@@ -15,113 +16,56 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import BigInteger, bindparam, case, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine, Row
 from sqlalchemy.exc import IntegrityError
 
 from wordveil.errors import ParameterError, WordveilError
-from wordveil.service.costs import DELTA_UNITS, LARGEST, Cost, nats
+from wordveil.service.charges import (
+    Allowance,
+    Balance,
+    BudgetSpentError,
+    Charge,
+    Charged,
+    KeyRevokedError,
+    RetryError,
+)
+from wordveil.service.costs import DELTA_UNITS, LARGEST, Cost, advanced, nats
 from wordveil.service.database import WRITES, open_database
-from wordveil.service.schema import BUDGETS, CHARGES, GRANTS, PROMISES, RELEASES
+from wordveil.service.schema import API_KEYS, BUDGETS, CHARGES, FACTS, GRANTS, PROMISES, RELEASES
 
-__all__ = ["Allowance", "Balance", "BudgetSpentError", "Charge", "Charged", "Ledger", "RetryError"]
-
-
-class BudgetSpentError(WordveilError):
-    """A release would overdraw an account; nothing was charged and no noise was drawn.
-
-    Attributes:
-        account: The account.
-        left: What is left, in nats of the promise, with all digits.
-        cost: What the release would have cost.
-    """
-
-    def __init__(self, account: str, left: str, cost: str) -> None:
-        self.account, self.left, self.cost = account, left, cost
-        super().__init__(f"The budget of {account} has {left} nats left; this release costs {cost}.")
+__all__ = ["Ledger"]
 
 
-class RetryError(WordveilError):
-    """A retry name was used before for another request, or for a setting that has changed since."""
+SQUARES = bindparam("squares_", type_=BigInteger)
 
-
-@dataclass(frozen=True, kw_only=True)
-class Allowance:
-    """What accounts are granted when they first pay for a release of one promise.
-
-    Attributes:
-        promise_id: The promise; of others, nothing is granted unasked.
-        units: By the kind of the account, the part of its name before the colon.
-        delta_units: The same for delta.
-    """
-
-    promise_id: str
-    units: dict[str, int]
-    delta_units: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Charge:
-    """What is to be charged and recorded.
-
-    Attributes:
-        accounts: Who pays, each the whole cost.
-        cost: The cost.
-        tokens: Number of tokens, or vectors.
-        mechanism: With its parameters.
-        vocabulary: SHA-256 of the vocabulary, or "".
-        guarantee: The promise in a sentence.
-        assumptions: What it assumes.
-        retry: Digest of the retry name under a secret key, or None.
-        fingerprint: Digest of the request under a secret key.
-        setting: Digest of what its noise is drawn for: mechanism, vocabulary, version.
-    """
-
-    accounts: Sequence[str]
-    cost: Cost
-    tokens: int
-    mechanism: str
-    vocabulary: str
-    guarantee: str
-    assumptions: Sequence[str]
-    retry: str | None = None
-    fingerprint: str | None = None
-    setting: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Charged:
-    """A charge that is on the disk.
-
-    Attributes:
-        release: Name of the release in the ledger.
-        salt: What its noise is drawn under besides the service's key; None where no retry was asked for.
-        repeated: True if it was made by an earlier request and nothing was charged now.
-        left: What each account has left, in nats.
-    """
-
-    release: str
-    salt: str | None
-    repeated: bool
-    left: dict[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Balance:
-    """One budget: granted and spent, in nats (for metric DP: per unit of distance), and delta."""
-
-    account: str
-    promise: dict[str, Any]
-    granted: str
-    spent: str
-    left: str
-    delta_granted: str
-    delta_spent: str
+# Built once: building a statement takes longer than running it.
+REVOKED = select(API_KEYS.c.id).where((API_KEYS.c.id == bindparam("key")) & API_KEYS.c.revoked.is_not(None))
+SPEND = (
+    update(BUDGETS)
+    .where(
+        (BUDGETS.c.account == bindparam("account_"))
+        & (BUDGETS.c.promise == bindparam("promise_"))
+        # As differences, so that no sum leaves the range of the column.
+        & (BUDGETS.c.spent <= BUDGETS.c.granted - bindparam("units_"))
+        & (BUDGETS.c.delta_spent <= BUDGETS.c.delta_granted - bindparam("delta_"))
+    )
+    .values(
+        spent=BUDGETS.c.spent + bindparam("units_"),
+        delta_spent=BUDGETS.c.delta_spent + bindparam("delta_"),
+        squares=case(
+            (BUDGETS.c.squares <= LARGEST - SQUARES, BUDGETS.c.squares + SQUARES),
+            else_=LARGEST,
+        ),
+    )
+    .returning(BUDGETS.c.granted, BUDGETS.c.spent)
+)
+"""Spends where so much is left: the comparison and the change are one statement on a locked row."""
 
 
 class Ledger:
@@ -136,8 +80,7 @@ class Ledger:
         self.engine, self.allowance = engine, allowance
         self._writing = engine.execution_options(**WRITES)
         self._insert: Any = {"sqlite": sqlite, "postgresql": postgresql}[engine.dialect.name].insert
-        # SQLite has one writer: threads that wait here wait in turn, not by asking again and again.
-        self._turn: Lock | None = Lock() if engine.dialect.name == "sqlite" else None
+        self._turn = Lock()
 
     @classmethod
     def open(cls, url: str, allowance: Allowance | None = None) -> Ledger:
@@ -148,9 +91,26 @@ class Ledger:
         """Close all connections."""
         self.engine.dispose()
 
-    def transaction(self) -> _Transaction:
-        """Return a transaction that writes."""
-        return _Transaction(self._writing, self._turn)
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A transaction that writes; threads wait here in turn, not in the database by asking again and again."""
+        with self._turn, self._writing.begin() as connection:
+            yield connection
+
+    def belongs_to(self, secret: str) -> None:
+        """Bind the ledger to the secret of this digest, where it is bound to none.
+
+        Raises:
+            WordveilError: If it is bound to another: what was asked for under it could be drawn, and charged, anew.
+        """
+        with self.transaction() as connection:
+            connection.execute(self._insert(FACTS).values(name="secret", value=secret).on_conflict_do_nothing())
+            known = connection.execute(select(FACTS.c.value).where(FACTS.c.name == "secret")).scalar_one()
+        if known != secret:
+            raise WordveilError(
+                "This ledger was begun with another secret: restore that file (every process of a ledger needs the "
+                "same), or begin a new ledger."
+            )
 
     def charge(self, asked: Charge) -> Charged:
         """Charge all accounts or none, and record the release.
@@ -161,85 +121,119 @@ class Ledger:
         Raises:
             BudgetSpentError: If an account has less left than the cost; nothing was charged.
             RetryError: If the retry name belongs to another request.
+            KeyRevokedError: If the API key does not hold any more.
         """
+        (outcome,) = self.charge_all([asked])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def charge_all(self, asked: Sequence[Charge]) -> list[Charged | Exception]:
+        """Make many charges that do not depend on each other; return of each what `charge` returns or raises.
+
+        They are brought to the disk together, which takes as long for many as for one.
+        """
+        with self._turn:
+            return self._settled(asked)
+
+    def _settled(self, asked: Sequence[Charge], *, again: bool = False) -> list[Charged | Exception]:
         try:
-            return self._charge(asked)
-        except IntegrityError:
-            if asked.retry is None:
-                raise
-            return self._charge(asked)  # another request under the same name was faster: this one finds its charge
+            with self._writing.begin() as connection:
+                return [*self._charge(connection, asked)]
+        except (WordveilError, IntegrityError) as error:
+            if len(asked) > 1:  # what refuses one is no reason to refuse the others, or to make each wait for the disk
+                half = len(asked) // 2
+                return [*self._settled(asked[:half]), *self._settled(asked[half:])]
+            if isinstance(error, IntegrityError) and not again:
+                return self._settled(asked, again=True)  # another process used the retry name: now its charge is found
+            return [error]
+        except Exception as error:  # noqa: BLE001 - raised where each of them waits
+            return [error] * len(asked)
 
-    def _charge(self, asked: Charge) -> Charged:
-        with self.transaction() as connection:
-            if asked.retry is not None and (found := self._earlier(connection, asked)) is not None:
-                return found
-            self._name_promise(connection, asked.cost)
-            left = {account: self._spend(connection, account, asked.cost) for account in sorted({*asked.accounts})}
-            release, salt = os.urandom(16).hex(), None if asked.retry is None else os.urandom(32).hex()
-            record = {name: getattr(asked, name) for name in ("tokens", "mechanism", "vocabulary", "guarantee")}
-            again = {name: getattr(asked, name) for name in ("retry", "fingerprint", "setting")}
-            connection.execute(
-                insert(RELEASES).values(
-                    id=release,
-                    promise=asked.cost.promise_id,
-                    units=asked.cost.units,
-                    delta_units=asked.cost.delta_units,
-                    time=time.time(),
-                    assumptions=json.dumps(list(asked.assumptions)),
-                    salt=salt,
-                    **record,
-                    **again,
-                )
-            )
-            connection.execute(insert(CHARGES), [{"release": release, "account": account} for account in left])
-        return Charged(release=release, salt=salt, repeated=False, left=left)
+    def _charge(self, connection: Connection, asked: Sequence[Charge]) -> list[Charged]:
+        """Charge all that is asked, or raise what one of them is refused for."""
+        for key in {each.key for each in asked if each.key}:
+            if connection.execute(REVOKED, {"key": key}).first() is not None:
+                raise KeyRevokedError("This API key does not hold any more.")
+        earlier = self._earlier(connection, asked)
+        new = [each for each in asked if each.retry not in earlier]
+        names = [each.retry for each in new if each.retry is not None]
+        if len({*names}) < len(names):
+            raise RetryError("This idempotency key is in use at this moment.")  # one by one, the second finds the first
+        left = self._spend_all(connection, new)
+        after: list[dict[str, str]] = []
+        for each in reversed(new):  # what is left in the end was left after the last of them
+            places = [(account, each.cost.promise_id) for account in sorted({*each.accounts})]
+            after.append({place[0]: nats(left[place]) for place in places})
+            left.update({place: left[place] + each.cost.units for place in places})
+        made = [_made(each, now) for each, now in zip(new, reversed(after), strict=True)]
+        if new:
+            connection.execute(insert(RELEASES), [_record(*both) for both in zip(new, made, strict=True)])
+            payers = [{"release": each.release, "account": account} for each in made for account in each.left]
+            connection.execute(insert(CHARGES), payers)
+        fresh = iter(made)
+        return [earlier[each.retry] if each.retry in earlier else next(fresh) for each in asked]
 
-    def _earlier(self, connection: Connection, asked: Charge) -> Charged | None:
-        row = connection.execute(select(RELEASES).where(RELEASES.c.retry == asked.retry)).one_or_none()
+    def _earlier(self, connection: Connection, asked: Sequence[Charge]) -> dict[str | None, Charged]:
+        """Return what was charged before, by retry name.
+
+        Raises:
+            RetryError: If it was for another request.
+        """
+        names = {each.retry for each in asked if each.retry is not None}
+        found: dict[str | None, Charged] = {}
+        if not names:
+            return found
+        for row in connection.execute(select(RELEASES).where(RELEASES.c.retry.in_(sorted(names)))).all():
+            for now in asked:  # all of them: two requests may come at once under one name
+                if now.retry == row.retry and row.fingerprint != now.fingerprint:
+                    raise RetryError("This idempotency key was used for another request; use a new one.")
+                if now.retry == row.retry and row.setting != now.setting:
+                    raise RetryError("The settings have changed since this request was first made; use a new key.")
+            budgets = select(BUDGETS).join(CHARGES, BUDGETS.c.account == CHARGES.c.account)
+            mine = budgets.where(CHARGES.c.release == row.id, BUDGETS.c.promise == row.promise)
+            left = {budget.account: nats(budget.granted - budget.spent) for budget in connection.execute(mine)}
+            found[row.retry] = Charged(release=row.id, salt=row.salt, repeated=True, left=left)
+        return found
+
+    def _spend_all(self, connection: Connection, asked: Sequence[Charge]) -> dict[tuple[str, str], int]:
+        """Spend what all ask for together; return what each budget has left.
+
+        Rows are locked in one order, so that no two processes wait for each other.
+        """
+        sums: dict[tuple[str, str], Cost] = {}
+        for each in asked:
+            for account in {*each.accounts}:
+                place = (account, each.cost.promise_id)
+                sums[place] = sums[place] + each.cost if place in sums else each.cost
+        return {place: self._spend(connection, place[0], sums[place]) for place in sorted(sums)}
+
+    def _spend(self, connection: Connection, account: str, cost: Cost) -> int:
+        """Charge one account; return what it has left."""
+        given = {"account_": account, "promise_": cost.promise_id, "units_": cost.units, "delta_": cost.delta_units}
+        given["squares_"] = cost.squares
+        row = None
+        if max(cost.units, cost.delta_units) <= LARGEST:
+            row = connection.execute(SPEND, given).one_or_none()
+            if row is None and self.allowance is not None and cost.promise_id in self.allowance.promises:
+                allowed = self.allowance.units.get(account.partition(":")[0], 0)
+                self._open(connection, account, cost, allowed, self.allowance.delta_units)
+                row = connection.execute(SPEND, given).one_or_none()
         if row is None:
-            return None
-        if row.fingerprint != asked.fingerprint:
-            raise RetryError("This idempotency key was used for another request; use a new one.")
-        if row.setting != asked.setting:
-            raise RetryError("The service's settings have changed since this request was first made; use a new key.")
-        budgets = select(BUDGETS).join(CHARGES, BUDGETS.c.account == CHARGES.c.account)
-        mine = budgets.where(CHARGES.c.release == row.id, BUDGETS.c.promise == row.promise)
-        left = {budget.account: nats(budget.granted - budget.spent) for budget in connection.execute(mine)}
-        return Charged(release=row.id, salt=row.salt, repeated=True, left=left)
+            has = connection.execute(select(BUDGETS).where(_of(account, cost))).one_or_none()
+            raise BudgetSpentError(account, nats(0 if has is None else has.granted - has.spent), nats(cost.units))
+        return int(row.granted - row.spent)
 
-    def _name_promise(self, connection: Connection, cost: Cost) -> None:
+    def _open(self, connection: Connection, account: str, cost: Cost, units: int, delta_units: int) -> None:
+        """Open a budget where there is none, with what is granted to begin with."""
         named = self._insert(PROMISES).values(id=cost.promise_id, description=cost.promise)
         connection.execute(named.on_conflict_do_nothing())
-
-    def _spend(self, connection: Connection, account: str, cost: Cost) -> str:
-        """Charge one account; return what it has left."""
-        if self.allowance is not None and self.allowance.promise_id == cost.promise_id:
-            allowed = self.allowance.units.get(account.partition(":")[0], 0)
-            self._open(connection, account, cost.promise_id, allowed, self.allowance.delta_units)
-        mine = (BUDGETS.c.account == account) & (BUDGETS.c.promise == cost.promise_id)
-        # As a difference, so that no sum leaves the range of the column.
-        enough = BUDGETS.c.spent <= BUDGETS.c.granted - cost.units
-        delta_enough = BUDGETS.c.delta_spent <= BUDGETS.c.delta_granted - cost.delta_units
-        changed = connection.execute(
-            update(BUDGETS)
-            .where(mine & enough & delta_enough)
-            .values(spent=BUDGETS.c.spent + cost.units, delta_spent=BUDGETS.c.delta_spent + cost.delta_units)
-        )
-        row = connection.execute(select(BUDGETS).where(mine)).one_or_none()
-        if changed.rowcount != 1 or row is None:
-            left = 0 if row is None else row.granted - row.spent
-            raise BudgetSpentError(account, nats(left), nats(cost.units))
-        return nats(row.granted - row.spent)
-
-    def _open(self, connection: Connection, account: str, promise: str, units: int, delta_units: int) -> None:
-        """Open a budget where there is none, with what is granted to begin with."""
+        empty = {"spent": 0, "delta_spent": 0, "squares": 0, "granted": units, "delta_granted": delta_units}
         opened = connection.execute(
-            self._insert(BUDGETS)
-            .values(account=account, promise=promise, granted=units, spent=0, delta_granted=delta_units, delta_spent=0)
-            .on_conflict_do_nothing()
+            self._insert(BUDGETS).values(account=account, promise=cost.promise_id, **empty).on_conflict_do_nothing()
         )
         if opened.rowcount == 1 and units + delta_units:
-            self._note_grant(connection, account, promise, units, delta_units)
+            self._note_grant(connection, account, cost.promise_id, units, delta_units)
 
     def _note_grant(self, connection: Connection, account: str, promise: str, units: int, delta_units: int) -> None:
         noted = {"account": account, "promise": promise, "units": units, "delta_units": delta_units}
@@ -253,15 +247,13 @@ class Ledger:
         """
         promise = cost.promise_id
         with self.transaction() as connection:
-            self._name_promise(connection, cost)
-            begin = self.allowance is not None and self.allowance.promise_id == promise and self.allowance
+            begin = self.allowance is not None and promise in self.allowance.promises and self.allowance
             allowed = begin.units.get(account.partition(":")[0], 0) if begin else 0
-            self._open(connection, account, promise, allowed, begin.delta_units if begin else 0)
-            mine = (BUDGETS.c.account == account) & (BUDGETS.c.promise == promise)
+            self._open(connection, account, cost, allowed, begin.delta_units if begin else 0)
             room = (BUDGETS.c.granted <= LARGEST - cost.units) & (BUDGETS.c.delta_granted <= LARGEST - cost.delta_units)
             raised = connection.execute(
                 update(BUDGETS)
-                .where(mine & room)
+                .where(_of(account, cost) & room)
                 .values(
                     granted=BUDGETS.c.granted + cost.units, delta_granted=BUDGETS.c.delta_granted + cost.delta_units
                 )
@@ -313,6 +305,10 @@ class Ledger:
             emptied = connection.execute(
                 update(RELEASES).where(old).values(retry=None, fingerprint=None, setting=None, salt=None)
             )
+        if self.engine.dialect.name == "sqlite":  # what was written goes from the file beside the database too
+            with self._turn, self.engine.connect() as connection:
+                raw: Any = connection.connection.driver_connection
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return int(emptied.rowcount)
 
 
@@ -325,30 +321,28 @@ def _balance(row: Row[Any]) -> Balance:
         left=nats(row.granted - row.spent),
         delta_granted=nats(row.delta_granted, DELTA_UNITS),
         delta_spent=nats(row.delta_spent, DELTA_UNITS),
+        advanced=advanced(row.description, row.squares, row.delta_spent),
     )
 
 
-class _Transaction:
-    """A transaction that writes, in turn with the other threads of this process where a database has one writer."""
+def _of(account: Any, cost: Cost) -> Any:
+    return (BUDGETS.c.account == account) & (BUDGETS.c.promise == cost.promise_id)
 
-    def __init__(self, engine: Engine, turn: Lock | None) -> None:
-        self._begun, self._turn = engine.begin(), turn
 
-    def __enter__(self) -> Connection:
-        if self._turn is not None:
-            self._turn.acquire()
-        try:
-            return self._begun.__enter__()
-        except BaseException:
-            self._leave()
-            raise
+def _made(asked: Charge, left: dict[str, str]) -> Charged:
+    salt = None if asked.retry is None else os.urandom(32).hex()
+    return Charged(release=os.urandom(16).hex(), salt=salt, repeated=False, left=left)
 
-    def __exit__(self, *error: Any) -> None:
-        try:
-            self._begun.__exit__(*error)
-        finally:
-            self._leave()
 
-    def _leave(self) -> None:
-        if self._turn is not None:
-            self._turn.release()
+def _record(asked: Charge, made: Charged) -> dict[str, Any]:
+    said = ("tokens", "mechanism", "vocabulary", "guarantee", "retry", "fingerprint", "setting")
+    return {
+        "id": made.release,
+        "promise": asked.cost.promise_id,
+        "units": asked.cost.units,
+        "delta_units": asked.cost.delta_units,
+        "time": time.time(),
+        "assumptions": json.dumps(list(asked.assumptions)),
+        "salt": made.salt,
+        **{name: getattr(asked, name) for name in said},
+    }

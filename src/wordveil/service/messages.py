@@ -11,6 +11,8 @@ from wordveil.names import DEFAULT_MECHANISM
 
 __all__ = [
     "BatchRequest",
+    "DenoiseAnswer",
+    "DenoiseRequest",
     "Error",
     "ExplainRequest",
     "GuardrailAnswer",
@@ -19,6 +21,7 @@ __all__ = [
     "HidesRequest",
     "How",
     "ReleaseAnswer",
+    "RephraseRequest",
     "Setting",
     "TextRequest",
     "VectorsAnswer",
@@ -29,7 +32,12 @@ MOST_CHARACTERS = 100_000
 MOST_TEXTS = 1_000
 EXACTLY = ConfigDict(extra="forbid")
 
-Setting = int | float | str | bool
+Setting = (
+    bool
+    | Annotated[int, Field(ge=-(10**9), le=10**9)]
+    | Annotated[float, Field(allow_inf_nan=False)]
+    | Annotated[str, Field(max_length=256)]
+)
 Name = Annotated[str, Field(max_length=64)]
 PrivateField = Annotated[
     str, Field(max_length=MOST_CHARACTERS, examples=["Maria was diagnosed with depression in March."])
@@ -103,8 +111,54 @@ class VectorsRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RephraseRequest:
+    """Texts whose sentences become public sentences of a stock; the promise is per sentence, see docs/rephrase.md."""
+
+    __pydantic_config__ = EXACTLY
+    texts: Annotated[list[PrivateField], Field(max_length=MOST_TEXTS)]
+    epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, description="Nats a sentence.")] = 6.0
+    prototypes: Annotated[int | None, Field(ge=2, le=100_000, description="Size of the stock.")] = None
+    crowd: Annotated[int, Field(ge=1, le=10_000)] = 1
+    stock: Name = "general"
+    subject: Subject = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenoiseRequest(How):
+    """Released texts as the service gave them, with their setting: what they may have said is read off them."""
+
+    texts: Annotated[list[PrivateField], Field(max_length=MOST_TEXTS, examples=[["Clara was seen with depression."]])]
+    seal: Annotated[str, Field(max_length=64, description="Of the release: only what was released is read.")]
+    style: Literal["fluent", "faithful", "balanced"] = "fluent"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenoiseAnswer:
+    """What released texts may have said, and what an attacker with the same public text makes of them.
+
+    Attributes:
+        texts: One for each released text; that text itself where too little of it can be read.
+        read: Whether it was read.
+        attack: Share of its words that an attacker is expected to name.
+        named: For each word that was drawn: the released word, the attacker's guess, and how likely that is right.
+        guarantee: The release's; nothing is charged, because only the release was read.
+        disclosed: The release's.
+    """
+
+    texts: list[str]
+    read: list[bool]
+    attack: list[float]
+    named: list[list[tuple[str, str, float]]]
+    guarantee: dict[str, Any]
+    disclosed: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReleaseAnswer:
-    """Released texts, what they promise, what they cost, and what each paying account has left, in nats."""
+    """Released texts, what they promise, what they cost, and what each paying account has left, in nats.
+
+    Only with the `seal`, which tells the service its own release, are they denoised; "" where they cannot be.
+    """
 
     release: str
     texts: list[str]
@@ -115,6 +169,7 @@ class ReleaseAnswer:
     guarantee: dict[str, Any]
     disclosed: list[str]
     provenance: dict[str, Any]
+    seal: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +201,7 @@ class GuardrailRequest:
     input_type: Literal["request", "response"] = "request"
     litellm_call_id: Annotated[str | None, Field(max_length=256)] = None
     request_data: dict[str, Any] | None = None
+    structured_messages: list[Any] | None = None
     images: list[Any] | None = None
     tool_calls: list[Any] | None = None
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wordveil.promises.guarantees import Guarantee
+from wordveil.sentences.stock import load_stock
 from wordveil.service.access import Secret
+from wordveil.service.charges import Allowance
 from wordveil.service.costs import cost_of, units
-from wordveil.service.ledger import Allowance, Ledger
-from wordveil.service.messages import How
+from wordveil.service.ledger import Ledger
+from wordveil.service.messages import How, RephraseRequest
 from wordveil.service.releasing import Releaser
 from wordveil.vocabulary.table import load_embeddings
 
@@ -30,13 +31,16 @@ class Opening:
         state: Folder of the secret, and of the ledger unless `database` says otherwise.
         database: URL of the ledger; "" for SQLite in `state`.
         vocabularies: Files or folders by name; "default" is the embedded one unless given.
-        subject_budget: Nats that a new subject is allowed, for the promise of the default setting.
+        stocks: Folders of stocks for rephrasing by name; "general" is the one that ships unless given.
+        subject_budget: Nats that a new subject is allowed, for the promise of the default setting, and once more for
+            that of rephrasing as it is by default, which is another.
         key_budget: The same for API keys.
     """
 
     state: Path
     database: str = field(default="", repr=False)
     vocabularies: Mapping[str, Path] = field(default_factory=dict)
+    stocks: Mapping[str, Path] = field(default_factory=dict)
     subject_budget: str = "0"
     key_budget: str = "0"
 
@@ -46,13 +50,22 @@ class Opening:
 
     def releaser(self) -> Releaser:
         """Open everything."""
-        tables = {"default": load_embeddings(None, every_output=False)} if "default" not in self.vocabularies else {}
-        tables |= {name: load_embeddings(path) for name, path in self.vocabularies.items()}
-        ledger = self.ledger()
-        releaser = Releaser(ledger, Secret.at(self.state / "secret"), tables)
-        ledger.allowance = self._allowance(releaser.sanitizer(How()).guarantee)
+        releaser = Releaser(self.ledger(), Secret.at(self.state / "secret"))
+        releaser.ledger.belongs_to(releaser.secret.digest("ledger"))
+        self.load(releaser)
         return releaser
 
-    def _allowance(self, guarantee: Guarantee) -> Allowance:
+    def load(self, releaser: Releaser) -> None:
+        """Read vocabularies and stocks, and let a releaser use them from now on; on an error it keeps what it has."""
+        tables = {"default": load_embeddings(None, every_output=False)} if "default" not in self.vocabularies else {}
+        tables |= {name: load_embeddings(path) for name, path in self.vocabularies.items()}
+        stocks = {"general": load_stock()} if "general" not in self.stocks else {}
+        stocks |= {name: load_stock(path) for name, path in self.stocks.items()}
+        fresh = Releaser(releaser.ledger, releaser.secret, tables, stocks)
+        promises = [fresh.sanitizer(how).guarantee for how in (How(), RephraseRequest(texts=[]))]
         allowed = {"subject": units(self.subject_budget), "key": units(self.key_budget)}
-        return Allowance(promise_id=cost_of(guarantee, 1).promise_id, units=allowed)
+        identities = frozenset(cost_of(promise, 1).promise_id for promise in promises)
+        if (before := releaser.ledger.allowance) is not None:  # what is on its way is charged under the old ones
+            identities |= before.promises
+        releaser.ledger.allowance = Allowance(promises=identities, units=allowed)
+        releaser.use(fresh)

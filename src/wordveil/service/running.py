@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from wordveil.service.guarding import log
 from wordveil.service.ledger import Ledger
 
 __all__ = ["run"]
@@ -18,8 +21,19 @@ GRACE = 30  # seconds that requests have to end after a signal
 SWEEP = 600.0  # seconds between two looks for idempotency keys whose time is over
 
 
-def run(app: Any, ledger: Ledger, *, host: str, port: int, retry_hours: float) -> None:
-    """Serve until a signal ends it; requests that are on their way are answered first."""
+def run(
+    app: Any, ledger: Ledger, *, host: str, port: int, retry_hours: float, reload: Callable[[], None] | None = None
+) -> None:
+    """Serve until a signal ends it; requests that are on their way are answered first.
+
+    Args:
+        app: The application.
+        ledger: Closed at the end.
+        host: Address to listen on.
+        port: Port to listen on.
+        retry_hours: How long an idempotency key holds.
+        reload: Called in a thread of its own on the signal HUP.
+    """
     config = uvicorn.Config(
         app,
         host=host,
@@ -31,15 +45,37 @@ def run(app: Any, ledger: Ledger, *, host: str, port: int, retry_hours: float) -
         lifespan="off",
         timeout_keep_alive=10,
         timeout_graceful_shutdown=GRACE,
-        limit_concurrency=1000,
+        http=Impatient,
     )
-    asyncio.run(_serve(uvicorn.Server(config), ledger, retry_hours))
+    asyncio.run(_serve(uvicorn.Server(config), ledger, retry_hours, reload))
     ledger.close()
 
 
-async def _serve(server: uvicorn.Server, ledger: Ledger, retry_hours: float) -> None:
+async def _serve(server: uvicorn.Server, ledger: Ledger, retry_hours: float, reload: Callable[[], None] | None) -> None:
+    loop = asyncio.get_running_loop()
+    if reload is not None and hasattr(signal, "SIGHUP"):
+        loop.add_signal_handler(signal.SIGHUP, lambda: loop.run_in_executor(None, _reloaded, reload))
+    for ending in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again when all is answered
+        loop.add_signal_handler(ending, lambda: None)
     async with _sweeping(ledger, retry_hours):
         await server.serve()
+
+
+class Impatient(H11Protocol):  # type: ignore[misc, unused-ignore]
+    """A connection that is closed if it asks for nothing."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override, unused-ignore]
+        super().connection_made(transport)
+        wait = self.timeout_keep_alive
+        self.timeout_keep_alive_task = self.loop.call_later(wait, self.timeout_keep_alive_handler)
+
+
+def _reloaded(reload: Callable[[], None]) -> None:
+    try:
+        reload()
+        log.info("vocabularies and stocks are read again")
+    except Exception as error:  # noqa: BLE001 - the service goes on with what it has
+        log.error("vocabularies and stocks stay as they were: %s", type(error).__name__)
 
 
 @contextlib.asynccontextmanager

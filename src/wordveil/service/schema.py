@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, CheckConstraint, Column, Float, ForeignKey, Index, MetaData, String, Table, Text
 
-__all__ = ["API_KEYS", "BUDGETS", "CHARGES", "GRANTS", "METADATA", "PROMISES", "RELEASES"]
+__all__ = ["API_KEYS", "BUDGETS", "CHARGES", "FACTS", "GRANTS", "METADATA", "PROMISES", "RELEASES"]
 
 METADATA = MetaData()
 
@@ -25,6 +25,7 @@ BUDGETS = Table(
     Column("spent", BigInteger, nullable=False),
     Column("delta_granted", BigInteger, nullable=False),
     Column("delta_spent", BigInteger, nullable=False),
+    Column("squares", BigInteger, nullable=False, server_default="0"),  # of all losses, for advanced composition
     # The second lock on the door: no statement, ours or anybody's, can store a budget that is overspent.
     CheckConstraint("spent >= 0 AND spent <= granted", name="never_overspent"),
     CheckConstraint("delta_spent >= 0 AND delta_spent <= delta_granted", name="delta_never_overspent"),
@@ -70,6 +71,14 @@ CHARGES = Table(
     Index("charges_by_account", "account"),
 )
 """Which accounts paid for a release, each its whole cost."""
+
+FACTS = Table(
+    "facts",
+    METADATA,
+    Column("name", String(32), primary_key=True),
+    Column("value", String(64), nullable=False),
+)
+"""What the whole ledger was made with."""
 
 API_KEYS = Table(
     "api_keys",

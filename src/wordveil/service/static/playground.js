@@ -59,32 +59,78 @@ function column(title, parts) {
   return shown;
 }
 
-async function release() {
-  const text = at("text").value;
-  const settings = { k: Number(at("k").value), lists: at("lists").value };
-  const how = { mechanism: "neighbours", epsilon: Number(at("epsilon").value), settings };
+const how = () => {
+  const mechanism = at("mechanism").value;
+  const listed = mechanism === "nearest" || mechanism === "crowds";
+  return {
+    mechanism: listed ? "neighbours" : mechanism,
+    epsilon: Number(at("epsilon").value),
+    settings: listed ? { k: Number(at("k").value), lists: mechanism } : {},
+    unknown: at("unknown").value,
+  };
+};
+at("mechanism").addEventListener("change", () => { at("k").disabled = !("k" in how().settings); });
+
+const percent = (share) => `${Math.round(100 * share)} %`;
+
+async function released(text, chosen) {
   const columns = [column("Original, which stays with you", [document.createTextNode(text)])];
   let last;
   for (let number = 1; number <= Number(at("samples").value); number++) {
-    last = await ask("v1/sanitize", { ...how, text });
+    last = await ask("v1/sanitize", { ...chosen, text });
     columns.push(column(`Release ${number}`, marked(text, last.texts[0])));
   }
+  if (at("sentences").checked) {
+    const whole = await ask("v1/rephrase", { texts: [text] }).catch((error) => ({ texts: [error.message] }));
+    const cost = whole.cost ? `, ${whole.cost} nats` : "";
+    columns.push(column(`As whole sentences${cost}`, [document.createTextNode(whole.texts[0])]));
+  }
   at("texts").replaceChildren(...columns);
+  return last;
+}
+
+async function explained(text, chosen, last) {
   const asked = [...new Set(words(text).map(bare).filter(Boolean))].filter((word) => word.length <= 64).slice(0, 500);
   const [among, told] = await Promise.all([
-    ask("v1/hides-among", { ...how, words: asked }),
-    ask("v1/explain", { ...how, tokens: Math.max(1, last.tokens) }),
+    ask("v1/hides-among", { ...chosen, words: asked }),
+    ask("v1/explain", { ...chosen, tokens: Math.max(1, last.tokens) }),
   ]);
   const rows = asked.flatMap((word) => {
     const listed = among.words[word];
-    const shown = listed ? listed.slice(0, settings.k).map(([other]) => other).join(", ") : "any word: the vocabulary does not list it";
+    const shown = listed ? listed.slice(0, chosen.settings.k).map(([other]) => other).join(", ") : "any word: the vocabulary does not list it";
     return [written("dt", word), written("dd", shown)];
   });
   at("lists-shown").replaceChildren(...rows);
   filled("promise", "li", [told.how, told.guarantee.sentence, ...told.examples, told.advice].filter(Boolean));
   filled("assumptions", "li", told.guarantee.assumptions || []);
   filled("disclosed", "li", last.disclosed);
+}
+
+// The package's own denoiser is the attacker: it reads the last release, and what it names is compared here, in the page.
+async function attacked(text, chosen, last) {
+  at("attacker").textContent = "Reading the last release as an attacker would …";
+  at("named").replaceChildren();
+  try {
+    const read = await ask("v1/denoise", { ...chosen, texts: last.texts, seal: last.seal });
+    const own = new Set(words(text).map(bare));
+    at("attacker").textContent = `Whoever reads the last release with a model of public text is expected to name ${
+      percent(read.attack[0])} of its words, and reads: ${read.texts[0]}`;
+    at("named").replaceChildren(...read.named[0].map(([seen, guess, sure]) => {
+      const line = written("li", `${seen}: “${guess}”, ${percent(sure)} sure`);
+      if (own.has(guess)) line.append(", ", written("mark", "stands in your text"));
+      return line;
+    }));
+  } catch (error) {
+    at("attacker").textContent = error.message;
+  }
+}
+
+async function release() {
+  const text = at("text").value, chosen = how();
+  const last = await released(text, chosen);
+  await explained(text, chosen, last);
   at("result").hidden = false;
+  attacked(text, chosen, last);
   const left = Object.entries(last.left).map(([account, nats]) => `${account} has ${nats} nats left`).join("; ");
   return `Each release cost ${last.cost} nats. ${left}.`;
 }
@@ -98,3 +144,41 @@ at("ask").addEventListener("submit", async (event) => {
     at("status").textContent = error.message;
   }
 });
+
+const SVG = document.querySelector("svg").namespaceURI;
+
+function drawn(tag, attributes, text) {
+  const made = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+async function curve() {
+  const { about, lines, points } = await (await fetch("curve.json")).json();
+  const largest = Math.max(...points.map((point) => point.epsilon));
+  const x = (epsilon) => 30 + (260 * epsilon) / largest, y = (share) => 130 - 120 * share;
+  const label = `Shares against epsilon up to ${largest}; the table below says the same.`;
+  const picture = document.querySelector("svg");
+  picture.setAttribute("aria-label", label);
+  picture.append(drawn("path", { d: "M30 10V130H290", class: "axis" }));
+  for (const share of [0, 0.5, 1]) picture.append(drawn("text", { x: 4, y: y(share) + 3 }, share));
+  for (const { epsilon } of points) picture.append(drawn("text", { x: x(epsilon) - 4, y: 145 }, Math.round(epsilon)));
+  lines.forEach((name, number) => {
+    const path = points.map((point, i) => `${i ? "L" : "M"}${x(point.epsilon)} ${y(point[name])}`).join("");
+    picture.append(drawn("path", { d: path, class: `line line-${number}` }));
+  });
+  at("curve").append(written("figcaption", `From above at the right end: ${
+    [...lines].sort((a, b) => points.at(-1)[b] - points.at(-1)[a]).join("; ")}.`));
+  const row = (tag, cells) => {
+    const made = document.createElement("tr");
+    made.append(...cells.map((cell) => written(tag, cell)));
+    return made;
+  };
+  at("curve-table").append(
+    row("th", ["epsilon", ...lines]),
+    ...points.map((point) => row("td", [point.epsilon, ...lines.map((name) => point[name])])),
+  );
+  at("curve-about").textContent = about;
+}
+curve();

@@ -1,0 +1,131 @@
+"""What the ledger is asked and answers: charges, balances, and why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wordveil.errors import WordveilError
+from wordveil.service.costs import Cost
+
+__all__ = [
+    "Allowance",
+    "Balance",
+    "BudgetSpentError",
+    "Charge",
+    "Charged",
+    "KeyRevokedError",
+    "RetryError",
+]
+
+
+class BudgetSpentError(WordveilError):
+    """A release would overdraw an account; nothing was charged and no noise was drawn.
+
+    Attributes:
+        account: The account.
+        left: What is left, in nats of the promise, with all digits.
+        cost: What the release would have cost.
+    """
+
+    def __init__(self, account: str, left: str, cost: str) -> None:
+        self.account, self.left, self.cost = account, left, cost
+        super().__init__(f"The budget of {account} has {left} nats left; this release costs {cost}.")
+
+
+class RetryError(WordveilError):
+    """A retry name was used before for another request, or for a setting that has changed since."""
+
+
+class KeyRevokedError(WordveilError):
+    """The API key was revoked between the request and its charge."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allowance:
+    """What accounts are granted when they first pay for a release of a promise.
+
+    Attributes:
+        promises: Ids of the promises, each granted by itself; of others, nothing is granted unasked.
+        units: By the kind of the account, the part of its name before the colon.
+        delta_units: The same for delta.
+    """
+
+    promises: frozenset[str]
+    units: dict[str, int]
+    delta_units: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charge:
+    """What is to be charged and recorded.
+
+    Attributes:
+        accounts: Who pays, each the whole cost.
+        cost: The cost.
+        tokens: Number of tokens, or vectors.
+        mechanism: With its parameters.
+        vocabulary: SHA-256 of the vocabulary, or "".
+        guarantee: The promise in a sentence.
+        assumptions: What it assumes.
+        key: Public name of the API key, which must still hold; "" for none.
+        retry: Digest of the retry name under a secret key, or None.
+        fingerprint: Digest of the request under a secret key.
+        setting: Digest of what its noise is drawn for: mechanism, vocabulary, version.
+    """
+
+    accounts: Sequence[str]
+    cost: Cost
+    tokens: int
+    mechanism: str
+    vocabulary: str
+    guarantee: str
+    assumptions: Sequence[str]
+    key: str = ""
+    retry: str | None = None
+    fingerprint: str | None = None
+    setting: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charged:
+    """A charge that is on the disk.
+
+    Attributes:
+        release: Name of the release in the ledger.
+        salt: What its noise is drawn under besides the service's key; None where no retry was asked for.
+        repeated: True if it was made by an earlier request and nothing was charged now.
+        left: What each account has left, in nats.
+    """
+
+    release: str
+    salt: str | None
+    repeated: bool
+    left: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Balance:
+    """One budget: granted and spent, in nats (for metric DP: per unit of distance), and delta.
+
+    Attributes:
+        account: Who pays.
+        promise: What tells it from promises of other budgets.
+        granted: What may be spent.
+        spent: What is spent: the plain sum.
+        left: The difference.
+        delta_granted: The same of delta.
+        delta_spent: The same of delta.
+        advanced: The same releases by advanced composition: an epsilon and its delta; see `costs.advanced`. None where
+            that does not apply. Only the plain sum is limited.
+    """
+
+    account: str
+    promise: dict[str, Any]
+    granted: str
+    spent: str
+    left: str
+    delta_granted: str
+    delta_spent: str
+    advanced: dict[str, str] | None

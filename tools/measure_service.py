@@ -1,0 +1,171 @@
+"""Measures the service beside a bare FastAPI echo on loopback: requests a second, p50, p99, and memory.
+
+    python tools/measure_service.py [--seconds 5] [--requests 100000] [--url postgresql+psycopg://...]
+
+Both run in processes of their own and are asked in turns by the same clients, a third process. Ratios say more than
+figures: whatever else the machine does hits both. "busy" is the time of a processor that one request takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+TEXT = "Maria was diagnosed with depression in March."
+ECHO = """
+import sys, uvicorn
+from fastapi import FastAPI
+from wordveil.service.messages import TextRequest
+app = FastAPI()
+@app.post("/v1/sanitize")
+async def echo(asked: TextRequest) -> dict[str, str]:
+    return {"text": asked.text}
+uvicorn.run(app, port=int(sys.argv[1]), log_config=None, access_log=False, lifespan="off")
+"""
+SERVE = "from wordveil.cli.main import main; main()"
+TURNS = 3
+
+
+class Client(asyncio.Protocol):
+    """One connection that asks again as soon as it is answered."""
+
+    def __init__(self, request: bytes, until: float, left: list[int], seconds: list[float]) -> None:
+        self.request, self.until, self.left, self.seconds = request, until, left, seconds
+        self.ended, self.received, self.length = asyncio.get_running_loop().create_future(), b"", -1
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+        self.ask()
+
+    def ask(self) -> None:
+        """Ask once more, or end."""
+        self.began = time.perf_counter()
+        if self.began > self.until or self.left[0] <= 0:
+            self.ended.set_result(None)
+            self.transport.close()
+            return
+        self.left[0] -= 1
+        self.transport.write(self.request)  # type: ignore[attr-defined]
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        head, found, body = self.received.partition(b"\r\n\r\n")
+        if found and len(body) >= int(re.search(rb"(?i)content-length: (\d+)", head)[1]):  # type: ignore[index]
+            if not head.startswith(b"HTTP/1.1 200"):
+                raise SystemExit(f"answered {head[:20]!r} {body[:200]!r}")
+            self.seconds.append(time.perf_counter() - self.began)
+            self.received = b""
+            self.ask()
+
+
+async def ask(port: int, headers: str, clients: int, seconds: float, requests: int) -> list[float]:
+    """Return the seconds of every answer."""
+    body = json.dumps({"text": TEXT}).encode()
+    request = f"POST /v1/sanitize HTTP/1.1\r\nhost: x\r\n{headers}content-type: application/json\r\n"
+    whole = f"{request}content-length: {len(body)}\r\n\r\n".encode() + body
+    found: list[float] = []
+    left, until, loop = [requests], time.perf_counter() + seconds, asyncio.get_running_loop()
+    made = [
+        await loop.create_connection(lambda: Client(whole, until, left, found), "127.0.0.1", port)
+        for _ in range(clients)
+    ]
+    await asyncio.gather(*(client.ended for _, client in made))
+    return found
+
+
+def start(*command: str, path: str) -> tuple[subprocess.Popen[bytes], Path]:
+    """Start a server; return it and its log once it answers."""
+    log = Path(tempfile.mkstemp()[1])
+    process = subprocess.Popen([sys.executable, "-c", *command], stdout=log.open("wb"), stderr=subprocess.STDOUT)
+    for _ in range(600):
+        try:
+            httpx.get(path)
+            return process, log
+        except httpx.TransportError:
+            time.sleep(0.1)
+    raise SystemExit(log.read_text())
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def resident(process: subprocess.Popen[bytes]) -> float:
+    """Return the memory that a process holds, in MB."""
+    pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def worked(process: subprocess.Popen[bytes]) -> float:
+    """Return the seconds that a process has kept a processor busy."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    """Measure and print a table."""
+    given = argparse.ArgumentParser()
+    given.add_argument("--seconds", type=float, default=5.0)
+    given.add_argument("--requests", type=int, default=100_000)
+    given.add_argument("--url", default="")
+    given.add_argument("--folder", default=None, help="where the ledger lies; /dev/shm leaves the disk out")
+    asked = given.parse_args()
+    echo_port, port, state = free_port(), free_port(), tempfile.mkdtemp(dir=asked.folder)
+    echo, _ = start(ECHO, str(echo_port), path=f"http://127.0.0.1:{echo_port}/openapi.json")
+    options = ["--rate", "1000000", "--key-budget", "9000000000", "--state", state, "--port", str(port)]
+    options += ["--database", asked.url] if asked.url else []
+    service, log = start(SERVE, "serve", *options, path=f"http://127.0.0.1:{port}/ready")
+    key = re.search(r"wv_\w+", log.read_text())[0]  # type: ignore[index]
+    servers = {"echo": (echo_port, ""), "service": (port, f"authorization: Bearer {key}\r\n")}
+    processes = {"echo": echo, "service": service}
+    head = "| clients | requests/s | p50 ms | p99 ms | busy ms | echo: requests/s | p50 | p99 | busy | rate to echo's |"
+    print(head + "\n" + "|---" * 10 + "|")
+    for clients in (1, 16, 64):
+        rates: dict[str, list[float]] = {name: [] for name in servers}
+        times: dict[str, list[float]] = {name: [] for name in servers}
+        busy: dict[str, float] = dict.fromkeys(servers, 0.0)
+        for where, headers in servers.values():
+            asyncio.run(ask(where, headers, clients, 1.0, 10**9))
+        for _ in range(TURNS):
+            for name, (where, headers) in servers.items():
+                began, before = time.perf_counter(), worked(processes[name])
+                found = asyncio.run(ask(where, headers, clients, asked.seconds / TURNS, 10**9))
+                busy[name] += worked(processes[name]) - before
+                rates[name].append(len(found) / (time.perf_counter() - began))
+                times[name] += found
+        cells = [
+            [
+                f"{np.median(rates[name]):.0f}",
+                *(f"{1e3 * np.percentile(times[name], p):.1f}" for p in (50, 99)),
+                f"{1e3 * busy[name] / len(times[name]):.2f}",
+            ]
+            for name in ("service", "echo")
+        ]
+        ratio = np.median(rates["service"]) / np.median(rates["echo"])
+        print("| " + " | ".join([str(clients), *cells[0], *cells[1], f"{ratio:.2f}"]) + " |", flush=True)
+    if asked.requests:
+        before = resident(service)
+        asyncio.run(ask(*servers["service"], 16, 1e9, asked.requests))
+        print(f"memory: {before:.0f} MB before {asked.requests} requests, {resident(service):.0f} MB after")
+    for process in (echo, service):
+        process.terminate()
+        process.wait()
+
+
+if __name__ == "__main__":
+    main()
