@@ -289,7 +289,7 @@ def test_the_screen_is_for_norms_and_angles():
         sums = space.sums(1.0, 2.0)
         assert sum(sums.steps(1)) > 0
         problem = PairProblem(values=sums.logs(), rate=1.0, cap=2.0, tolerance=1e-9, per_distance=True)
-        assert space.maximum(problem)._fast is fast
+        assert space.maximum(problem, space.outputs)._fast is fast
 
 
 class Rooting:
