@@ -308,7 +308,7 @@ MUTATIONS = (
         path="pipeline/ids.py",
         old="UNKNOWN_LANE, TYPED_LANE = 255, 254",
         new="UNKNOWN_LANE, TYPED_LANE = 255, 255",
-        tests=("pipeline/test_domains.py",),
+        tests=("mechanisms/test_contract.py",),
     ),
     Mutation(
         id="t04",
