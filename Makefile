@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup setup-neural demo test test-unit test-lowest lint types bench clean
+.PHONY: setup setup-neural demo docs test test-unit test-lowest lint types bench clean
 
 setup: .venv/.ready
 
@@ -21,18 +21,16 @@ setup-neural: .venv/.ready-neural
 	touch $@
 
 demo: setup
-	@echo "== a clinical note =="
-	@cat examples/clinical_note.txt
-	@echo "== released =="
-	@$(BIN)/wordveil sanitize examples/clinical_note.txt
-	@echo "== the same, where function words are declared public =="
-	@$(BIN)/wordveil sanitize examples/clinical_note.txt --public-words function
+	@$(BIN)/wordveil demo
 	@echo "== reviews, their column 'text' =="
 	@cat examples/reviews.jsonl
 	@echo "== released =="
 	@$(BIN)/wordveil sanitize examples/reviews.jsonl --column text
-	@echo "== what the promise means =="
-	@$(BIN)/wordveil explain --pair diabetes,asthma --pair diabetes,holiday
+
+# The documentation, into site/. Nothing in it is loaded from elsewhere when it is read.
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # not --quiet: it hides from --strict what is wrong
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
@@ -55,4 +53,4 @@ bench: setup
 	$(BIN)/wordveil bench
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache

@@ -1,6 +1,7 @@
 """Build hook: compile the optional kernels into the wheel where a compiler is found; never fail an installation.
 
-Without a compiler, or on a processor the kernels are not written for, the wheel is the pure Python one. Set
+The wheel holds a library for every instruction set; which of them a processor can run is found out when they are
+loaded. Without a compiler, or on a processor the kernels are not written for, the wheel is the pure Python one. Set
 WORDVEIL_NO_COMPILE to any value to skip the compilation.
 """
 
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import platform
+import re
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -31,9 +34,17 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         if not made or version == "editable":
             return
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+        build_data["tag"] = f"py3-none-{_platform_tag(made)}"
         for path in made:
             build_data["force_include"][str(path)] = f"wordveil/kernels/compiled/built/{path.name}"
+
+
+def _platform_tag(libraries: list[Path]) -> str:
+    """Return the oldest manylinux these libraries run on, by the glibc symbols they ask for; else this system's tag."""
+    if platform.libc_ver()[0] != "glibc":
+        return re.sub(r"\W", "_", sysconfig.get_platform())
+    asked = (minor for path in libraries for minor in re.findall(rb"GLIBC_2\.(\d+)", path.read_bytes()))
+    return f"manylinux_2_{max(17, *map(int, asked))}_{platform.machine()}"  # 2.17 is the oldest that pip knows
 
 
 def _building(path: Path) -> Any:

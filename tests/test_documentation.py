@@ -1,5 +1,6 @@
 """Every command and snippet of the README and the docs runs, in the order they stand in."""
 
+import importlib.util
 import re
 import shlex
 import subprocess
@@ -9,10 +10,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "integrations").glob("*.md")])
+FOLDERS = ("", "explanation", "guides", "integrations", "learn", "reference")
+PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md"))])
 OPTIONAL = {
     "pandas", "polars", "datasets", "torch", "gensim", "langchain", "langchain_core", "litellm", "presidio_anonymizer",
-    "pyspark", "spacy",
+    "pyspark", "spacy", "alembic", "fastapi", "sqlalchemy", "prometheus_client", "starlette", "httpx", "uvicorn",
 }  # fmt: skip
 IGNORED = (
     "ignore::DeprecationWarning:datasets",
@@ -26,59 +28,87 @@ def page_name(page):
     return page.relative_to(ROOT).as_posix()
 
 
-def blocks(page, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+def blocks(page):
+    """The fenced blocks of a page, as (language, text)."""
+    return re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
-def commands(page):
-    return [line[2:] for block in blocks(page, "console") for line in block.splitlines() if line.startswith("$ ")]
+RUN = ("console", "python")
+SHOWN = {"text": "what a program printed", "toml": "a part of a file", "yaml": "a part of a file"}
+NOT_RUN = {
+    "docs/integrations/proxy.md": "asks a vendor; tests/integrations/test_proxy.py has one of its own",
+}
+"""Page -> why its blocks for a shell are not run here."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_block_is_run_or_is_only_shown(page):
+    languages = {language for language, _ in blocks(page)}
+    assert languages - {*RUN, *SHOWN} <= ({"sh"} if page_name(page) in NOT_RUN else set())
+
+
+def steps(page):
+    """What the page says to do, in its order: the name and text of a program, or a command without a name."""
+    for number, (language, text) in enumerate(blocks(page)):
+        if language == "python":
+            named = re.match(r"# (\w+\.py)\n", text)  # a program that later commands call by its name
+            yield named[1] if named else f"block_{number}.py", text
+        elif language == "console":
+            yield from (("", line[2:]) for line in text.splitlines() if line.startswith("$ "))
+
+
+TOOL = f"{shlex.quote(sys.executable)} -c 'from wordveil.cli.main import main; main()'"
+
+
+def done(name, text, folder):
+    """Run a step in a folder."""
+    if name:
+        (folder / name).write_text(text, encoding="utf-8")
+        command = [sys.executable, "-W", "error", *QUIET, name]
+    else:
+        command = ["bash", "-o", "pipefail", "-c", re.sub(r"\bwordveil (?=[a-z-])", lambda _: f"{TOOL} ", text)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=page_name)
-def test_commands_of_the_page_run(page, tmp_path):
+@pytest.mark.parametrize("page", [p for p in PAGES if any(language in RUN for language, _ in blocks(p))], ids=page_name)
+def test_what_the_page_says_to_do_works(page, tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    tool = f"{shlex.quote(sys.executable)} -c 'from wordveil.cli.main import main; main()'"
-    for command in commands(page):
-        expected = 1 if "# exits 1" in command else 0
-        run = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", re.sub(r"\bwordveil (?=[a-z-])", lambda _: f"{tool} ", command)],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert run.returncode == expected, f"{command}\n{run.stderr[-2000:]}"
-
-
-def missing_module(output):
-    """The optional library that a block needs and that is not here, or None."""
-    absent = re.search(r"^ModuleNotFoundError: No module named '(\w+)", output, flags=re.MULTILINE)
-    return absent[1] if absent and absent[1] in OPTIONAL else None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=page_name)
-def test_python_of_the_page_runs(page, tmp_path):
     absent = set()
-    for number, block in enumerate(blocks(page, "python")):
-        program = tmp_path / f"block_{number}.py"
-        program.write_text(block, encoding="utf-8")
-        run = subprocess.run(
-            [sys.executable, "-W", "error", *QUIET, program.name], cwd=tmp_path, capture_output=True, text=True
-        )
+    for name, text in steps(page):
+        run = done(name, text, tmp_path)
         if library := missing_module(run.stderr):
             absent.add(library)
         else:
-            assert run.returncode == 0, run.stderr[-2000:]
+            assert run.returncode == ("# exits 1" in text and not name), f"{text}\n{run.stderr[-2000:]}"
     if absent:
-        pytest.skip(f"all blocks ran but those that need {', '.join(sorted(absent))}, which is not installed here")
+        pytest.skip(f"all ran but what needs {', '.join(sorted(absent))}, which is not installed here")
+
+
+def missing_module(output):
+    """The optional library that a step needs and that is not here, or None."""
+    absent = re.search(
+        r"^ModuleNotFoundError: No module named '(\w+)|needs the package ([\w.]+)\. ", output, re.MULTILINE
+    )
+    library = absent and (absent[1] or absent[2]).replace("-", "_")
+    return library if library in OPTIONAL else None
 
 
 def test_only_libraries_that_the_dev_extra_does_not_bring_excuse_a_block():
     assert missing_module("ModuleNotFoundError: No module named 'polars'\n") == "polars"
     assert missing_module("ModuleNotFoundError: No module named 'numpy'\n") is None
     assert missing_module("ValueError: No module named 'polars'\n") is None
+    assert missing_module("wordveil: The service needs the package alembic. Install it with: pip") == "alembic"
+    assert missing_module("wordveil: A plot needs the package matplotlib. Install it with: pip") is None
+
+
+def test_the_reference_is_what_the_program_says():
+    path = ROOT / "tools" / "build_reference_pages.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    for page, text in tool.pages().items():
+        assert page.read_text(encoding="utf-8") == text, f"run: python tools/{path.name}"
 
 
 def test_links_between_pages_lead_somewhere():

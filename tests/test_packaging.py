@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
+import platform
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import venv
 import zipfile
+from functools import partial
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 import wordveil
+from wordveil.kernels.compiled.building import LEVELS, PLAIN, find_compiler, library_name
 
 ROOT = Path(__file__).parents[1]
 
@@ -93,3 +100,152 @@ def test_a_type_checker_sees_through_the_installed_wheel(wheel, tmp_path):
     }
     assert found.keys() == wanted.keys(), done.stdout + done.stderr
     assert [number for number, message in wanted.items() if message not in found[number]] == [], done.stdout
+
+
+THEN = {"SOURCE_DATE_EPOCH": "1700000000"}
+NO_COMPILER = {"CC": "/no/such/compiler"}
+
+
+def build(tree, *targets, **environment):
+    """Build a tree with the tools of this environment; file name -> SHA-256 of what was made."""
+    shutil.rmtree(tree / "dist", ignore_errors=True)
+    wanted = [word for target in targets for word in ("-t", target)]
+    command = [sys.executable, "-m", "hatchling", "build", *wanted, "-d", "dist"]
+    subprocess.run(command, cwd=tree, check=True, capture_output=True, env={**os.environ, **environment})
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (tree / "dist").iterdir()}
+
+
+def held(tree):
+    """Names of the files in the wheel that was built in a tree."""
+    (wheel,) = (tree / "dist").glob("*.whl")
+    return zipfile.ZipFile(wheel).namelist()
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """Makes copies of what a build needs, each at a place of another name."""
+
+    def copied(name):
+        place = tmp_path_factory.mktemp("tree") / name
+        place.mkdir(parents=True)
+        for part in ("src", "LICENSE", "NOTICE", "README.md", "pyproject.toml", "hatch_build.py", ".gitignore"):
+            skipped = shutil.ignore_patterns("__pycache__", "*.so")
+            copy = partial(shutil.copytree, ignore=skipped) if (ROOT / part).is_dir() else shutil.copyfile
+            copy(ROOT / part, place / part)
+        return place
+
+    return copied
+
+
+@pytest.mark.slow
+def test_builds_are_equal_byte_for_byte_wherever_they_are_made(tree, tmp_path):
+    here, there = tree("here"), tree("in/another/place")
+    one, other = (build(place, "sdist", "wheel", **THEN) for place in (here, there))
+    assert len(one) == 2
+    assert one == other
+    if find_compiler() is not None and platform.machine() == "x86_64":
+        wheel = next(name for name in one if name.endswith(".whl"))
+        assert re.search(r"-py3-none-manylinux_2_(1[7-9]|2\d)_x86_64\.whl$", wheel), wheel
+        libraries = sorted(Path(name).name for name in held(here) if name.endswith(".so"))
+        assert libraries == sorted(library_name(level) for level in (*LEVELS, *PLAIN))
+    with tarfile.open(next((here / "dist").glob("*.tar.gz"))) as packed:
+        packed.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.iterdir()
+    assert build(unpacked, "wheel", **THEN).items() <= one.items(), "the source archive builds the same wheel"
+
+
+@pytest.mark.slow
+def test_without_a_compiler_the_wheel_is_pure_and_another_time_makes_another(tree):
+    place = tree("here")
+    ((name, digest),) = build(place, "wheel", **THEN, **NO_COMPILER).items()
+    assert name.endswith("-py3-none-any.whl")
+    assert not [held_name for held_name in held(place) if held_name.endswith(".so")]
+    later = build(place, "wheel", SOURCE_DATE_EPOCH="1700000002", **NO_COMPILER)
+    assert later[name] != digest, "a difference of two seconds in the archive is noticed"
+
+
+DEPENDENCIES = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def named(requirement):
+    return re.match(r"[\w-]+", requirement)[0]
+
+
+def rows(title):
+    """First cell of each row under a title of the page -> the other cells."""
+    section = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", DEPENDENCIES, flags=re.MULTILINE | re.DOTALL)[1]
+    found = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("| `")
+    ]
+    return {cells[0].strip("`"): cells[1:] for cells in found}
+
+
+def test_core_dependencies_are_few_and_each_has_its_reason():
+    core = rows("Core")
+    assert set(core) == set(map(named, PROJECT["dependencies"]))
+    assert len(core) <= 6
+    assert all(len(reason) > 20 and licence for reason, licence in core.values())
+
+
+def test_every_package_of_an_extra_is_listed_with_its_licence():
+    extras = {
+        named(requirement)
+        for extra, requirements in PROJECT["optional-dependencies"].items()
+        for requirement in requirements
+        if extra not in ("dev", "docs") and not requirement.startswith("wordveil[")
+    }
+    listed = rows("Extras")
+    assert set(listed) == extras - set(map(named, PROJECT["dependencies"]))
+    assert all(cells[-1] for cells in listed.values())
+
+
+LICENCES = {
+    "MIT": "MIT",
+    "BSD": "BSD",
+    "Apache": "Apache",
+    "LGPL": "LGPL|Lesser General Public",
+    "NCSA": "NCSA",
+    "PSF": "PSF|Python Software Foundation",
+}
+"""Word of the table -> what the installed package says of itself."""
+
+
+@pytest.mark.parametrize("package", [*rows("Core"), *rows("Extras")])
+def test_a_package_is_under_the_licence_that_the_page_states(package):
+    licence = {**rows("Core"), **rows("Extras")}[package][-1]
+    try:
+        own = metadata.metadata(package)
+    except metadata.PackageNotFoundError:
+        pytest.skip(f"{package} is not installed")
+    said = " ".join([own.get("License-Expression") or "", own.get("License") or "", *(own.get_all("Classifier") or ())])
+    words = re.findall("|".join(LICENCES), licence)
+    assert words
+    assert any(re.search(LICENCES[word], said) for word in words), (licence, said[:300])
+
+
+WRITTEN_HERE = (
+    "certification/packaged/", "lab/evaluation/", "lab/papers/", "service/static/", "kernels/compiled/", "py.typed",
+)  # fmt: skip
+"""Files beside the code that wordveil's authors or programs wrote from nothing of others."""
+
+
+def test_every_file_of_data_in_the_package_stands_in_the_notice():
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    package = ROOT / "src" / "wordveil"
+    named_there = {path for path in re.findall(r"src/wordveil/([\w/.]+\w)", notice)}
+    unsaid = []
+    for path in package.rglob("*"):
+        name = path.relative_to(package).as_posix()
+        if path.is_dir() or path.suffix in (".py", ".pyi", ".pyc", ".c", ".h", ".so") or name.startswith(WRITTEN_HERE):
+            continue
+        if not any(name == said or name.startswith(f"{said}/") for said in named_there):
+            unsaid.append(name)
+    assert unsaid == []
+    assert all((package / said).exists() for said in named_there)
+
+
+def test_the_citation_is_of_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.*)$", citation, flags=re.MULTILINE)[1] == wordveil.__version__
+    assert f"license: {PROJECT['license']}" in citation

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import re
 import sys
 from collections import Counter
@@ -18,11 +19,13 @@ from typer.core import TyperCommand
 
 from wordveil import __version__
 from wordveil.cli.examples import EXAMPLES
+from wordveil.cli.exit_codes import DONE, INTERRUPTED, MISTAKE, READER_GONE
 from wordveil.cli.options import Argument, Option, call, declared
 
 __all__ = ["COMMANDS", "Command", "build_app", "option_names", "run"]
 
 COMMANDS: dict[str, str] = {
+    "demo": "Release a made-up note and explain what that promises.",
     "sanitize": "Sanitize text files, tables, a directory or standard input.",
     "spark-sanitize": "Sanitize a directory on a Spark cluster (extra: spark).",
     "rephrase": "Release for each sentence a public one near it.",
@@ -45,13 +48,14 @@ COMMANDS: dict[str, str] = {
     "proxy": "Release chat requests to a vendor and restore its replies (extra: proxy).",
     "serve": "Serve releases over HTTP, paid from budgets (extra: serve).",
     "budget": "Show and grant budgets of a service, and make API keys (extra: serve).",
+    "doctor": "Show engines, versions, data and what is missing, and how to get it.",
     "bench": "Measure tokens per second against this machine's own product rate.",
 }
 """Command -> its line in the overview; `wordveil.cli.NAME` (_ for -) holds a function NAME, or `app` for a group."""
 
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]  # typer names only this one of the errors it raises
-INTERRUPTED = 130
-READER_GONE = 141
+COMPLETION = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
+"""Variables in which a shell that completes a command line says what was typed so far."""
 
 
 class Command(TyperCommand):
@@ -77,7 +81,7 @@ class Command(TyperCommand):
 
 def build_app(wanted: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
     """Return the command line with the wanted commands loaded and the others present by name only."""
-    app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+    app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_root)
     for name, line in COMMANDS.items():
         if name not in wanted:
@@ -151,13 +155,14 @@ def option_names(given: Sequence[str]) -> dict[str, str]:
 
 def run(given: list[str]) -> None:
     """Run the commands; a wrong use of the command line is told in one line, like any other error."""
-    app = build_app([word for word in given if word in COMMANDS])
+    typed = [word for name in COMPLETION for word in os.environ.get(name, "").split()]
+    app = build_app([word for word in (*given, *typed) if word in COMMANDS])
     try:
         status = app(args=given, prog_name="wordveil", standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
-    except SystemExit:  # its answer to a broken pipe, and to nothing else outside its standalone mode
-        sys.exit(READER_GONE)
+    except SystemExit as ended:  # 0 after a completion; else its answer to a broken pipe
+        sys.exit(READER_GONE if ended.code else DONE)
     except USAGE_ERROR as error:
         # Some versions of typer ask twice whether another command was meant.
         message = re.sub(r"(Did you mean [^?]*\?)(?: \1)+", r"\1", error.format_message())
@@ -165,7 +170,7 @@ def run(given: list[str]) -> None:
         command = "wordveil" if error.ctx is None else error.ctx.command_path
         stop = "" if message.endswith((".", "?")) else "."
         typer.echo(message if asked_for_help else f"wordveil: {message}{stop} See: {command} --help", err=True)
-        sys.exit(2)
+        sys.exit(MISTAKE)
     if status == INTERRUPTED:  # newer typer versions answer an interrupt with a status, older ones abort
         raise KeyboardInterrupt
-    sys.exit(status if isinstance(status, int) else 0)
+    sys.exit(status if isinstance(status, int) else DONE)

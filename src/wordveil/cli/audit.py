@@ -3,40 +3,88 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wordveil.cli.common import ParameterOption, VocabularyOption, open_vocabulary, parse_settings
+from wordveil.cli.options import option
+from wordveil.cli.printing import JsonOption, show
+from wordveil.errors import ParameterError
 from wordveil.plugins import mechanism_class
+
+if TYPE_CHECKING:
+    from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["audit"]
 
 
-def audit(
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What is audited, and what it claims."""
+
     mechanism: Annotated[
-        str | None, typer.Option("--mechanism", "-m", help="One of wordveil's mechanisms; see: wordveil mechanisms.")
-    ] = None,
+        str | None, option("--mechanism", "-m", help="One of wordveil's mechanisms; see: wordveil mechanisms.")
+    ] = None
     python: Annotated[
-        str | None, typer.Option("--python", metavar="MODULE:NAME", help="Your own mechanism or callable instead.")
-    ] = None,
-    epsilon: Annotated[float | None, typer.Option("--epsilon", "-e", help="The epsilon claimed.")] = None,
-    delta: Annotated[float | None, typer.Option("--delta", help="The delta claimed.")] = None,
-    calibration: Annotated[str | None, typer.Option("--calibration", help="The calibration to audit.")] = None,
-    allow_refuted: Annotated[bool, typer.Option("--allow-refuted", help="Permit a refuted calibration.")] = False,
+        str | None, option("--python", metavar="MODULE:NAME", help="Your own mechanism or callable instead.")
+    ] = None
+    epsilon: Annotated[float | None, option("--epsilon", "-e", help="The epsilon claimed.")] = None
+    delta: Annotated[float | None, option("--delta", help="The delta claimed.")] = None
+    calibration: Annotated[str | None, option("--calibration", help="The calibration to audit.")] = None
+    allow_refuted: Annotated[bool, option("--allow-refuted", help="Permit a refuted calibration.")] = False
     dimensions: Annotated[
-        int | None, typer.Option("--dimensions", help="Dimensions of vectors, to audit without a vocabulary.")
-    ] = None,
-    settings: ParameterOption = None,
-    vocabulary: VocabularyOption = None,
-    kind: Annotated[str | None, typer.Option("--kind", help="What a callable of yours takes: vectors or text.")] = None,
-    samples: Annotated[int, typer.Option("--samples", help="Number of samples of each input of each pair.")] = 20_000,
-    pairs: Annotated[int, typer.Option("--pairs", help="Number of pairs of inputs.")] = 6,
-    alpha: Annotated[float, typer.Option("--alpha", help="Probability of refuting an honest mechanism.")] = 1e-6,
-    classifier: Annotated[bool, typer.Option("--classifier", help="Train a classifier too (scikit-learn).")] = False,
-    timing: Annotated[bool, typer.Option("--timing", help="Time words too; only on a quiet machine.")] = False,
-    report: Annotated[Path | None, typer.Option("--report", help="Write a report, .json or .html.")] = None,
+        int | None, option("--dimensions", help="Dimensions of vectors, to audit without a vocabulary.")
+    ] = None
+    settings: ParameterOption = None
+    vocabulary: VocabularyOption = None
+    kind: Annotated[str | None, option("--kind", help="What a callable of yours takes: vectors or text.")] = None
+
+    def checked(self) -> str:
+        """Return the name of the mechanism, or the place of the caller's own.
+
+        Raises:
+            ParameterError: If neither is given, or both, or there is no such mechanism.
+        """
+        if (self.mechanism is None) == (self.python is None):
+            raise ParameterError("--mechanism", None, "or --python must be given, and only one of them.")
+        if self.mechanism is not None:
+            mechanism_class(self.mechanism)
+        else:
+            sys.path.insert(0, str(Path.cwd()))  # a module of the user's lies where the command is run
+        return self.mechanism or self.python or ""
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what the mechanism is made with."""
+        named = {"epsilon": self.epsilon, "delta": self.delta, "calibration": self.calibration}
+        given = {name: value for name, value in named.items() if value is not None}
+        return given | ({"allow_refuted": True} if self.allow_refuted else {}) | parse_settings(self.settings or ())
+
+    def embeddings(self) -> Embeddings | None:
+        """Return the vocabulary to audit over; None where vectors of some dimension, or texts, stand for it."""
+        without = self.dimensions is not None or (self.python is not None and self.kind is not None)
+        return None if without else open_vocabulary(self.vocabulary)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How much is tried."""
+
+    samples: Annotated[int, option("--samples", help="Number of samples of each input of each pair.")] = 20_000
+    pairs: Annotated[int, option("--pairs", help="Number of pairs of inputs.")] = 6
+    alpha: Annotated[float, option("--alpha", help="Probability of refuting an honest mechanism.")] = 1e-6
+    classifier: Annotated[bool, option("--classifier", help="Train a classifier too (scikit-learn).")] = False
+    timing: Annotated[bool, option("--timing", help="Time words too; only on a quiet machine.")] = False
+
+
+def audit(
+    *,
+    subject: Subject,
+    effort: Effort,
+    report: Annotated[Path | None, option("--report", help="Write a report, .json or .html.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Audit a mechanism's claim by exact checks and by statistics that hold with the stated confidence.
 
@@ -45,33 +93,20 @@ def audit(
     """
     from wordveil.auditing import AuditOptions
     from wordveil.auditing import audit as run
-    from wordveil.errors import ParameterError
     from wordveil.pipeline.run import check_report_path
 
-    if (mechanism is None) == (python is None):
-        raise ParameterError("--mechanism", None, "or --python must be given, and only one of them.")
-    if mechanism is not None:
-        mechanism_class(mechanism)
-    else:
-        sys.path.insert(0, str(Path.cwd()))  # a module of the user's lies where the command is run
+    name = subject.checked()
     if report is not None:
         check_report_path(report)
-    parameters: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "calibration": calibration}
-    parameters = {name: value for name, value in parameters.items() if value is not None}
-    if allow_refuted:
-        parameters["allow_refuted"] = True
-    parameters |= parse_settings(settings or ())
-    without_vocabulary = dimensions is not None or (python is not None and kind is not None)
     found = run(
-        mechanism or python or "",
-        embeddings=None if without_vocabulary else open_vocabulary(vocabulary),
-        dimensions=dimensions,
-        parameters=parameters,
-        kind=kind,
-        options=AuditOptions(samples=samples, pairs=pairs, alpha=alpha, classifier=classifier, timing=timing),
+        name,
+        embeddings=subject.embeddings(),
+        dimensions=subject.dimensions,
+        parameters=subject.parameters(),
+        kind=subject.kind,
+        options=AuditOptions(**vars(effort)),
     )
-    for line in found.summary_lines():
-        typer.echo(line)
+    show(found.as_dict(), found.summary_lines(), as_json=as_json)
     if report is not None:
         report.write_text(found.to_html() if report.suffix == ".html" else found.to_json(), encoding="utf-8")
     raise typer.Exit(found.exit_code)

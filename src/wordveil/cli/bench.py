@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from wordveil.cli.common import say
+from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import ParameterError
 
 __all__ = ["bench"]
@@ -37,7 +37,7 @@ def bench(
         typer.Option("--growth", help="Grow one of tokens, vocabulary, dimensions, threads; it sets the other sizes."),
     ] = None,
     most: Annotated[int, typer.Option("--most", help="Largest step of --growth; 0 for all.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
     plot: Annotated[Path | None, typer.Option("--plot", help="Save a plot; the suffix gives the format.")] = None,
 ) -> None:
     """Measure decoding, selection and whole sanitizing, side by side with peers where they are installed.
@@ -65,6 +65,6 @@ def bench(
         for step in growth_curve(growth, workload, machine, most=most):
             lines += step
             say(f"{growth} {getattr(step[0], growth)}: " + ", ".join(f"{m.task} {m.wall_rate:,.0f}/s" for m in step))
-    typer.echo(json.dumps(to_json(machine, lines), indent=2) if as_json else table(machine, lines))
+    show(to_json(machine, lines), [table(machine, lines)], as_json=as_json)
     if plot is not None:
         save_plot(plot, lines, axis=growth)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 from wordveil.cli.common import (
     DEFAULT_MECHANISM,
@@ -20,6 +17,9 @@ from wordveil.cli.common import (
     parse_settings,
     read_lines,
 )
+from wordveil.cli.options import option
+from wordveil.cli.printing import JsonOption, show
+from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from wordveil.vocabulary.table import Embeddings
@@ -29,36 +29,60 @@ __all__ = ["calibrate"]
 BAR = 40
 
 
-def calibrate(
+@dataclass(frozen=True, kw_only=True)
+class Targets:
+    """What the default mechanism should come to; one of the first four is given."""
+
     attacker: Annotated[
         float | None,
-        typer.Option("--attacker", help="Share of words that the best guess at one word may name, at most."),
-    ] = None,
+        option("--attacker", help="Share of words that the best guess at one word may name, at most."),
+    ] = None
     similarity: Annotated[
         float | None,
-        typer.Option("--similarity", help="Cosine of word and output beyond that of random ones, at least."),
-    ] = None,
-    far: Annotated[
-        float | None, typer.Option("--far", help="Share of words drawn from the whole vocabulary, at most.")
-    ] = None,
-    nats: Annotated[float | None, typer.Option("--nats", help="Loss of a whole text, at most.")] = None,
-    tokens: Annotated[int, typer.Option("--tokens", help="Length of that text.")] = 50,
+        option("--similarity", help="Cosine of word and output beyond that of random ones, at least."),
+    ] = None
+    far: Annotated[float | None, option("--far", help="Share of words drawn from the whole vocabulary, at most.")] = (
+        None
+    )
+    nats: Annotated[float | None, option("--nats", help="Loss of a whole text, at most.")] = None
+    tokens: Annotated[int, option("--tokens", help="Length of that text.")] = 50
+
+    def given(self) -> dict[str, float]:
+        """Return the target by its name; empty without one.
+
+        Raises:
+            ParameterError: If there are several.
+        """
+        named = {name: value for name, value in vars(self).items() if name != "tokens" and value is not None}
+        if len(named) > 1:
+            raise ParameterError("--attacker", "and others", "are one target each; give one.")
+        return named
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keeping:
+    """How often other mechanisms should keep a word, and which words are typical."""
+
     keep: Annotated[
-        float | None, typer.Option("--keep", help="Other mechanisms: probability that a word stays. Default: 0.5.")
-    ] = None,
+        float | None, option("--keep", help="Other mechanisms: probability that a word stays. Default: 0.5.")
+    ] = None
+    frequencies: Annotated[
+        Path | None,
+        option("--frequencies", help="With --keep: public file of WORD<tab>COUNT lines that says what is typical."),
+    ] = None
+    sample: Annotated[
+        int, option("--sample", help="With --keep: number of public words that the mean is taken over.")
+    ] = 1000
+
+
+def calibrate(
+    *,
+    targets: Targets,
+    keeping: Keeping,
     mechanism: MechanismOption = DEFAULT_MECHANISM,
     settings: ParameterOption = None,
     vocabulary: VocabularyOption = None,
-    frequencies: Annotated[
-        Path | None,
-        typer.Option(
-            "--frequencies", help="With --keep: public file of WORD<tab>COUNT lines that says what is typical."
-        ),
-    ] = None,
-    sample: Annotated[
-        int, typer.Option("--sample", help="With --keep: number of public words that the mean is taken over.")
-    ] = 1000,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Find parameters from what they come to, on public words alone.
 
@@ -66,19 +90,14 @@ def calibrate(
     one, what the default epsilon comes to. For other mechanisms: the epsilon at which a typical word stays itself with
     probability --keep.
     """
-    from wordveil.errors import ParameterError
-
-    wanted = {"attacker": attacker, "similarity": similarity, "far": far, "nats": nats}
-    targets = {name: value for name, value in wanted.items() if value is not None}
     embeddings = open_vocabulary(vocabulary)
-    if mechanism == DEFAULT_MECHANISM and keep is None:
-        if len(targets) > 1:
-            raise ParameterError("--attacker", "and others", "are one target each; give one.")
-        _print_points(embeddings, targets, settings or (), tokens, as_json=as_json)
-        return
-    if targets:
-        raise ParameterError(f"--{next(iter(targets))}", "given", f"is for {DEFAULT_MECHANISM}; give --keep.")
-    _print_epsilon(embeddings, mechanism, settings or (), keep or 0.5, frequencies, sample, as_json=as_json)
+    given = targets.given()
+    if mechanism == DEFAULT_MECHANISM and keeping.keep is None:
+        _print_points(embeddings, given, settings or (), targets.tokens, as_json=as_json)
+    elif given:
+        raise ParameterError(f"--{next(iter(given))}", "given", f"is for {DEFAULT_MECHANISM}; give --keep.")
+    else:
+        _print_epsilon(embeddings, mechanism, settings or (), keeping, as_json=as_json)
 
 
 def _print_points(
@@ -92,52 +111,46 @@ def _print_points(
     given = parse_settings(settings, ("k", "outputs"))
     target, value = next(iter(targets.items()), ("nats", NeighbourResponse.epsilon * tokens))
     points = neighbour_points(embeddings, target, value, tokens=tokens, **given)
-    if as_json:
-        typer.echo(json.dumps([asdict(point) for point in points]))
-        return
-    typer.echo(f"{'k':>4} {'epsilon':>8} {'far':>6} {'attacker':>9} {'similarity':>11} {'nats':>8}")
+    lines = [f"{'k':>4} {'epsilon':>8} {'far':>6} {'attacker':>9} {'similarity':>11} {'nats':>8}"]
     rounded = round_down if target in ("attacker", "nats") else round_up  # the target holds for what is printed
     for one in points:
         epsilon = float(rounded(one.epsilon))
-        typer.echo(
+        lines.append(
             f"{one.k:4} {epsilon:8.3f} {one.far:6.3f} {one.attacker:9.3f} {one.similarity:11.3f} {one.nats:8.1f}"
         )
-    typer.echo(
+    lines.append(
         "far: words drawn from all outputs; attacker: words named by the best guess at one output, knowing how often "
         f"words occur; similarity: cosine beyond that of random outputs; nats: of {tokens} tokens"
     )
+    show(points, lines, as_json=as_json)
 
 
 def _print_epsilon(
     embeddings: Embeddings,
     mechanism: str,
     settings: Sequence[str],
-    keep: float,
-    frequencies: Path | None,
-    sample: int,
+    keeping: Keeping,
     *,
     as_json: bool,
 ) -> None:
     """Print the epsilon at which words stay with a probability, and the curve to it."""
     from wordveil.pipeline.calibration import calibrate as find
 
+    keep, frequencies = keeping.keep or 0.5, keeping.frequencies
     found = find(
         embeddings,
         build_mechanism(mechanism, 1.0, settings),
         keep=keep,
         frequencies=None if frequencies is None else _read_frequencies(frequencies),
-        sample=sample,
+        sample=keeping.sample,
     )
-    if as_json:
-        typer.echo(json.dumps({"epsilon": found.epsilon, "keep": keep, "words": found.words, "curve": found.curve}))
-        return
-    typer.echo(f"{'epsilon':>10}  {'kept':>5}")
-    for epsilon, kept in found.curve:
-        typer.echo(f"{epsilon:10.4g}  {kept:5.3f}  {'#' * round(BAR * kept)}")
-    typer.echo(
+    bars = (f"{epsilon:10.4g}  {kept:5.3f}  {'#' * round(BAR * kept)}" for epsilon, kept in found.curve)
+    line = (
         f"epsilon {found.epsilon:.4g}: {mechanism} keeps a word with probability {keep:g}, the mean over "
         f"{found.words:,} public words"
     )
+    result = {"epsilon": found.epsilon, "keep": keep, "words": found.words, "curve": found.curve}
+    show(result, [f"{'epsilon':>10}  {'kept':>5}", *bars, line], as_json=as_json)
 
 
 def _read_frequencies(path: Path) -> dict[str, float]:

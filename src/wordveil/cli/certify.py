@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -14,11 +14,13 @@ from wordveil.cli.common import (
     MechanismOption,
     ParameterOption,
     VocabularyOption,
+    Wanted,
     build_mechanism,
     chosen_epsilon,
     open_vocabulary,
     say,
 )
+from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.progress import count_bar
 from wordveil.errors import CertificateError, ParameterError
 
@@ -45,25 +47,17 @@ def certify(
     threads: Annotated[
         int | None, typer.Option("--threads", help="Number of threads. Default: one per processor.")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Certify the rate at which a mechanism keeps its epsilon on this vocabulary, over all pairs of words.
 
     --calibration certified-local certifies local DP: epsilon is then in nats, between any two words.
     """
-    from wordveil.certification import verify as repeat
-    from wordveil.certification.certified_rate import RATE_METHODS
-    from wordveil.promises.certificates import Certificate
-    from wordveil.promises.guarantees import round_up
-
     embeddings = open_vocabulary(vocabulary)
     if verify is not None:
-        certificate = Certificate.load(verify)
-        if certificate.vocabulary not in ("", embeddings.header.checksum):  # "": it was made of none
-            which = "the embedded vocabulary" if vocabulary is None else str(vocabulary)
-            raise CertificateError(f"{verify} was made for another vocabulary than {which}; name it with --vocabulary.")
-        with count_bar("pair visits") as progress:
-            repeat(certificate, embeddings, threads=threads, progress=progress)
-        typer.echo(f"{verify}: verified; the repetition agrees and no claim is below what it found")
+        certificate = _repeated(verify, embeddings, vocabulary, threads)
+        line = f"{verify}: verified; the repetition agrees and no claim is below what it found"
+        show({"certificate": verify, "verified": True, "numbers": certificate.numbers}, [line], as_json=as_json)
         return
     if calibration == "textbook":
         raise ParameterError("--calibration", calibration, "needs no certificate; say certified, or leave it out.")
@@ -86,14 +80,37 @@ def certify(
         typer.echo(certificate.to_json(), nl=False)
         return
     certificate.save(output)
-    say(f"wrote {output}: " + ", ".join(f"{name} {round_up(value, 6)}" for name, value in certificate.numbers.items()))
+    wanted = Wanted(
+        mechanism=mechanism, calibration=calibration, certificate=output, settings=settings, vocabulary=vocabulary
+    )
+    _say_use(certificate, wanted)
+
+
+def _repeated(path: Path, embeddings: Embeddings, vocabulary: Path | None, threads: int | None) -> Certificate:
+    """Return the certificate of a file after making it again, by the same method."""
+    from wordveil.certification import verify
+    from wordveil.promises.certificates import Certificate
+
+    certificate = Certificate.load(path)
+    if certificate.vocabulary not in ("", embeddings.header.checksum):  # "": it was made of none
+        which = "the embedded vocabulary" if vocabulary is None else str(vocabulary)
+        raise CertificateError(f"{path} was made for another vocabulary than {which}; name it with --vocabulary.")
+    with count_bar("pair visits") as progress:
+        verify(certificate, embeddings, threads=threads, progress=progress)
+    return certificate
+
+
+def _say_use(certificate: Certificate, wanted: Wanted) -> None:
+    """Say what was found, and the command that uses it."""
+    from wordveil.certification.certified_rate import RATE_METHODS
+    from wordveil.promises.guarantees import round_up
+
+    numbers = (f"{name} {round_up(value, 6)}" for name, value in certificate.numbers.items())
+    say(f"wrote {wanted.certificate}: {', '.join(numbers)}")
     if certificate.method in RATE_METHODS and "epsilon" in certificate.parameters:
-        words = ["wordveil", "sanitize", "IN", "--output", "OUT", "--mechanism", mechanism]
-        words += ["--epsilon", repr(certificate.parameters["epsilon"])]
-        words += ["--calibration", calibration or "certified", "--certificate", str(output)]
-        words += [word for setting in settings or () for word in ("--set", setting)]
-        words += [] if vocabulary is None else ["--vocabulary", str(vocabulary)]
-        say(f"use it with: {shlex.join(words)}")
+        say(
+            f"use it with: {replace(wanted, epsilon=cast(float, certificate.parameters['epsilon'])).sanitize_command()}"
+        )
 
 
 def _make(

@@ -129,12 +129,19 @@ class Wanted:
 
     def certify_command(self, output: str = "certificate.json") -> str:
         """The whole command that makes the certificate this needs."""
-        words = ["wordveil", "certify", "--mechanism", self.mechanism]
+        return shlex.join(["wordveil", "certify", *self._words(), "--output", output])
+
+    def sanitize_command(self) -> str:
+        """The whole command that uses the certificate."""
+        given = ["--certificate", str(self.certificate)]
+        return shlex.join(["wordveil", "sanitize", "IN", "--output", "OUT", *self._words(), *given])
+
+    def _words(self) -> list[str]:
+        words = ["--mechanism", self.mechanism]
         words += [] if self.epsilon is None else ["--epsilon", f"{self.epsilon!r}"]
         words += ["--calibration", self.calibration or "certified"]
         words += [word for setting in self.settings or () for word in ("--set", setting)]
-        words += [] if self.vocabulary is None else ["--vocabulary", str(self.vocabulary)]
-        return shlex.join([*words, "--output", output])
+        return words + ([] if self.vocabulary is None else ["--vocabulary", str(self.vocabulary)])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["EXAMPLES"]
 
 EXAMPLES: dict[str, tuple[str, str]] = {
+    "demo": ("wordveil demo", "wordveil demo --json"),
     "sanitize": (
         "wordveil sanitize note.txt -o clean.txt --report report.json",
         "wordveil sanitize reviews.jsonl --column text --epsilon 6 -o clean.jsonl --report reviews.json",
@@ -103,6 +104,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "budget export": ("wordveil budget export", "wordveil budget export --state service"),
     "budget key": ("wordveil budget key gateway", "wordveil budget key prometheus --read-only"),
     "budget revoke": ("wordveil budget revoke gateway", "wordveil budget revoke prometheus"),
+    "doctor": ("wordveil doctor", "wordveil doctor --json"),
     "bench": (
         "wordveil bench --vocabulary 2000 --dimensions 50 --tokens 512 --no-peers",
         "wordveil bench --growth tokens --most 4096 --no-peers --json",

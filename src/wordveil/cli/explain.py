@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+from typing import Annotated, Any
 
 from wordveil.cli.common import Wanted, open_vocabulary, prepare, say
 from wordveil.cli.options import option
+from wordveil.cli.printing import JsonOption, show
 
 __all__ = ["explain"]
 
@@ -20,23 +19,14 @@ def explain(
         option("--pair", metavar="WORD,WORD", help="Public words to work out; repeat as needed."),
     ] = None,
     tokens: Annotated[int, option("--tokens", help="Length of the text in the per-text sum.")] = 50,
+    as_json: JsonOption = False,
 ) -> None:
     """Explain the guarantee of a mechanism in plain words."""
-    from wordveil.errors import ParameterError
     from wordveil.pipeline.explanations import explain as explain_guarantee
     from wordveil.pipeline.fitting import fit_words
     from wordveil.promises.release import TextOptions, disclosures, effective_guarantee
-    from wordveil.text.kinds import kind
 
-    pairs = []
-    for text in pair or ():
-        first, separator, second = text.partition(",")
-        if not separator:
-            raise ParameterError("--pair", text, "must be two words with a comma between them.")
-        pairs.append((first.strip(), second.strip()))
-    for word in (word for two in pairs for word in two if kind(word)):
-        problem = f"is a {kind(word)} and no word: a surrogate takes its place, and its kind is told; choose words."
-        raise ParameterError("--pair", word, problem)
+    pairs = [_pair(text) for text in pair or ()]
     embeddings = open_vocabulary(wanted.vocabulary)
     prepared = prepare(wanted, embeddings)
     for note in prepared.notes:
@@ -47,6 +37,25 @@ def explain(
     explanation = explain_guarantee(
         embeddings, guarantee, metric=randomizer.metric, pairs=pairs, tokens=tokens, randomizer=randomizer
     )
-    typer.echo(str(explanation))
-    for line in disclosures(options, guarantee):
-        typer.echo(f"Disclosed whatever the noise: {line}.")
+    disclosed = disclosures(options, guarantee)
+    told: dict[str, Any] = {
+        "guarantee": guarantee.as_dict(),
+        "procedure": explanation.procedure,
+        "advice": explanation.advice,
+    }
+    told |= {"pairs": explanation.pairs, "tokens": tokens, "nats_of_the_text": explanation.text_loss}
+    lines = [str(explanation), *(f"Disclosed whatever the noise: {line}." for line in disclosed)]
+    show({**told, "examples": explanation.examples, "disclosed": disclosed}, lines, as_json=as_json)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    from wordveil.errors import ParameterError
+    from wordveil.text.kinds import kind
+
+    first, separator, second = (part.strip() for part in text.partition(","))
+    if not separator:
+        raise ParameterError("--pair", text, "must be two words with a comma between them.")
+    for word in filter(kind, (first, second)):
+        problem = f"is a {kind(word)} and no word: a surrogate takes its place, and its kind is told; choose words."
+        raise ParameterError("--pair", word, problem)
+    return first, second

@@ -1,8 +1,4 @@
-"""Entry point: turns errors into one line and an exit code.
-
-2 is a mistake of the user or of the file, 70 one of wordveil itself, 130 Ctrl-C, 141 a reader that has gone. None is 1,
-by which `wordveil audit` says that a claim is refuted.
-"""
+"""Entry point: turns errors into one line and an exit code; `exit_codes` says what each means."""
 
 from __future__ import annotations
 
@@ -18,15 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wordveil.cli.common import say
+from wordveil.cli.exit_codes import DONE, INTERNAL_ERROR, INTERRUPTED, MISTAKE, READER_GONE
 from wordveil.cli.options import call, plain_use
 from wordveil.errors import WordveilError
 
 __all__ = ["main"]
 
-
-INTERNAL_ERROR = 70
-INTERRUPTED = 130
-READER_GONE = 141
 SOON = 0.01  # seconds
 OBJECTS_BETWEEN_COLLECTIONS = 10_000  # Python's own 700 or 2 000 are for programs that load fewer modules
 RUN = "where input and output are files, the same command with --resume continues"
@@ -65,7 +58,7 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         expected = isinstance(error, WordveilError | OSError)
         say(f"wordveil: {_told(error, given) if expected else _internal(error)}")
-        sys.exit(2 if expected else INTERNAL_ERROR)
+        sys.exit(MISTAKE if expected else INTERNAL_ERROR)
 
 
 def _collect_less() -> None:
@@ -117,7 +110,7 @@ def _run(given: list[str]) -> None:
         chosen = plain_use(sanitize, given[1:])
         if chosen is not None:
             call(sanitize, chosen)
-            sys.exit(0)
+            sys.exit(DONE)
     from wordveil.cli.app import run
 
     run(given)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from wordveil.cli.common import open_vocabulary, say
+from wordveil.cli.printing import JsonOption, aligned, show
 from wordveil.errors import WordveilError
 from wordveil.plugins import mechanism_class, mechanism_names
 
@@ -22,9 +20,7 @@ EPSILON = 4.0
 FEW_WORDS = 500  # promise and standing do not depend on how many words a mechanism is fitted to; time does
 
 
-def mechanisms(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def mechanisms(as_json: JsonOption = False) -> None:
     """List mechanisms with promise, standing and paper, fitted to words of the embedded vocabulary at epsilon 4."""
     from wordveil.vocabulary.table import Embeddings
 
@@ -51,12 +47,7 @@ def mechanisms(
                     "paper": mechanism.paper,
                 }
             )
-    if as_json:
-        typer.echo(json.dumps(rows, indent=2))
-        return
-    widths = {key: max(len(key), *(len(row[key]) for row in rows)) for key in rows[0]}
-    for row in [{key: key for key in rows[0]}, *rows]:
-        typer.echo("  ".join(row[key].ljust(widths[key]) for key in row).rstrip())
+    show(rows, aligned(rows), as_json=as_json)
 
 
 def _guarantee(mechanism: Mechanism, embeddings: Embeddings) -> Guarantee:

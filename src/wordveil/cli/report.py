@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wordveil.cli.common import counted
+from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import ChecksumError, DataFormatError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ __all__ = ["report"]
 def report(
     released: Annotated[Path, typer.Argument(metavar="FILE", help="The released file, or directory.")],
     verify: Annotated[Path, typer.Option("--verify", metavar="REPORT", help="A .json report of wordveil sanitize.")],
+    as_json: JsonOption = False,
 ) -> None:
     """Check that FILE is, byte for byte, what a report speaks of.
 
@@ -37,7 +39,8 @@ def report(
     told = differences(said, found)
     if told:
         raise ChecksumError(f"{released} is not what {verify} speaks of: {'; '.join(told)}.")
-    typer.echo(f"{released}: is what {verify} speaks of ({counted(len(said), 'file')})")
+    line = f"{released}: is what {verify} speaks of ({counted(len(said), 'file')})"
+    show({"released": released, "report": verify, "files": said}, [line], as_json=as_json)
 
 
 def _files_of(path: Path) -> list[FileDigest]:

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from wordveil.cli.common import VocabularyOption, say
+from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import ParameterError
 
 __all__ = ["PAPERS", "reproduce"]
@@ -28,12 +29,13 @@ def reproduce(
     repeats: Annotated[int, typer.Option("--repeats", help="Number of runs of whatever is noisy.")] = 3,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the test noise.")] = 0,
     report: Annotated[Path | None, typer.Option("--report", help="Write .md or .json; default: print.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Repeat a paper's results on public data and show each number beside the paper's.
 
     The data sets are files in the folder named by the environment variable WORDVEIL_DATA; nothing is downloaded.
     """
-    from wordveil.lab.papers.base import Options, as_markdown, timed, write_reproduction
+    from wordveil.lab.papers.base import Options, as_dict, as_markdown, timed, write_reproduction
 
     if paper not in PAPERS:
         _gallery(paper, report, plain=(size, vocabulary, repeats, seed) == ("reduced", None, 3, 0))
@@ -50,7 +52,7 @@ def reproduce(
     found = timed(importlib.import_module(f"wordveil.lab.papers.{paper}").reproduce, options)
     command = shlex.join(["wordveil", *sys.argv[1:]])
     if report is None:
-        typer.echo(as_markdown(found, command))
+        show(as_dict(found, command), [as_markdown(found, command)], as_json=as_json)
     else:
         write_reproduction(found, report, command)
         say(f"{report}: {len(found.comparisons)} comparisons, {found.seconds:.0f} s")

@@ -10,6 +10,7 @@ import typer
 from wordveil.cli.app import Command
 from wordveil.cli.common import say
 from wordveil.cli.file_options import ColumnOption, FormatOption, ResumeOption
+from wordveil.cli.printing import JsonOption, listed, show
 from wordveil.cli.progress import row_bar
 from wordveil.cli.rephrase import EncoderOption, StockOption
 
@@ -40,6 +41,7 @@ def build(
     name: Annotated[str | None, typer.Option("--name", help="Short name. Default: that of the directory.")] = None,
     licence: Annotated[str, typer.Option("--licence", help="Licence of the text, to be recorded.")] = "",
     resume: ResumeOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Build a stock from public text: its sentences are in every release made with it, so never from private text.
 
@@ -64,7 +66,7 @@ def build(
     )
     with _bars() as progress:
         stock = build_stock(public, output, settings, resume=resume, progress=progress, notice=say)
-    _print_facts(stock)
+    _show_facts(stock, as_json=as_json)
 
 
 class _bars:  # noqa: N801 (used as a function)
@@ -98,6 +100,7 @@ def info(
         float | None, typer.Option("--epsilon", "-e", help="Show which size serves this one best, and its sentences.")
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Recompute the checksum.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show what a stock records: sizes, sources, licence, what was dropped, and the curve that sizes are chosen by."""
     from wordveil.sentences.stock import load_stock
@@ -106,17 +109,12 @@ def info(
     if verify:
         found.embeddings.verify()
         say("checksum: verified")
-    _print_facts(found)
-    if epsilon is not None:
-        size = found.choose(epsilon)
-        typer.echo(f"at {epsilon:g} nats a sentence: {size} prototypes")
-        for i in found.levels[size].ids:
-            typer.echo(f"  {found.embeddings.words[i]}")
+    _show_facts(found, epsilon, as_json=as_json)
 
 
-def _print_facts(stock: Stock) -> None:
+def _show_facts(stock: Stock, epsilon: float | None = None, *, as_json: bool) -> None:
     header, facts = stock.embeddings.header, stock.facts
-    lines = {
+    told = {
         "name": header.name,
         "source": header.source,
         "licence": header.licence or "not recorded",
@@ -127,11 +125,20 @@ def _print_facts(stock: Stock) -> None:
         "slots": ", ".join(f"{kind} {count:,}" for kind, count in facts.slots.items()) or "none",
         "dropped": ", ".join(f"{why} {count:,}" for why, count in facts.dropped.items()) or "none",
     }
-    for key, value in lines.items():
-        typer.echo(f"{key + ':':12}{value}")
-    typer.echo(f"mean similarity of a public sentence to its release, by {facts.judge}, nats from 0 (random) on:")
-    for encoder in stock.facts.levels[0].near:
-        typer.echo(f"  {encoder:12}" + "".join(f"{epsilon:8g}" for epsilon in (0.0, *EPSILONS)))
+    result: dict[str, Any] = {**told, "sizes": list(stock.levels), "slots": facts.slots, "dropped": facts.dropped}
+    result |= {"sentences": {"prototypes": len(stock.embeddings), "of": facts.kept}, "curve": []}
+    lines = listed(told, 12)
+    lines.append(f"mean similarity of a public sentence to its release, by {facts.judge}, nats from 0 (random) on:")
+    for encoder in facts.levels[0].near:
+        lines.append(f"  {encoder:12}" + "".join(f"{nats:8g}" for nats in (0.0, *EPSILONS)))
         for size, level in stock.levels.items():
-            values = (level.anywhere, *(level.expected(epsilon, 1, encoder) for epsilon in EPSILONS))
-            typer.echo(f"  {size:12,}" + "".join(f"{value:8.3f}" for value in values))
+            values = (level.anywhere, *(level.expected(nats, 1, encoder) for nats in EPSILONS))
+            curve = dict(zip((0.0, *EPSILONS), values, strict=True))
+            result["curve"].append({"encoder": encoder, "size": size, "similarity": curve})
+            lines.append(f"  {size:12,}" + "".join(f"{value:8.3f}" for value in values))
+    if epsilon is not None:
+        size = stock.choose(epsilon)
+        chosen = [stock.embeddings.words[i] for i in stock.levels[size].ids]
+        result["chosen"] = {"epsilon": epsilon, "size": size, "sentences": chosen}
+        lines += [f"at {epsilon:g} nats a sentence: {size} prototypes", *(f"  {sentence}" for sentence in chosen)]
+    show(result, lines, as_json=as_json)

@@ -10,6 +10,7 @@ import typer
 
 from wordveil.cli.app import Command
 from wordveil.cli.common import VocabularyOption, open_vocabulary, read_word_list, say
+from wordveil.cli.printing import JsonOption, listed, show
 
 if TYPE_CHECKING:
     from wordveil.arrays import IdArray
@@ -51,6 +52,7 @@ def import_(
     neighbours: Annotated[
         bool, typer.Option(help="Build neighbour lists (takes a minute or two for 400,000 words).")
     ] = True,
+    as_json: JsonOption = False,
 ) -> None:
     """Convert an embedding file to wordveil's own form: checked, memory-mapped, with a word index."""
     from wordveil.errors import ParameterError
@@ -72,7 +74,7 @@ def import_(
     embeddings = embeddings.record(order=order)
     if neighbours:
         _first_lists(embeddings)
-    _print_facts(embeddings)
+    _show_facts(embeddings, as_json=as_json)
     if len(embeddings.candidates) < FEW and len(embeddings.candidates) < len(embeddings):
         say(f"few entries may be output; --candidates all lets all {len(embeddings):,}")
 
@@ -120,17 +122,19 @@ def _show_rows(rows: int, share: float | None) -> None:
 def info(
     vocabulary: VocabularyOption = None,
     verify: Annotated[bool, typer.Option("--verify", help="Recompute the checksum.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show what a vocabulary's header records."""
     embeddings = open_vocabulary(vocabulary)
-    _print_facts(embeddings)
     if verify:
         embeddings.verify()
+    _show_facts(embeddings, as_json=as_json)
+    if verify and not as_json:
         typer.echo("checksum: verified")
 
 
-def _print_facts(embeddings: Embeddings) -> None:
-    header = embeddings.header
+def _show_facts(embeddings: Embeddings, *, as_json: bool) -> None:
+    header, lists = embeddings.header, _described_lists(embeddings)
     facts = {
         "name": header.name,
         "source": header.source,
@@ -141,19 +145,18 @@ def _print_facts(embeddings: Embeddings) -> None:
         "normalisation": header.normalisation,
         "checksum": header.checksum,
         "order": header.order,
-        "neighbours": _described_lists(embeddings),
+        "neighbours": "; ".join(lists) or "none",
     }
-    for key, value in facts.items():
-        typer.echo(f"{key + ':':17}{value}")
+    numbers = {"words": len(embeddings), "outputs": len(embeddings.candidates), "neighbours": lists}
+    show({**facts, **numbers, "checked": embeddings.is_checked}, listed(facts, 17), as_json=as_json)
 
 
-def _described_lists(embeddings: Embeddings) -> str:
+def _described_lists(embeddings: Embeddings) -> list[str]:
     from wordveil.vocabulary.stored_lists import stored_keys
 
-    listed = [
+    return [
         f"{key.k} of {count:,} by {key.metric.removesuffix('()').lower()}" for key, count in stored_keys(embeddings)
     ]
-    return "; ".join(listed) or "none"
 
 
 @lists_app.command("build", cls=Command)
@@ -169,13 +172,14 @@ def build_neighbours(
     ] = None,
     metric: Annotated[str, typer.Option("--metric", help="cosine, euclidean or angular.")] = "cosine",
     threads: Annotated[int | None, typer.Option("--threads", help="Threads to use. Default: all processors.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Build lists of each word's nearest words into a vocabulary; run again to go on where it was stopped."""
     embeddings = open_vocabulary(vocabulary)
     lists = _store(embeddings, k, _outputs(embeddings, outputs, counts), metric, threads)
-    typer.echo(
-        f"{lists.k} nearest of {len(lists.outputs):,} outputs for each of {len(lists):,} words: {lists.checksum}"
-    )
+    made = {"k": lists.k, "outputs": len(lists.outputs), "words": len(lists), "checksum": lists.checksum}
+    line = f"{lists.k} nearest of {len(lists.outputs):,} outputs for each of {len(lists):,} words: {lists.checksum}"
+    show(made, [line], as_json=as_json)
 
 
 def _outputs(embeddings: Embeddings, given: str, counts: Path | None) -> IdArray | None:
@@ -197,6 +201,7 @@ def neighbors(
     word: Annotated[str, typer.Argument(help="A public word of the vocabulary.")],
     vocabulary: VocabularyOption = None,
     count: Annotated[int, typer.Option("--count", "-k", help="How many.")] = 10,
+    as_json: JsonOption = False,
 ) -> None:
     """List the nearest words that may be output, with Euclidean distances."""
     from wordveil.errors import ParameterError
@@ -210,8 +215,8 @@ def neighbors(
         raise ParameterError("word", word, "is not in this vocabulary.")
     wanted = min(count + 1, len(embeddings.candidates))
     ids, distances = NearestWords(embeddings.vectors, embeddings.candidates).top(embeddings.vectors[[id_]], wanted)
-    listed = [(i, t) for i, t in zip(ids[0].tolist(), distances[0].tolist(), strict=True) if i != id_][:count]
-    if not listed:
+    found = [(i, t) for i, t in zip(ids[0].tolist(), distances[0].tolist(), strict=True) if i != id_][:count]
+    if not found:
         say("no other word may be output")
-    for i, t in listed:
-        typer.echo(f"{t:9.4f}  {embeddings.words[i]}")
+    near = [{"word": embeddings.words[i], "distance": t} for i, t in found]
+    show(near, (f"{one['distance']:9.4f}  {one['word']}" for one in near), as_json=as_json)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from wordveil.lab.evaluation.catalogue import chosen_tasks, data_files
 from wordveil.lab.evaluation.inversion import ATTACKERS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -50,13 +49,3 @@ def test_a_wrong_number_would_be_noticed_and_mended():
     assert quotes.quoted(page, "attacker finds {} of them", [".61"]) == page.replace(".60", ".61")
     with pytest.raises(ValueError, match="0 places for: nobody finds"):
         quotes.quoted(page, "nobody finds {}", [".61"])
-
-
-def test_the_page_lists_every_file_that_the_tasks_read():
-    page = quotes.PAGE.read_text(encoding="utf-8")
-    listed = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
-    read = {name: task.name for task in chosen_tasks(None) for name in data_files(task)}
-    assert set(listed) == set(read)
-    for task in chosen_tasks(None):
-        for name in data_files(task):
-            assert task.name in listed[name] or "as above" in listed[name]

@@ -1,0 +1,45 @@
+"""`wordveil demo`: a made-up note, what is released for it, and what that promises."""
+
+from __future__ import annotations
+
+from wordveil.cli.printing import JsonOption, show
+
+__all__ = ["demo"]
+
+NOTE = """\
+Maria Lindqvist, 54, was seen on 14 March 2026 for poorly controlled diabetes and depression.
+She reports chest pain at night, takes metformin 500 mg twice daily, and stopped sertraline in January.
+Plan: increase metformin, refer to cardiology, call her daughter Anna on +46 70 555 01 23.
+Lives alone in Uppsala; works as a nurse; e-mail maria.lindqvist@example.org.
+"""
+PAIRS = (("diabetes", "asthma"), ("diabetes", "holiday"))
+NEXT = "Next: wordveil sanitize FILE -o CLEAN --report report.html, and wordveil explain"
+
+
+def demo(as_json: JsonOption = False) -> None:
+    """Release a made-up clinical note and explain what that promises; needs no file. Every run draws afresh."""
+    from wordveil.mechanisms.neighbours import NeighbourResponse
+    from wordveil.pipeline.explanations import explain
+    from wordveil.pipeline.sanitizer import Sanitizer
+    from wordveil.promises.release import TextOptions
+    from wordveil.text.function_words import FUNCTION_WORDS
+    from wordveil.vocabulary.table import load_embeddings
+
+    embeddings = load_embeddings()
+    sanitizers = [
+        Sanitizer(embeddings, NeighbourResponse(), options=TextOptions(unknown="typed", public_words=public))
+        for public in (frozenset(), FUNCTION_WORDS)
+    ]
+    plain, readable = (one(NOTE) for one in sanitizers)
+    drawn = sanitizers[0].parts.randomizer
+    told = explain(embeddings, plain.guarantee, metric=drawn.metric, pairs=PAIRS, tokens=plain.tokens, randomizer=drawn)
+    result = {"note": NOTE, "released": plain.text, "function_words_public": readable.text, "promise": str(told)}
+    titles = {
+        "note": "a made-up note",
+        "released": "released",
+        "function_words_public": "released once more, with function words declared public",
+        "promise": "what the first of the two promises",
+    }
+    lines = [line for key, title in titles.items() for line in (f"== {title} ==", result[key].rstrip("\n"), "")]
+    disclosed = [f"Disclosed whatever the noise: {line}." for line in plain.disclosed]
+    show({**result, "disclosed": plain.disclosed}, [*lines[:-1], *disclosed, "", NEXT], as_json=as_json)

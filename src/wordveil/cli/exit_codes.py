@@ -1,0 +1,17 @@
+"""What the exit codes of the command line mean; docs/command-line.md shows the same table."""
+
+from __future__ import annotations
+
+__all__ = ["DONE", "INTERNAL_ERROR", "INTERRUPTED", "MEANINGS", "MISTAKE", "NO", "READER_GONE"]
+
+DONE, NO, MISTAKE, INTERNAL_ERROR, INTERRUPTED, READER_GONE = 0, 1, 2, 70, 130, 141
+
+MEANINGS = {
+    DONE: "done, and nothing was found wrong",
+    NO: "the answer is no: `audit` refuted the claim, or `doctor` found something damaged",
+    MISTAKE: "a mistake in the command, or a file that is not what it should be; one line says which",
+    INTERNAL_ERROR: "an error of wordveil itself; the message names the place and never shows text",
+    INTERRUPTED: "interrupted (Ctrl-C); the message says how to continue",
+    READER_GONE: "the program that reads standard output has ended, as in `wordveil ... | head`",
+}
+"""Exit code -> what it says."""

@@ -1,0 +1,178 @@
+"""What holds for every command: JSON, exit codes, completion, environment variables, short bodies; and `doctor`."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import wordveil as wv
+from wordveil.cli import demo, doctor, exit_codes
+from wordveil.cli.app import build_app
+from wordveil.cli.examples import EXAMPLES
+from wordveil.kernels.compiled import available_engines
+from wordveil.vocabulary import packaged
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+REPORTS = {"sanitize", "spark-sanitize", "rephrase", "denoise", "release", "evaluate"}
+WRITES_A_FILE = {*REPORTS, "rewrite", "train", "prior build"}
+LISTENS = {"serve", "proxy"}
+JSON_ALWAYS = {"budget show", "budget grant", "budget history", "budget export"}
+ONE_WORD = {"budget key", "budget revoke"}
+
+
+def table(head):
+    """The rows of the page's table under a head, as lists of cells."""
+    rows = PAGE[PAGE.index(head) :].partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
+
+
+@cache
+def program():
+    return get_command(build_app())
+
+
+def options_of(command):
+    found = program()
+    for word in command.split():
+        found = found.commands[word]
+    return {name for param in found.params for name in param.opts}
+
+
+@pytest.mark.parametrize("command", EXAMPLES)
+def test_a_command_that_prints_results_takes_json(command):
+    excused = command in WRITES_A_FILE | LISTENS | JSON_ALWAYS | ONE_WORD
+    assert ("--json" in options_of(command)) != excused
+    assert "--report" in options_of(command) or command not in REPORTS
+
+
+def test_json_says_what_the_library_says(wordveil, vocabulary):
+    own = ["--vocabulary", vocabulary]
+    embeddings = wv.load_embeddings(vocabulary)
+    told = json.loads(wordveil("explain", *own, "-m", "tem", "-e", 2, "--pair", "babaq,dabaq", "--json").out)
+    guarantee = wv.TEM(epsilon=2.0).fit(embeddings).guarantee()
+    assert told["guarantee"]["epsilon"] == guarantee.epsilon
+    assert told["pairs"][0]["words"] == ["babaq", "dabaq"]
+    assert told["disclosed"]
+    info = json.loads(wordveil("vocabulary", "info", *own, "--verify", "--json").out)
+    assert (info["words"], info["checksum"], info["checked"]) == (200, embeddings.header.checksum, True)
+    near = json.loads(wordveil("vocabulary", "neighbors", "babaq", *own, "-k", 2, "--json").out)
+    lines = wordveil("vocabulary", "neighbors", "babaq", *own, "-k", 2).out.split()
+    assert [one["word"] for one in near] == lines[1::2]
+    audited = wordveil("audit", "-m", "laplace", "-e", 1, "--dimensions", 2, "--samples", 200, "--pairs", 1, "--json")
+    assert audited.status == 0
+    assert json.loads(audited.out)["refuted"] is False
+    stock = json.loads(wordveil("sentences", "info", "--epsilon", 4, "--json").out)
+    assert stock["chosen"]["size"] in stock["sizes"]
+    assert len(stock["chosen"]["sentences"]) == stock["chosen"]["size"]
+
+
+def test_json_of_what_was_checked(wordveil, vocabulary, tmp_path):
+    (tmp_path / "in.txt").write_text("babaq dabaq\n")
+    out, report, made = (tmp_path / name for name in ("out.txt", "r.json", "c.json"))
+    assert wordveil("sanitize", tmp_path / "in.txt", "-o", out, "--report", report).status == 0
+    answer = json.loads(wordveil("report", out, "--verify", report, "--json").out)
+    assert [file["name"] for file in answer["files"]] == ["out.txt"]
+    assert wordveil("certify", "-m", "tem", "-e", 2, "--vocabulary", vocabulary, "-o", made).status == 0
+    checked = wordveil("certify", "--verify", made, "--vocabulary", vocabulary, "--json")
+    assert json.loads(checked.out)["numbers"] == json.loads(made.read_text())["numbers"]
+
+
+def test_the_table_of_exit_codes_is_that_of_the_program():
+    assert {int(code): meaning for code, meaning in table("| Code |")} == exit_codes.MEANINGS
+
+
+def test_every_exit_code_that_is_written_in_the_source_is_in_the_table():
+    names = {name for name in exit_codes.__all__ if name != "MEANINGS"}
+    assert {getattr(exit_codes, name) for name in names} == set(exit_codes.MEANINGS)
+    for path in (ROOT / "src" / "wordveil" / "cli").glob("*.py"):
+        assert not re.search(r"sys\.exit\(\d|Exit\(\d", path.read_text(encoding="utf-8")), path.name
+
+
+def test_every_environment_variable_of_ours_is_in_the_table():
+    sources = [*(ROOT / "src").rglob("*.py"), ROOT / "hatch_build.py"]
+    read = {name for path in sources for name in re.findall(r"\bWORDVEIL_[A-Z_]+", path.read_text(encoding="utf-8"))}
+    listed = {row[0].strip("`") for row in table("| Variable |")}
+    assert read == {name for name in listed if name.startswith("WORDVEIL_")}
+    built = (ROOT / "src/wordveil/kernels/compiled/building.py").read_text(encoding="utf-8")
+    assert set(re.findall(r'environ\.get\("(\w+)"\)', built)) <= listed
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [("wordveil san", "sanitize"), ("wordveil sanitize --eps", "--epsilon"), ("wordveil vocabulary nei", "neighbors")],
+)
+def test_a_shell_can_complete_commands_and_options(typed, answer):
+    asked = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1), "_WORDVEIL_COMPLETE": "complete_bash"}
+    program = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
+    run = subprocess.run(program, env={**os.environ, **asked}, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert answer in run.stdout.split()
+
+
+def test_bodies_of_commands_are_short():
+    long = {}
+    for path in (ROOT / "src" / "wordveil" / "cli").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
+                lines = node.end_lineno - first.lineno + 1
+                if lines >= 40:
+                    long[f"{path.name}: {node.name}"] = lines
+    assert long == {}
+
+
+def test_doctor_says_what_runs_here(wordveil):
+    told = json.loads(wordveil("doctor", "--json").out)
+    assert told["version"] == wv.__version__
+    assert told["engine"]["runs_here"] == list(available_engines())
+    assert told["dependencies"].keys() == {"numpy", "randomgen", "rich", "scipy", "threadpoolctl", "typer"}
+    assert told["problems"] == []
+    assert "checksum verified" in told["data"]["vocabulary"]
+    absent = {extra for extra, packages in told["extras"].items() if any(one["wrong"] for one in packages.values())}
+    assert absent == set(told["missing"])
+    assert "all" not in told["extras"]
+
+
+def test_doctor_finds_a_damaged_vocabulary_and_an_engine_that_does_not_exist(wordveil, tmp_path, monkeypatch):
+    folder = tmp_path / "default"
+    shutil.copytree(packaged.PACKAGED_FOLDER, folder)
+    words = (folder / "words.txt").read_text(encoding="utf-8").replace("\nthe\n", "\nthx\n", 1)
+    (folder / "words.txt").write_text(words, encoding="utf-8")
+    monkeypatch.setattr(packaged.read_packaged, "__defaults__", (folder,))
+    monkeypatch.setenv("WORDVEIL_ENGINE", "magic")
+    answer = wordveil("doctor")
+    assert answer.status == exit_codes.NO
+    problems = [line for line in answer.out.splitlines() if line.startswith("problem: ")]
+    assert any("WORDVEIL_ENGINE" in line for line in problems)
+    assert any("vocabulary" in line and "checksum" in line for line in problems), problems
+
+
+def test_a_dependency_that_is_too_old_is_a_problem():
+    assert doctor._package("numpy", "1.0")["wrong"] is False
+    assert doctor._package("numpy", "999.0")["wrong"] is True
+    assert doctor._package("no-such-package-here", None) == {"version": None, "least": None, "wrong": True}
+
+
+def test_the_demo_releases_the_note_of_the_examples_and_says_what_that_promises(wordveil):
+    note = (ROOT / "examples" / "clinical_note.txt").read_text(encoding="utf-8")
+    assert note == demo.NOTE
+    told = json.loads(wordveil("demo", "--json").out)
+    assert told["note"] == note
+    assert told["promise"].count("'diabetes' or ") == 2
+    for name in ("Lindqvist", "Uppsala", "metformin", "+46 70 555 01 23", "maria.lindqvist"):
+        assert name not in told["released"] + told["function_words_public"]
+    assert " was " in told["function_words_public"]
+    shown = wordveil("demo").out
+    assert next(line for line in shown.splitlines() if line.startswith("==")) == "== a made-up note =="
+    assert "Promise: local DP (proved)" in shown

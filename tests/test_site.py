@@ -1,0 +1,152 @@
+"""The documentation site: built strictly, all its links lead somewhere, and nothing is loaded from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def built(folder, site):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", site]
+    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=quiet)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("mkdocs", reason="needs the extra wordveil[docs]")
+    made = tmp_path_factory.mktemp("site")
+    run = built(ROOT, made)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return made
+
+
+CODE = ("pre", "code", "script", "style")
+
+
+class Page(HTMLParser):
+    """Anchors and links of a page, and what it loads."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.anchors, self.links, self.loaded = set(), [], []
+        self.code, self.paragraphs, self.unread = 0, 0, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        named = dict(attributes)
+        self.code += tag in CODE
+        self.paragraphs += tag == "p"
+        self.anchors |= {named[key] for key in ("id", "name") if named.get(key)}
+        if tag == "a" and named.get("href"):
+            self.links.append(named["href"])
+        elif tag in ("script", "img", "iframe", "source", "audio", "video") and named.get("src"):
+            self.loaded.append(named["src"])
+        elif tag == "link" and named.get("href") and named.get("rel") != "canonical":
+            self.loaded.append(named["href"])
+
+    def handle_endtag(self, tag):
+        self.code -= tag in CODE
+        self.paragraphs -= tag == "p"
+
+    def handle_data(self, data):
+        if self.paragraphs and not self.code:  # Markdown that was not understood stands in the text as it was typed
+            self.unread += re.findall(r"^(?:[-*] |\d+\. \S|\|-|#+ |```|\[.*\]\().*", data, flags=re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {path: Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+
+
+def broken(pages):
+    """Links and loaded files that lead nowhere inside the site."""
+    found = []
+    for path, page in pages.items():
+        if path.name == "404.html":  # served from anywhere, so that its links begin at the root
+            continue
+        for link in [*page.links, *page.loaded]:
+            parts = urlsplit(link)
+            if parts.scheme in ("http", "https", "mailto"):
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            target = target / "index.html" if target.is_dir() else target
+            if not target.is_file():
+                found.append(f"{path.name}: {link}")
+            elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors:
+                found.append(f"{path.name}: {link} (no such anchor)")
+    return found
+
+
+@pytest.mark.slow
+def test_every_link_of_the_site_leads_somewhere(pages):
+    assert len(pages) > 60
+    assert broken(pages) == []
+
+
+@pytest.mark.slow
+def test_no_markdown_is_left_in_the_text(pages):
+    assert {path.name: page.unread for path, page in pages.items() if page.unread and "files" not in path.parts} == {}
+    assert Page("<p>text\n- an item</p><pre>- code</pre>").unread == ["- an item"]
+
+
+@pytest.mark.slow
+def test_a_link_that_leads_nowhere_would_be_noticed(pages):
+    path, page = next((path, page) for path, page in pages.items() if path.name == "limits.html")
+    wrong = Page('<a href="absent.html"></a><a href="guarantees.html#nothing"></a><img src="none.svg">')
+    assert len(broken({**pages, path: wrong})) == 3
+    assert broken({path: page, **pages}) == []
+
+
+@pytest.mark.slow
+def test_nothing_is_loaded_from_elsewhere(site, pages):
+    outside = {source for page in pages.values() for source in page.loaded if re.match(r"(https?:)?//", source)}
+    assert outside == set()
+    servers = re.compile(r"(?:fonts\.g\w+|unpkg|cdn\.jsdelivr|cdnjs\.cloudflare)\.com")
+    named = [path.name for path in site.rglob("*") if path.suffix in (".js", ".css", ".html") and servers.search(
+        path.read_text(encoding="utf-8"))]  # fmt: skip
+    assert named == []
+
+
+@pytest.mark.slow
+def test_the_reference_shows_every_public_name_and_every_command(site):
+    from wordveil.cli.app import COMMANDS
+    from wordveil.names import EXPORTS
+
+    python = (site / "reference" / "python.html").read_text(encoding="utf-8")
+    assert [name for name, module in EXPORTS.items() if f'id="{module}.{name}"' not in python] == []
+    commands = Page((site / "reference" / "commands.html").read_text(encoding="utf-8")).anchors
+    assert [name for name in COMMANDS if not any(anchor.startswith(name) for anchor in commands)] == []
+
+
+@pytest.mark.slow
+def test_a_strict_build_refuses_a_dead_link(site, tmp_path):
+    for part in (
+        "docs",
+        "tools",
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "mkdocs.yml",
+        "NOTICE",
+    ):
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copyfile
+        copy(ROOT / part, tmp_path / part)
+    for folder in ("src", "tests", "examples", ".ci"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    page = tmp_path / "docs" / "limits.md"
+    page.write_text(page.read_text(encoding="utf-8") + "\n[nothing](absent.md)\n", encoding="utf-8")
+    run = built(tmp_path, tmp_path / "site")
+    assert run.returncode != 0
+    assert "absent.md" in run.stdout + run.stderr

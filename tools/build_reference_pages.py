@@ -1,0 +1,97 @@
+"""Writes docs/reference/commands.md: every command with its arguments, options and examples, read off the program.
+
+python tools/build_reference_pages.py
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+
+from wordveil.cli.app import COMMANDS, build_app
+from wordveil.cli.examples import EXAMPLES
+from wordveil.names import EXPORTS
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
+COMMANDS_HEAD = """# Commands
+
+Every command with its options, written by `tools/build_reference_pages.py` from the program itself. What all commands
+share (output, exit codes, environment variables, completion) is on [the page of the command line](../command-line.md).
+"""
+PYTHON_HEAD = """# Python
+
+Every public name, by what it is for; `import wordveil as wv` offers all of them as `wv.NAME`. [From
+Python](../python.md) shows how they are used together. The text below each name is its docstring.
+"""
+TITLES = {
+    "pipeline": "Releasing texts and vectors",
+    "promises": "Promises",
+    "mechanisms": "Mechanisms",
+    "decoding": "Decoders",
+    "vocabulary": "Vocabularies",
+    "metrics": "Metrics",
+    "sentences": "Whole sentences",
+    "denoising": "Reading releases",
+    "certification": "Certificates and accounting",
+    "auditing": "Auditing",
+    "randomness": "Randomness",
+    "files": "Files",
+    "errors": "Errors",
+}
+"""Room of the package -> heading of what it offers."""
+
+
+def pages() -> dict[Path, str]:
+    """Return every page by its file."""
+    root: Any = get_command(build_app())
+    commands = [COMMANDS_HEAD, *(_section(name, root.commands[name]) for name in COMMANDS)]
+    rooms = {name: module.split(".")[1] for name, module in EXPORTS.items()}
+    names = [PYTHON_HEAD]
+    for room, title in TITLES.items():
+        offered = sorted(name for name in EXPORTS if rooms[name] == room)
+        names += [f"## {title}", "", *(f"::: {EXPORTS[name]}.{name}\n" for name in offered)]
+    assert set(rooms.values()) == set(TITLES)
+    return {FOLDER / "commands.md": "\n".join(commands), FOLDER / "python.md": "\n".join(names)}
+
+
+def _section(name: str, command: Any) -> str:
+    if hasattr(command, "commands"):
+        return "\n".join(_section(f"{name} {own}", found) for own, found in command.commands.items())
+    given = [_shown(param) for param in command.params if param.param_type_name == "argument"]
+    usage = " ".join(["wordveil", name, "[OPTIONS]", *given])
+    lines = [f"## {name}", "", f"    {usage}", "", inspect.cleandoc(command.help or ""), ""]
+    lines += ["| Option | Meaning | Default |", "|---|---|---|", *_rows(command), "", "Examples:", ""]
+    return "\n".join([*lines, *(f"    {example}" for example in EXAMPLES[name]), ""])
+
+
+def _rows(command: Any) -> Iterator[str]:
+    for param in command.params:
+        if param.name == "help":
+            continue
+        names = ", ".join(f"`{name}`" for name in (*param.opts, *param.secondary_opts))
+        if param.param_type_name == "argument":
+            names = f"`{_shown(param)}`"
+        meaning = (getattr(param, "help", "") or "").replace("|", "\\|")
+        yield f"| {names} | {meaning} | {_default(param)} |"
+
+
+def _shown(argument: Any) -> str:
+    return str(argument.metavar or argument.name.upper())
+
+
+def _default(param: Any) -> str:
+    if param.required:
+        return "must be given"
+    value = param.default
+    if value is None or value is False or value == "" or callable(value):
+        return ""
+    return "yes" if value is True else f"`{value}`"
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
