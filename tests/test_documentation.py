@@ -16,7 +16,12 @@ OPTIONAL = {
     "pandas", "polars", "datasets", "torch", "gensim", "langchain", "langchain_core", "litellm", "presidio_anonymizer",
     "pyspark", "spacy", "alembic", "fastapi", "sqlalchemy", "prometheus_client", "starlette", "httpx", "uvicorn",
 }  # fmt: skip
-QUIET = ("-W", "ignore::DeprecationWarning:datasets", "-W", "ignore::DeprecationWarning:dill")  # theirs, not ours
+IGNORED = (
+    "ignore::DeprecationWarning:datasets",
+    "ignore::DeprecationWarning:dill",
+    "ignore:PySpark does not yet fully support pandas:FutureWarning",
+)
+QUIET = [argument for warning in IGNORED for argument in ("-W", warning)]  # theirs, not ours
 
 
 def page_name(page):

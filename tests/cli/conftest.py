@@ -43,7 +43,7 @@ def process():
 
     def run(*arguments: object, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         command = [*PROGRAM, *map(str, arguments)]
-        return subprocess.run(command, input=data, capture_output=True, check=False, timeout=120)
+        return subprocess.run(command, input=data, capture_output=True, check=False, timeout=600)
 
     return run
 

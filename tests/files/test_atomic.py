@@ -125,3 +125,24 @@ def test_what_is_complete_takes_its_place_and_can_do_so_again(tmp_path):
 def test_devices_and_pipes_are_not_replaced(tmp_path):
     assert [is_replaceable(place) for place in ("-", os.devnull)] == [False, False]
     assert all(is_replaceable(place) for place in (tmp_path, tmp_path / "new", __file__))
+
+
+@pytest.mark.parametrize("other", ["writes", "removes"])
+def test_a_folder_goes_though_another_process_is_at_work_in_it(tmp_path, monkeypatch, other):
+    place = tmp_path / "out" / "attempts" / "one"
+    place.mkdir(parents=True)
+    remove, times = os.rmdir, []
+
+    def meanwhile(*given, **named):
+        """What another process did just before this one removes a folder."""
+        times.append(given)
+        if len(times) == 1:
+            if other == "writes":
+                (place / "parts").mkdir()
+            else:
+                remove(place)
+        remove(*given, **named)
+
+    monkeypatch.setattr(os, "rmdir", meanwhile)
+    atomic._remove(tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -7,7 +7,7 @@ import pytest
 
 import wordveil as wv
 from wordveil.errors import ParameterError
-from wordveil.integrations.records import released_columns
+from wordveil.pipeline.tables import released_columns
 
 TEXTS = [*leak_free.PROMPTS, None, "", "the same", "the same"]
 KEY = bytes(range(16))

@@ -14,7 +14,7 @@ from wordveil import spark as veil
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.pipeline.runs import fingerprint
 from wordveil.pipeline.vectors import release_vectors
-from wordveil.spark.frames import _Texts, packed_for_tasks
+from wordveil.spark.workers import Texts, packed_for_tasks
 
 pytestmark = MARKS
 
@@ -81,8 +81,9 @@ def test_schema_and_guarantee_are_kept_in_parquet(spark, frame, sanitizer, key, 
     released.write.partitionBy("user").parquet(str(tmp_path / "out"))
     field = spark.read.parquet(str(tmp_path / "out")).schema["note"]
     said = json.loads(field.metadata["wordveil"])
-    assert said["sentence"] == sanitizer().guarantee.sentence()
+    assert said["guarantee"]["sentence"] == sanitizer().guarantee.sentence()
     assert sanitizer().disclosed[0] in said["disclosed"]
+    assert "these columns, copied unchanged: id, title, user" in said["disclosed"]
     assert "wordveil" not in spark.read.parquet(str(tmp_path / "out")).schema["title"].metadata
 
 
@@ -127,11 +128,25 @@ def test_a_host_that_would_draw_other_noise_is_refused(sanitizer, key):
     made = sanitizer()
     noise = fingerprint(made)
     task = dict(sanitizer=packed_for_tasks(made), key_file=key, columns=("note",))
-    assert _Texts(**task, noise=noise).ready().source.export_key() == Path(key).read_bytes()
+    assert Texts(**task, noise=noise).ready().source.export_key() == Path(key).read_bytes()
     with pytest.raises(ParameterError, match=r"version is .* here and '0' on the driver"):
-        _Texts(**task, noise={**noise, "version": "0"}).ready()
+        Texts(**task, noise={**noise, "version": "0"}).ready()
     with pytest.raises(ResumeError, match="is not on this host"):
-        _Texts(**{**task, "key_file": key + "x"}, noise=noise).ready()
+        Texts(**{**task, "key_file": key + "x"}, noise=noise).ready()
+
+
+def test_what_cannot_be_read_is_named_by_file_and_row(spark, sanitizer, key, tmp_path):
+    texts = [("good film",), ("a" * 9_000_000,), ("secret",)]
+    spark.createDataFrame(texts, "note string").coalesce(1).write.parquet(str(tmp_path / "in"))
+    with pytest.raises(Exception, match=r"<9000000 characters>.*Row file:.*/in/part-\S+\.parquet:1\.") as refused:
+        veil.sanitize(spark.read.parquet(str(tmp_path / "in")), ["note"], sanitizer(), key_file=key).collect()
+    assert "secret" not in str(refused.value)
+    frame = spark.read.parquet(str(tmp_path / "in"))
+    (tmp_path / "in" / "broken.parquet").write_bytes(b"PAR1 secret")
+    broken = spark.read.schema(frame.schema).parquet(str(tmp_path / "in"))
+    with pytest.raises(Exception, match=r"broken\.parquet"):
+        veil.save(broken, ["note"], sanitizer(), str(tmp_path / "out"), key_file=key)
+    assert not (tmp_path / "out" / "_wordveil.json").exists()
 
 
 def test_a_test_source_is_refused(frame, sanitizer):

@@ -344,6 +344,8 @@ def _print_summary(report: RunReport, prepared: Prepared, words: InWords) -> Non
     for note in prepared.notes:
         say(note)
     say(f"guarantee: {report.guarantee.sentence()}")
+    if report.budget:
+        say(f"of one person: {report.budget['sentence']}")
     say(f"in words: {words.sentence}; `wordveil explain` says more")
     if largest := _largest_loss(report.guarantee, prepared.certificate):
         say(f"largest loss between any two words: {largest}")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from wordveil.cli.common import Wanted
 from wordveil.cli.options import argument, option
 from wordveil.cli.progress import row_bar
 from wordveil.cli.sanitize import Around, Job, Reading, Running, Speed
+
+if TYPE_CHECKING:
+    from wordveil.spark.budgets import Over, UserBudget
 
 __all__ = ["spark_sanitize"]
 
@@ -31,11 +34,44 @@ class Cluster:
     ] = "leave-out"
 
 
+@dataclass(frozen=True, kw_only=True)
+class PerUser:
+    """A bound for each person."""
+
+    user_column: Annotated[
+        str | None, option("--user-column", metavar="NAME", help="The column that names the person behind a document.")
+    ] = None
+    max_nats_per_user: Annotated[
+        float | None,
+        option("--max-nats-per-user", help="The most that all documents of one person may lose in this release."),
+    ] = None
+    over_budget: Annotated[
+        str,
+        option(
+            "--over-budget",
+            help="Persons above it: stop the run, drop all their documents, or truncate: keep the first ones.",
+        ),
+    ] = "stop"
+
+    def budget(self) -> UserBudget | None:
+        """Return the bound that is asked for."""
+        from wordveil.errors import ParameterError
+        from wordveil.spark.budgets import UserBudget
+
+        if self.user_column is None and self.max_nats_per_user is None:
+            return None
+        if self.user_column is None or self.max_nats_per_user is None:
+            raise ParameterError("--user-column", self.user_column, "must come together with --max-nats-per-user.")
+        over = cast("Over", self.over_budget)
+        return UserBudget(user=self.user_column, max_nats=self.max_nats_per_user, over=over)
+
+
 def spark_sanitize(
     source: Annotated[str, argument(metavar="IN", help="Directory that driver and executors see under this path.")],
     output: Annotated[str, option("--output", "-o", help="New or empty directory that all of them see.")],
     *,
     cluster: Cluster,
+    per_user: PerUser,
     wanted: Wanted,
     reading: Reading,
     around: Around,
@@ -51,6 +87,7 @@ def spark_sanitize(
 
     if cluster.bad_files not in ("leave-out", "stop"):
         raise ParameterError("--bad-files", cluster.bad_files, "must be leave-out or stop.")
+    budget = per_user.budget()
     speed = Speed(threads=1)  # Spark runs a task a core
     settings = reading.settings(speed.block_tokens, line_buffered=False)
     job = Job.prepared_for(source, output, wanted, around, running, speed)
@@ -63,6 +100,7 @@ def spark_sanitize(
             settings=settings,
             resume=running.resume,
             stop_at_bad_files=cluster.bad_files == "stop",
+            budget=budget,
             progress=None if show is None else lambda done, total, _: show(done, total),
             notice=job.notice,
             deliver=lambda result: job.deliver(result, settings),

@@ -159,11 +159,16 @@ class DocumentFormat(ABC):
         has_columns: Whether texts are chosen by column.
         copied_columns: Names of the columns copied unchanged so far.
         gaps: How often so far a record lacked a text column ("missing"), held something else than text there, which was
-            made null ("not_text"), or was left out for one or the other ("skipped").
+            made null ("not_text"), or was left out for one or the other ("skipped") or by `leave_out`.
+        leave_out: Ordinals of documents that are read past; set before reading.
+        any_value: Take what is no text in a selected column as it is written; for columns that are read only, and set
+            before reading.
     """
 
     name: ClassVar[str]
     has_columns: ClassVar[bool]
+    leave_out: Collection[int] = ()
+    any_value: bool = False
 
     def __init__(self, selection: Selection, details: FormatDetails) -> None:
         if selection.columns and not self.has_columns:
@@ -176,6 +181,13 @@ class DocumentFormat(ABC):
         self.details = details
         self.copied_columns: dict[str, None] = {}
         self.gaps: Counter[str] = Counter()
+
+    def is_left_out(self, ordinal: int) -> bool:
+        """Whether a document is to be read past, given how many were not before it; counts it then."""
+        if ordinal + self.gaps["left_out"] not in self.leave_out:
+            return False
+        self.gaps["left_out"] += 1
+        return True
 
     @abstractmethod
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:

@@ -90,15 +90,15 @@ class _Delimited(DocumentFormat):
             yield self._header(row, layout, mark)
         else:
             yield Record(0, [], (mark,), size=len(mark), structural=True)
-            yield self._record(row, layout, 0)
-        ordinal = 0 if self.details.header else 1
+            yield (record := self._record(row, layout, 0))
+        ordinal = 0 if self.details.header or record.structural else 1
         while raw := read_line(stream, path, self._line + 1):
             if not raw.rstrip(b"\r\n"):
                 self._line += 1
                 yield Record(ordinal, [], (raw,), size=len(raw), structural=True)
                 continue
-            yield self._record(self._row(raw), layout, ordinal)
-            ordinal += 1
+            yield (record := self._record(self._row(raw), layout, ordinal))
+            ordinal += not record.structural
 
     def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
         """Bytes of the row; see `DocumentFormat.render`."""
@@ -238,6 +238,8 @@ class _Delimited(DocumentFormat):
     def _record(self, row: _Row, layout: _Layout, ordinal: int) -> Record:
         if row.width != layout.width:
             raise self._wrong_width(row, layout.width)
+        if self.is_left_out(ordinal):
+            return Record(ordinal, [], (), size=len(row.body) + len(row.end), structural=True)
         texts = [PrivateText(self._decode(row, index)) for index in layout.selected]
         template = (self._pieces(row, layout), row.line)
         return Record(ordinal, list(texts), template, size=len(row.body) + len(row.end), line=row.line)

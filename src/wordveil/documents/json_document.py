@@ -67,6 +67,7 @@ class JsonDocument(JsonFormat):
 
     def _record(self, window: _Window, ordinal: int) -> Record:
         walker = self._walker
+        walker.any_value = self.any_value
         while True:
             try:
                 end = walker.walk(window.text, window.begin, window.at)
@@ -85,7 +86,7 @@ class JsonDocument(JsonFormat):
         line = window.line
         window.at = window.begin + size
         window.forget()
-        if self._leaves_out():
+        if self._leaves_out(ordinal):
             return Record(ordinal, [], ("",), size=size, structural=True)
         return Record(ordinal, cast(list[PrivateText | None], walker.texts), walker.pieces, size=size, line=line)
 

@@ -123,6 +123,7 @@ class JsonWalker:
     """Walks values with one selection.
 
     Attributes:
+        any_value: Take what is no text in a selected column as it is written.
         copied: Names of the members copied so far; of more than 1000 the rest is named as such.
         pieces: Raw text before, between and after the texts of the last value.
         texts: The selected strings of the last value; None for null.
@@ -133,6 +134,7 @@ class JsonWalker:
     def __init__(self, root: SelectionNode, missing: Missing = "refuse") -> None:
         self.root = root
         self.missing = missing
+        self.any_value = False
         self.copied: dict[str, None] = {}
         self.pieces: list[str] = []
         self.texts: list[str | None] = []
@@ -235,6 +237,10 @@ class JsonWalker:
     def _not_text(self, text: str, at: int, end: int, node: SelectionNode) -> None:
         """Put null in the place of a value that is no text, or refuse it: it must never be copied."""
         first = text[at : at + 1]
+        if self.any_value:
+            self._cut(text, at, text[at:end])
+            self._found |= node.below
+            return
         if not node.column and first == "{":
             present = len(member_names(text, at))
             raise WalkError(f"the value is an object and no column was chosen among its {present}.", at, remedy=_CHOOSE)

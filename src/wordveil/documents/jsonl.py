@@ -61,14 +61,17 @@ class JsonFormat(DocumentFormat):
         """Bytes of the value and of what stands around it; see `DocumentFormat.render`."""
         return render_json(record.template, released, ascii_only=self.details.ascii_json)
 
-    def _leaves_out(self) -> bool:
+    def _leaves_out(self, ordinal: int) -> bool:
         """Whether the value that was walked last is left out; counts it, or what it lacks."""
         walker = self._walker
         if walker.skipped:
             self.gaps["skipped"] += 1
-        elif walker.lacking or walker.not_text:
+            return True
+        if self.is_left_out(ordinal):
+            return True
+        if walker.lacking or walker.not_text:
             self.gaps.update(missing=walker.lacking, not_text=walker.not_text)
-        return walker.skipped
+        return False
 
 
 class JsonLines(JsonFormat):
@@ -103,13 +106,14 @@ class JsonLines(JsonFormat):
         except WalkError as error:
             problem, remedy = error.problem, error.remedy
         else:
-            if self._leaves_out():
+            if self._leaves_out(ordinal):
                 return Record(ordinal, [], ("",), size=size, structural=True)
             return Record(ordinal, texts, pieces, size=size, line=number)
         raise DocumentFormatError(path, problem, line=number, remedy=remedy)
 
     def _walked(self, line: str, start: int) -> tuple[list[PrivateText | None], list[str]]:
         walker = self._walker
+        walker.any_value = self.any_value
         end = walker.walk(line, 0, start)
         if line[end:].strip(_SPACE):
             raise WalkError("more than one JSON value on the line.", end)

@@ -88,6 +88,8 @@ class Parquet(DocumentFormat):
         self._settle(file, path)
         ordinal, total = 0, max(1, file.metadata.num_rows)
         batches = file.iter_batches(self.details.row_group_rows, columns=list(self._written))
+        if self.leave_out:
+            batches = self._without_left_out(batches)
         for even in _even(batches, self.details.row_group_rows):
             table = bare_table(even, self.schema).combine_chunks()
             batch = _Batch(table, {name: table.column(name).to_pylist() for name in self._columns})
@@ -97,7 +99,8 @@ class Parquet(DocumentFormat):
                 problem = ""
                 try:
                     for name in self._columns:
-                        _gather(batch.values[name][row], self._tree.children[name], name, texts)
+                        node = self._tree.children[name]
+                        _gather(batch.values[name][row], node, name, texts, any_value=self.any_value)
                 except _NotTextError as error:
                     problem = error.problem
                 if problem:
@@ -106,6 +109,17 @@ class Parquet(DocumentFormat):
                 yield Record(ordinal, texts, batch, size=size, closes_section=last, line=ordinal + 1)
                 ordinal += 1
             self.share_done = ordinal / total
+
+    def _without_left_out(self, batches: Iterator[Any]) -> Iterator[Any]:
+        pa, _ = _pyarrow()
+        done = 0
+        for batch in batches:
+            kept = []
+            for _ in range(batch.num_rows):
+                left_out = self.is_left_out(done)
+                kept.append(not left_out)
+                done += not left_out
+            yield batch.filter(pa.array(kept, pa.bool_()))
 
     def _settle(self, file: Any, path: str) -> None:
         """Decide from the schema which top-level columns are rewritten and written."""
@@ -187,18 +201,20 @@ def _reaches(schema: Any, name: str) -> bool:
     return True
 
 
-def _gather(value: Any, node: SelectionNode, name: str, texts: list[PrivateText | None]) -> None:
+def _gather(value: Any, node: SelectionNode, name: str, texts: list[PrivateText | None], *, any_value: bool) -> None:
     """Append the selected texts of a value in file order."""
     if isinstance(value, list):
         for element in value:
-            _gather(element, node, name, texts)
+            _gather(element, node, name, texts, any_value=any_value)
     elif node.column is None:
         if isinstance(value, dict):  # elsewhere nothing lies below: another column's name may begin like this one's
             for key, child in node.children.items():
                 if key in value:
-                    _gather(value[key], child, f"{name}.{key}", texts)
+                    _gather(value[key], child, f"{name}.{key}", texts, any_value=any_value)
     elif value is None or isinstance(value, str):
         texts.append(cast(PrivateText | None, value))
+    elif any_value:
+        texts.append(PrivateText(str(value)))
     else:
         raise _NotTextError(f"column {name!r} holds {type(value).__name__} values, not text.")
 

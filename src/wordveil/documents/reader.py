@@ -146,19 +146,20 @@ class DocumentReader:
         """Yield all records, structural ones included; once only."""
         limit = self.format.details.section_documents
         source = self.source
-        damaged = False
+        damaged, line = False, 0  # of the last whole record
         try:
             for record in self.format.read(self._input.stream, self.path):
                 record.source = source
                 if not record.structural and not isinstance(self.format, Parquet):
                     record.closes_section = (record.ordinal + 1) % limit == 0
+                line = max(line, record.line)
                 yield record
         except DAMAGED:
             damaged = True
         if damaged:
-            raise DocumentFormatError(
-                self.path, "the compressed data is truncated or damaged.", remedy="Fetch the file again."
-            )
+            where = " after this" if line else ""
+            problem = f"the compressed data is truncated or damaged{where}."
+            raise DocumentFormatError(self.path, problem, line=line or None, remedy="Fetch the file again.")
 
     def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
         """Bytes of a record with its texts replaced; not for Parquet."""

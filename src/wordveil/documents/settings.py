@@ -62,6 +62,12 @@ class DocumentSettings:
             details=self.details,
         )
 
+    def open_values(self, path: str, column: str) -> DocumentReader:
+        """Open one file for the values of one column, text or not, as the texts of its documents; there may be none."""
+        reader = replace(self, columns=(column,), keep=None, drop_others="." not in column, missing="keep").open(path)
+        reader.format.any_value = True
+        return reader
+
     def for_file(self, name: str) -> DocumentSettings:
         """The settings for one file of a tree: columns and encodings concern only the formats that have some."""
         form = self.format or guess_format(name)

@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 _BUFFER = 1 << 20
+_PATIENCE, _PAUSE = 50, 0.1  # times, and seconds between them
 
 
 def sibling(target: str | os.PathLike[str], ending: str) -> Path:
@@ -122,10 +124,16 @@ def _open_up(path: Path, target: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
+    """Remove a file or folder, though another process may not have stopped to write and remove in it."""
+    if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
+        return
+    for _ in range(_PATIENCE):
+        shutil.rmtree(path, ignore_errors=True)
+        if not path.exists():
+            return
+        time.sleep(_PAUSE)
+    shutil.rmtree(path)
 
 
 def stamp(path: Path) -> list[list[str | int]]:

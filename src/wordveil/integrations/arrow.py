@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.integrations.records import TableRelease, described, released_columns
 from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.pipeline.tables import TableRelease, described, released_columns
 
 try:
     import pyarrow as pa

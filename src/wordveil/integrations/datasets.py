@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.errors import MissingExtraError
-from wordveil.integrations.records import TableRelease, described, released_columns
 from wordveil.pipeline.one_line import default_sanitizer
 from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.pipeline.tables import TableRelease, described, released_columns
 
 try:
     import datasets

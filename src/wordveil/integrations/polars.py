@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wordveil.errors import MissingExtraError
-from wordveil.integrations.records import TableRelease, described, released_columns
 from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.pipeline.tables import TableRelease, described, released_columns
 
 try:
     import polars as pl

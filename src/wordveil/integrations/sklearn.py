@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.errors import MissingExtraError
-from wordveil.integrations.records import released_columns
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.pipeline.one_line import default_sanitizer
 from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.pipeline.tables import released_columns
 from wordveil.pipeline.vectors import VectorRelease, VectorSettings, release_vectors
 from wordveil.promises.guarantees import Guarantee
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -156,7 +156,14 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
 
 
 def run_tree_file(
-    root: str, name: str, folder: Path, process: Process, *, settings: DocumentSettings, counts: Counter[str]
+    root: str,
+    name: str,
+    folder: Path,
+    process: Process,
+    *,
+    settings: DocumentSettings,
+    counts: Counter[str],
+    leave_out: Collection[int] = (),
 ) -> tuple[Path, Mapping[str, Any]]:
     """Run one file of a tree, as `run_documents` runs it among the others.
 
@@ -167,6 +174,7 @@ def run_tree_file(
         process: As in `run_documents`.
         settings: As in `run_documents`.
         counts: As in `run_documents`, of this file alone.
+        leave_out: Ordinals of documents that are left out.
 
     Returns:
         Where the output lies in the folder, and what was counted ("counts", "gaps", "columns").
@@ -174,7 +182,7 @@ def run_tree_file(
     Raises:
         DocumentFormatError: If the file is malformed.
     """
-    file = _File(str(Path(root) / name), name, settings.for_file(name))
+    file = _File(str(Path(root) / name), name, settings.for_file(name), leave_out)
     work = _Documents(target=name, files=[file], tree=None, process=process, counts=counts, calls=Callbacks())
     for _ in work.steps(folder, {}):
         pass
@@ -186,6 +194,7 @@ class _File:
     path: str
     name: str | None  # in a tree, and in the ids of its documents
     settings: DocumentSettings
+    leave_out: Collection[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +270,7 @@ class _Documents:
             self._output(folder, index).parent.mkdir(parents=True, exist_ok=True)
         with file.settings.open(file.path) as reader:
             reader.source = file.name or reader.source
+            reader.format.leave_out = file.leave_out
             done = here.get("records", 0)
             with closing(self._sink(reader, index, folder, here.get("output"))) as sink:
                 for block in blocks(_after(reader, done), file.settings):

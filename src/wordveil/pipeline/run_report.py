@@ -107,6 +107,7 @@ def _run(facts: Mapping[str, Any]) -> dict[str, str]:
         "documents": f"{facts['documents']:,}",
         "tokens randomized": f"{facts['tokens']:,}",
         "public words kept": f"{facts['exempt']:,}",
+        **({"of one person": facts["budget"]["sentence"]} if facts.get("budget") else {}),
         "left out or replaced": left_out(facts) or "nothing",
         "mechanism": provenance["mechanism"],
         "vocabulary": f"{provenance['vocabulary']}, checksum {provenance['checksum']}",
@@ -142,6 +143,7 @@ def left_out(facts: Mapping[str, Any]) -> str:
         "documents without text": facts["skipped_documents"],
         "files not read": facts["skipped_files"],
         "malformed files": facts["bad_files"],
+        "documents of persons over their budget": (facts.get("budget") or {}).get("documents_left_out", 0),
     }
     return ", ".join(f"{what}: {count:,}" for what, count in counts.items() if count)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -85,6 +85,7 @@ class RunReport(Reported):
         tokens_per_second: Tokens of this process's part over its time.
         inputs: Every file read, only where it was asked for: whoever has the digest of a private file can tell whether
             a guess of the whole file is right, and its size is the total length of its words.
+        budget: What bounds the loss of all documents of one person, and what it left out, where that was asked for.
         denoised: What was read of the release, and what an attacker reads, where that was asked for.
     """
 
@@ -110,6 +111,7 @@ class RunReport(Reported):
     seconds: float
     tokens_per_second: float
     inputs: tuple[FileDigest, ...] = ()
+    budget: dict[str, Any] | None = None
     denoised: dict[str, Any] | None = None
 
     def with_inputs(self, source: str | os.PathLike[str], settings: DocumentSettings | None = None) -> Self:
@@ -223,6 +225,7 @@ def run_report(
     *,
     counts: Counter[str],
     spent: tuple[float, int],
+    outputs: Iterable[Mapping[str, Any]] | None = None,
 ) -> RunReport:
     """Return the report of a run whose output is in its place.
 
@@ -234,19 +237,20 @@ def run_report(
         summary: What the run did.
         counts: "tokens" and "exempt" of the whole run.
         spent: Seconds and tokens of this process's part.
+        outputs: What tells each file written from any other (`file_identity`), where that is known.
     """
-    facts = {**_files(source, destination), **_settings(sanitizer, settings), **_counted(summary)}
+    written = file_digests(Path(destination)) if outputs is None else _digests(outputs)
+    facts = {**_files(source, destination), "outputs": written, **_settings(sanitizer, settings), **_counted(summary)}
     facts |= {"tokens": counts["tokens"], "exempt": counts["exempt"], "seconds": spent[0]}
     disclosed = _run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir())
     return RunReport(disclosed=disclosed, tokens_per_second=spent[1] / spent[0], **facts)
 
 
 def _files(source: str | os.PathLike[str], destination: str | os.PathLike[str]) -> dict[str, Any]:
-    """The report's names and digests of files."""
+    """The report's names of files."""
     return {
         "source": printable(Path(source).name) or os.fspath(source),
         "destination": printable(Path(destination).name) or os.fspath(destination),
-        "outputs": file_digests(Path(destination)),
     }
 
 
@@ -275,8 +279,11 @@ def file_digests(path: Path, settings: DocumentSettings | None = None) -> tuple[
         names = sorted(file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
     else:
         names = tree_files(path, settings).taken
-    found = [(printable(name), file_identity(path / name)) for name in names]
-    return tuple(FileDigest(name=name, size=f["size"], sha256=f["sha256"]) for name, f in found)
+    return _digests(file_identity(path / name, name) for name in names)
+
+
+def _digests(identities: Iterable[Mapping[str, Any]]) -> tuple[FileDigest, ...]:
+    return tuple(FileDigest(**{**identity, "name": printable(identity["name"])}) for identity in identities)
 
 
 def _settings(sanitizer: Sanitizer, settings: DocumentSettings) -> dict[str, Any]:

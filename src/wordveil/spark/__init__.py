@@ -12,9 +12,10 @@ content under one key; the key lies in a 0600 file that every executor reads, an
 Needs the extra `spark` (PySpark 4) and Java 17.
 """
 
-from wordveil.spark.budgets import Over, within_budget
+from wordveil.spark.budgets import Over, UserBudget, within_budget
 from wordveil.spark.files import sanitize_files
 from wordveil.spark.frames import release, sanitize
 from wordveil.spark.keys import run_key
+from wordveil.spark.saving import save
 
-__all__ = ["Over", "release", "run_key", "sanitize", "sanitize_files", "within_budget"]
+__all__ = ["Over", "UserBudget", "release", "run_key", "sanitize", "sanitize_files", "save", "within_budget"]

@@ -1,31 +1,103 @@
-"""A bound on what all rows of one person together may lose: counted before any noise is drawn.
+"""A bound on what all documents of one person together may lose: counted before any noise is drawn.
 
-What it decides by, the number of tokens of each row, is disclosed by the release anyway.
+What it decides by, the number of tokens of each document, is disclosed by the release anyway.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from wordveil.errors import ParameterError
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.promises.guarantees import LocalDP, PrivacyUnit
-from wordveil.spark.frames import FILE_AND_ROW, ID, functions_of_spark, packed, unpacked, with_ids
+from wordveil.promises.guarantees import LocalDP, PrivacyUnit, round_up
+from wordveil.spark.frames import FILE_AND_ROW, functions_of_spark, with_ids
+from wordveil.spark.workers import ID, packed, unpacked
 from wordveil.text.encoding import tokens_per_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-__all__ = ["Over", "within_budget"]
+__all__ = ["COUNTED", "TOKENS", "USER", "Over", "UserBudget", "tokens_of_rows", "within_budget", "without"]
 
 Over = Literal["stop", "drop", "truncate"]
 """What becomes of the rows of a user who is over the budget: an error; none is kept; the first ones by id are kept."""
 
 USER, TOKENS = "__wordveil_user", "__wordveil_tokens"
+COUNTED = f"{ID} string, {USER} {{}}, {TOKENS} bigint"
+"""Schema of what was counted: a row a document, with the type of users left open."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserBudget:
+    """A bound on the loss of one person's documents, in one release of one frame or tree.
+
+    Attributes:
+        user: The column that names the person behind a document; documents without one are one person's.
+        max_nats: The largest sum of epsilons over all tokens of one user.
+        over: What becomes of the documents of users who are over it.
+    """
+
+    user: str
+    max_nats: float
+    over: Over = "stop"
+
+    def __post_init__(self) -> None:
+        if self.over not in get_args(Over):
+            raise ParameterError("over", self.over, f"must be one of {', '.join(get_args(Over))}.")
+        if not 0 < self.max_nats < float("inf"):
+            raise ParameterError("max_nats", self.max_nats, "must be positive and finite.")
+
+    def tokens(self, sanitizer: Sanitizer) -> int:
+        """Return how many tokens of one user may be released.
+
+        Raises:
+            ParameterError: If the promise is no pure local DP per token: its losses do not add up to such a sum.
+        """
+        promise = sanitizer.guarantee
+        if sanitizer.options.grids:  # a number loses by how far it is moved, not by epsilon
+            raise ParameterError(
+                "sanitizer", "numbers='metric'", "must keep no magnitudes: their losses are no multiples."
+            )
+        if not isinstance(promise, LocalDP) or promise.delta or promise.unit is not PrivacyUnit.TOKEN:
+            raise ParameterError("sanitizer", promise.promise, "must promise pure local DP per token, which adds up.")
+        return int(Fraction(self.max_nats) / (Fraction(promise.epsilon) + Fraction(promise.slack or 0.0)))
+
+    def left_out(self, counted: DataFrame, sanitizer: Sanitizer) -> DataFrame:
+        """Return ids and users of the documents to leave out, given the tokens of all (`COUNTED`).
+
+        Raises:
+            ParameterError: If there are any and over="stop"; counts users, and names none.
+        """
+        from pyspark.sql import Window
+
+        functions = functions_of_spark()
+        users = Window.partitionBy(USER)
+        if self.over == "truncate":
+            users = users.orderBy(ID).rowsBetween(Window.unboundedPreceding, Window.currentRow)
+        so_far = counted.withColumn("so_far", functions.sum(TOKENS).over(users))
+        lost = so_far.where(functions.col("so_far") > self.tokens(sanitizer)).select(ID, USER)
+        if self.over == "stop" and (above := lost.select(USER).distinct().count()) > 0:
+            problem = f"is less than what {above:,} users' texts cost; over='drop' or 'truncate' leaves documents out."
+            raise ParameterError("max_nats", self.max_nats, problem)
+        return lost
+
+    def disclosed(self) -> str:
+        """Return the sentence that tells of documents that are left out."""
+        which = "all documents" if self.over == "drop" else "the last documents"
+        return f"which documents are left out: {which} of users with more than {round_up(self.max_nats)} nats"
+
+    def told(self, lost: DataFrame) -> dict[str, Any]:
+        """Return the budget and what it left out, JSON-ready."""
+        sentence = (
+            f"all documents of one user together lose at most {round_up(self.max_nats)} nats in this release, "
+            "between inputs that agree in whose each document is and in how many tokens it has"
+        )
+        left_out = {"users_over": lost.select(USER).distinct().count(), "documents_left_out": lost.count()}
+        return {**asdict(self), "sentence": sentence, **left_out}
 
 
 def within_budget(
@@ -44,9 +116,9 @@ def within_budget(
         dataframe: Any frame.
         columns: The text columns that will be sanitized.
         sanitizer: The pipeline that will sanitize them; its promise must be pure local DP per token.
-        user: The column that names the person behind a row; rows without one are one person's.
-        max_nats: The largest sum of epsilons over all tokens of one user.
-        over: What becomes of the rows of users who are over it.
+        user: As in `UserBudget`.
+        max_nats: As in `UserBudget`.
+        over: As in `UserBudget`.
         ids: As in `sanitize`.
 
     Returns:
@@ -56,49 +128,30 @@ def within_budget(
         ParameterError: If the promise has no such sum, or a user is over the budget and over="stop"; counts users, and
             names none.
     """
-    functions = functions_of_spark()
-    if over not in get_args(Over):
-        raise ParameterError("over", over, f"must be one of {', '.join(get_args(Over))}.")
-    allowed = _tokens_allowed(sanitizer, max_nats)
+    budget = UserBudget(user=user, max_nats=max_nats, over=over)
+    budget.tokens(sanitizer)
     names = [columns] if isinstance(columns, str) else list(columns)
     frame = with_ids(dataframe, ids, taken=names, check=False)
-    counted = _counted(frame, names, sanitizer, user)
-    if over == "truncate":
-        from pyspark.sql import Window
-
-        order = Window.partitionBy(USER).orderBy(ID).rowsBetween(Window.unboundedPreceding, Window.currentRow)
-        so_far = counted.withColumn("so_far", functions.sum(TOKENS).over(order))
-        return frame.join(so_far.where(functions.col("so_far") <= allowed).select(ID), ID, "left_semi").drop(ID)
-    total = counted.groupBy(USER).agg(functions.sum(TOKENS).alias("total"))
-    above = total.where(functions.col("total") > allowed)
-    if over == "drop":
-        lost = counted.join(above, counted[USER].eqNullSafe(above[USER]), "left_semi").select(ID)
-        return frame.join(lost, ID, "left_anti").drop(ID)
-    if (users := above.count()) > 0:
-        problem = f"is less than what {users:,} users' texts cost; over='drop' or 'truncate' leaves rows out."
-        raise ParameterError("max_nats", max_nats, problem)
-    return dataframe
+    lost = budget.left_out(tokens_of_rows(frame, names, sanitizer, user), sanitizer)
+    return dataframe if over == "stop" else without(frame, lost).drop(ID)
 
 
-def _tokens_allowed(sanitizer: Sanitizer, max_nats: float) -> int:
-    promise = sanitizer.guarantee
-    if sanitizer.options.grids:  # a number loses by how far it is moved, not by epsilon
-        raise ParameterError("sanitizer", "numbers='metric'", "must keep no magnitudes: their losses are no multiples.")
-    if not isinstance(promise, LocalDP) or promise.delta or promise.unit is not PrivacyUnit.TOKEN:
-        raise ParameterError("sanitizer", promise.promise, "must promise pure local DP per token, which adds up.")
-    if not 0 < max_nats < float("inf"):
-        raise ParameterError("max_nats", max_nats, "must be positive and finite.")
-    return int(Fraction(max_nats) / (Fraction(promise.epsilon) + Fraction(promise.slack or 0.0)))
+def without(frame: DataFrame, lost: DataFrame) -> DataFrame:
+    """Return a frame with ids less the rows of these ids; ids that are null are compared, too."""
+    ids = lost.select(functions_of_spark().col(ID).alias("lost"))
+    return frame.join(ids, frame[ID].eqNullSafe(ids["lost"]), "left_anti")
 
 
-def _counted(frame: DataFrame, columns: list[str], sanitizer: Sanitizer, user: str) -> DataFrame:
+def tokens_of_rows(frame: DataFrame, columns: Sequence[str], sanitizer: Sanitizer, user: str) -> DataFrame:
+    """Return the tokens of each row of a frame with ids, as `COUNTED`."""
     if user not in frame.columns:
         raise ParameterError("user", user, "must be a column of the frame.")
-    narrow = frame.withColumnRenamed(user, USER) if user not in columns else frame.withColumn(USER, frame[user])
+    functions = functions_of_spark()
+    texts = [functions.col(f"`{column}`") for column in columns]
+    narrow = frame.select(ID, functions.col(f"`{user}`").alias(USER), *texts)
     kind = narrow.schema[USER].dataType.simpleString()
-    return narrow.select(ID, USER, *columns).mapInArrow(
-        _Counts(columns=tuple(columns), sanitizer=packed(sanitizer)), f"{ID} string, {USER} {kind}, {TOKENS} bigint"
-    )
+    task = _Counts(columns=tuple(columns), sanitizer=packed(sanitizer))
+    return narrow.mapInArrow(task, COUNTED.format(kind))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,9 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
@@ -24,14 +24,17 @@ from typing import TYPE_CHECKING, Any
 from wordveil.documents import DocumentSettings, Record, TreeFiles, tree_files
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.files.atomic import sibling, write_whole
+from wordveil.files.journal import file_identity
 from wordveil.files.run_key import run_key_path
 from wordveil.pipeline.document_places import check_tree, tell, tree_file_identity, tree_identity
 from wordveil.pipeline.document_runs import Answers, DocumentSummary, run_tree_file
 from wordveil.pipeline.run import Notice, Position, Run, silent
 from wordveil.pipeline.runs import RunReport, fingerprint, release_records, run_report
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.spark.frames import Worker, packed_for_tasks
+from wordveil.spark.budgets import UserBudget
 from wordveil.spark.keys import check_repeatable
+from wordveil.spark.tree_budgets import check_columns, leave_out_over_budget, left_out_of
+from wordveil.spark.workers import Worker, packed_for_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,6 +57,7 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     settings: DocumentSettings | None = None,
     resume: bool = False,
     stop_at_bad_files: bool = False,
+    budget: UserBudget | None = None,
     progress: Progress | None = None,
     notice: Notice = silent,
     deliver: Callable[[RunReport], None] | None = None,
@@ -68,6 +72,7 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
         settings: How documents are read.
         resume: Go on with an interrupted run, whose files that are done are taken over.
         stop_at_bad_files: Fail at a file that cannot be read, rather than leave it out and name it.
+        budget: What bounds the loss of all documents of one person; each file is read twice then.
         progress: Called about twice a second.
         notice: Told of files that were not read or are malformed, and of an interrupted run.
         deliver: Called with the report when the output is in its place.
@@ -77,7 +82,8 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
 
     Raises:
         DocumentFormatError: If no file can be read, or one cannot and `stop_at_bad_files`.
-        ParameterError: If places or settings do not fit, or a host would draw other noise than the driver.
+        ParameterError: If places or settings do not fit, a host would draw other noise than the driver, or a user is
+            over the budget that stops.
         ResumeError: If the interrupted run had other input, settings, vocabulary or version.
     """
     origin, settings, started = os.fspath(Path(source).absolute()), settings or DocumentSettings(), time.perf_counter()
@@ -88,19 +94,30 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     found = tree_files(Path(origin), settings)
     if not found.taken:
         raise ParameterError("source", origin, "holds no file of a known format that fits the pattern.")
+    if budget is not None:
+        budget.tokens(sanitizer)
+        check_columns(found, settings)
     context = spark.sparkContext
     spread = partial(context.parallelize, numSlices=len(found.taken))
     read, _ = tree_identity(dict(zip(found.taken, spread(found.taken).map(_Identity(origin)).collect(), strict=True)))
+    folder = str(sibling(destination, "partial"))
+    reading: dict[str, Any] = {"root": origin, "folder": folder, "settings": settings}
+
+    def leave_out() -> dict[str, Any] | None:
+        if budget is None:
+            return None
+        bad = _Bad(folder, stop=stop_at_bad_files)
+        return leave_out_over_budget(spark, budget, sanitizer, names=found.taken, bad=bad, **reading)
+
     work = _Tree(
         spread=lambda task, pending: context.parallelize(pending, len(pending)).foreach(task),
+        leave_out=leave_out,
         task=_Task(
             sanitizer=packed_for_tasks(sanitizer),
             key_file=str(run_key_path(destination)),
             noise=fingerprint(sanitizer),
-            root=origin,
-            folder=str(sibling(destination, "partial")),
-            settings=settings,
-            stop_at_bad_files=stop_at_bad_files,
+            stop=stop_at_bad_files,
+            **reading,
         ),
         found=found,
         notice=notice,
@@ -111,12 +128,18 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     def published() -> None:
         spent = time.perf_counter() - started, work.here
         summary, counts = work.summary(), work.counts
-        reports.append(run_report(source, destination, sanitizer, settings, summary, counts=counts, spent=spent))
+        outputs = sorted((each["output"] for each in work.receipts if "output" in each), key=lambda it: it["name"])
+        seen: dict[str, Any] = {"counts": counts, "spent": spent, "outputs": outputs}
+        report = run_report(source, destination, sanitizer, settings, summary, **seen)
+        if budget is not None:
+            report = replace(report, budget=work.budget, disclosed=(*report.disclosed, budget.disclosed()))
+        reports.append(report)
         if deliver is not None:
             deliver(reports[0])
 
     work.published = published
     facts = {**settings.fingerprint(), "input": read, **fingerprint(sanitizer)}
+    facts |= {} if budget is None else {"budget": asdict(budget)}
     run = Run(destination=destination, work=work, identity=facts, source=sanitizer.source, resume=resume, notice=notice)
     run.execute()
     return reports[0]
@@ -130,6 +153,24 @@ class _Identity:
         return tree_file_identity(self.root, name)
 
 
+@dataclass(frozen=True)
+class _Bad:
+    """Takes down that a file cannot be read."""
+
+    folder: str
+    stop: bool
+
+    def __call__(self, index: int, problem: str) -> None:
+        _write_receipt(self.folder, index, {"bad": problem})
+        if self.stop:
+            raise DocumentFormatError(str(index), "cannot be read.")  # the driver tells why
+
+
+def _write_receipt(folder: str, index: int, receipt: Mapping[str, Any]) -> None:
+    whole = json.dumps(receipt).encode("ascii")
+    write_whole(Path(folder) / _RECEIPTS / f"{index}.json", whole, private=True, shared=True)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Task(Worker):
     """Sanitizes one file on an executor; it may run several times, even at once."""
@@ -137,22 +178,20 @@ class _Task(Worker):
     root: str
     folder: str
     settings: DocumentSettings
-    stop_at_bad_files: bool
+    stop: bool
 
     def __call__(self, numbered: tuple[int, str]) -> None:
         index, name = numbered
         attempt = Path(self.folder) / _ATTEMPTS / uuid.uuid4().hex
         attempt.mkdir(mode=0o700)
         try:
-            receipt = self._one(name, attempt)
-            whole = json.dumps(receipt).encode("ascii")
-            write_whole(Path(self.folder) / _RECEIPTS / f"{index}.json", whole, private=True, shared=True)
-            if self.stop_at_bad_files and "bad" in receipt:
-                raise DocumentFormatError(name, "cannot be read.")  # the driver tells why
+            _write_receipt(self.folder, index, self._one(index, name, attempt))
+        except DocumentFormatError as error:
+            _Bad(self.folder, self.stop)(index, str(error))
         finally:
             rmtree(attempt, ignore_errors=True)
 
-    def _one(self, name: str, attempt: Path) -> dict[str, Any]:
+    def _one(self, index: int, name: str, attempt: Path) -> dict[str, Any]:
         job, counts = self.ready(), Counter[str]()
 
         def process(records: list[Record]) -> Answers:
@@ -160,13 +199,12 @@ class _Task(Worker):
             counts.update(found)
             return answers
 
-        try:
-            made, tally = run_tree_file(self.root, name, attempt, process, settings=self.settings, counts=counts)
-        except DocumentFormatError as error:
-            return {"bad": str(error)}
+        left_out = left_out_of(self.folder, index)
+        how: dict[str, Any] = {"settings": self.settings, "counts": counts, "leave_out": left_out}
+        made, tally = run_tree_file(self.root, name, attempt, process, **how)
         with suppress(FileExistsError):  # another attempt was faster, with the same bytes
             os.link(made, Path(self.folder) / _WHOLE / name)
-        return dict(tally)
+        return {**tally, "output": file_identity(made, name)}
 
 
 @dataclass(kw_only=True)
@@ -174,6 +212,7 @@ class _Tree:
     """The files of a tree on their way through a cluster; a `Work`."""
 
     spread: Callable[[_Task, list[tuple[int, str]]], None]
+    leave_out: Callable[[], dict[str, Any] | None]
     task: _Task
     found: TreeFiles
     notice: Notice
@@ -182,14 +221,15 @@ class _Tree:
     receipts: list[dict[str, Any]] = field(default_factory=list)
     resumed: int = 0
     here: int = 0  # tokens of this driver's part
+    budget: dict[str, Any] | None = None
 
     def restore(self, tally: Mapping[str, Any]) -> str:
-        self.receipts = list(tally.get("receipts", ()))
+        self.receipts, self.budget = list(tally.get("receipts", ())), tally.get("budget")
         self.resumed = len(self.receipts) or len(list((Path(self.task.folder) / _RECEIPTS).glob("*.json")))
         return f"{self.resumed:,} files"
 
     def tally(self) -> Mapping[str, Any]:
-        return {"receipts": self.receipts}
+        return {"receipts": self.receipts, "budget": self.budget}
 
     def steps(self, folder: Path | None, position: Position) -> Generator[Position | None, None, str]:
         assert folder is not None  # a tree is always a folder
@@ -200,9 +240,13 @@ class _Tree:
         yield {"started": True}
         places = [folder / _RECEIPTS / f"{index}.json" for index in range(len(self.found.taken))]
         before = [place.exists() for place in places]
-        pending = [numbered for numbered, done in zip(enumerate(self.found.taken), before, strict=True) if not done]
+        with self._bad_files_told(places):
+            self.budget = self.leave_out()
+        # Some may be done now: those that cannot be read.
+        pending = [(n, name) for n, name in enumerate(self.found.taken) if not places[n].exists()]
         if pending:
-            self._spread(pending, places)
+            with self._bad_files_told(places), _Watched(folder / _RECEIPTS, len(places), self.progress):
+                self.spread(self.task, pending)
         self.receipts = _read(places)
         new = [receipt for receipt, done in zip(self.receipts, before, strict=True) if not done]
         self.here = sum(receipt.get("counts", {}).get("tokens", 0) for receipt in new)
@@ -212,13 +256,14 @@ class _Tree:
         yield {"started": True, "done": True}
         return _WHOLE
 
-    def _spread(self, pending: list[tuple[int, str]], places: list[Path]) -> None:
+    @contextmanager
+    def _bad_files_told(self, places: list[Path]) -> Iterator[None]:
+        """Say why where a task stopped at a file that cannot be read."""
         try:
-            with _Watched(places, self.progress):
-                self.spread(self.task, pending)
+            yield
         except Exception:
             bad = [receipt["bad"] for receipt in _read(places) if "bad" in receipt]
-            if self.task.stop_at_bad_files and bad:
+            if self.task.stop and bad:
                 raise DocumentFormatError(self.task.root, f"holds what cannot be read: {bad[0]}") from None
             raise
 
@@ -252,8 +297,8 @@ def _read(places: list[Path]) -> list[dict[str, Any]]:
 class _Watched:
     """Tells of progress from the receipts while a job runs."""
 
-    def __init__(self, places: list[Path], progress: Progress) -> None:
-        self._places, self._progress, self._end = places, progress, threading.Event()
+    def __init__(self, folder: Path, files: int, progress: Progress) -> None:
+        self._folder, self._files, self._progress, self._end = folder, files, progress, threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> None:
@@ -264,9 +309,10 @@ class _Watched:
         self._thread.join()
 
     def _watch(self) -> None:
-        seen: dict[Path, int] = {}
+        seen: dict[str, int] = {}
         while not self._end.wait(_POLL):
-            for place in self._places:
-                if place not in seen and place.exists():
-                    seen[place] = json.loads(place.read_bytes()).get("counts", {}).get("documents", 0)
-            self._progress(len(seen), len(self._places), sum(seen.values()))
+            # One listing, and each receipt once: a look at every file in turn would not scale.
+            for place in self._folder.glob("[0-9]*.json"):
+                if place.name not in seen:
+                    seen[place.name] = json.loads(place.read_bytes()).get("counts", {}).get("documents", 0)
+            self._progress(len(seen), self._files, sum(seen.values()))

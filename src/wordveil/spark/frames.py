@@ -6,31 +6,21 @@ other columns and partitions stay as they are.
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
-import pickle
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from copy import copy
-from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.files.run_key import save_run_key
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.pipeline.runs import fingerprint
 from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.pipeline.tables import TableRelease, described
 from wordveil.pipeline.vectors import VectorSettings
 from wordveil.pipeline.vectors.binding import bind
-from wordveil.pipeline.vectors.releasing import RowReleaser
-from wordveil.promises.release import KEYED
-from wordveil.randomness import RandomSource
-from wordveil.spark.keys import check_host, check_repeatable, keyed
+from wordveil.pipeline.vectors.values import vector_disclosures
+from wordveil.spark.workers import ID, Texts, Vectors, driver_key, packed, shared
 from wordveil.vocabulary.table import Embeddings
 
 if TYPE_CHECKING:
@@ -41,22 +31,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FILE_AND_ROW",
-    "ID",
-    "Worker",
     "functions_of_spark",
-    "packed",
-    "packed_for_tasks",
+    "promise_of",
+    "promised",
     "release",
     "sanitize",
     "session",
-    "unpacked",
+    "text_columns",
     "with_ids",
 ]
 
 FILE_AND_ROW = "file and row"
 """As `ids`: the file and the row in it, of a frame read from Parquet."""
-
-ID = "__wordveil_id"
 
 
 def sanitize(
@@ -90,23 +76,40 @@ def sanitize(
         ParameterError: If a column is missing or no text, or ids repeat.
         MissingExtraError: If PySpark or PyArrow is missing.
     """
-    functions = functions_of_spark()
-    names = [columns] if isinstance(columns, str) else list(columns)
+    names = text_columns(dataframe, columns)
+    frame = with_ids(dataframe, ids, taken=names, check=check_ids)
+    task = Texts(**shared(sanitizer, key_file), columns=names, name=name, in_files=ids == FILE_AND_ROW)
+    return promised(frame.mapInArrow(task, frame.schema), dataframe.columns, promise_of(dataframe, names, sanitizer))
+
+
+def text_columns(dataframe: DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of columns of strings.
+
+    Raises:
+        ParameterError: If one is missing or no text.
+        MissingExtraError: If PySpark or PyArrow is missing.
+    """
+    functions_of_spark()
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
     types = dict(dataframe.dtypes)
     for column in names:
         if types.get(column) != "string":
             raise ParameterError("columns", column, "must be a column of strings of the frame.")
-    keyed_frame = with_ids(dataframe, ids, taken=names, check=check_ids)
-    task = _Texts(**_shared(sanitizer, key_file), columns=tuple(names), name=name)
-    out = keyed_frame.mapInArrow(task, keyed_frame.schema).drop(ID)
-    said = {
-        "guarantee": sanitizer.guarantee.as_dict(),
-        "sentence": sanitizer.guarantee.sentence(),
-        "disclosed": [*sanitizer.disclosed, KEYED],
-    }
-    note = {"wordveil": json.dumps(said)}
-    kept = {column: note if column in names else None for column in dataframe.columns}
-    return out.select(*(functions.col(f"`{column}`").alias(column, metadata=told) for column, told in kept.items()))
+    return names
+
+
+def promise_of(dataframe: DataFrame, names: Sequence[str], sanitizer: Sanitizer) -> TableRelease:
+    """Return what a release of the named columns promises and discloses."""
+    others = [column for column in dataframe.columns if column not in names]
+    return described(None, sanitizer, names, others, keyed=True)
+
+
+def promised(frame: DataFrame, columns: Sequence[str], promise: TableRelease) -> DataFrame:
+    """Return the columns of a frame; those released carry the promise as metadata."""
+    functions = functions_of_spark()
+    note = {"wordveil": promise.as_json()}
+    kept = {column: note if column in promise.columns else None for column in columns}
+    return frame.select(*(functions.col(f"`{column}`").alias(column, metadata=told) for column, told in kept.items()))
 
 
 def release(  # noqa: PLR0913 (five of them say where the noise lies)
@@ -150,8 +153,10 @@ def release(  # noqa: PLR0913 (five of them say where the noise lies)
     if first is None:
         return dataframe
     binding = bind(mechanism, int(first["d"]), vocabulary)
-    key = key_file or _driver_key()
-    task = _Vectors(
+    kept = [other for other in dataframe.columns if other != column]
+    disclosed = vector_disclosures(binding.randomizer, kept=kept, own_source=True)
+    key = key_file or driver_key()
+    task = Vectors(
         column=column,
         name=name,
         key_file=key,
@@ -160,7 +165,8 @@ def release(  # noqa: PLR0913 (five of them say where the noise lies)
     )
     frame = with_ids(dataframe, ids, taken=[column], check=check_ids)
     kind = types.DoubleType() if settings.dtype == "float64" else types.FloatType()
-    note = {"wordveil": json.dumps({"guarantee": binding.guarantee(test_source=False).as_dict()})}
+    promise = binding.guarantee(test_source=False).as_dict()
+    note = {"wordveil": json.dumps({"guarantee": promise, "disclosed": disclosed})}
     schema = types.StructType(
         [
             types.StructField(f.name, types.ArrayType(kind, containsNull=False), f.nullable, note)
@@ -180,12 +186,15 @@ def session(master: str | None, conf: Sequence[str] = ()) -> SparkSession:
         conf: Settings as "name=value".
 
     Raises:
-        MissingExtraError: If PySpark is missing.
+        MissingExtraError: If PySpark or Java is missing.
         ParameterError: If a setting has no value.
     """
     functions_of_spark()
     from pyspark.sql import SparkSession
 
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        remedy = "apt-get install openjdk-17-jre-headless (Debian), or set JAVA_HOME"
+        raise MissingExtraError("Spark", "Java 17", "spark", remedy=remedy)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("wordveil")
     if master is not None:
@@ -232,123 +241,3 @@ def _file_and_row(functions: Any) -> Column:
     place = functions.col("_metadata.file_path"), functions.col("_metadata.row_index")
     made: Column = functions.concat_ws(":", *place)
     return made
-
-
-def _driver_key() -> str:
-    """Return a key file that goes when this process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="wordveil-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    save_run_key(folder / "key", RandomSource().export_key())
-    return str(folder / "key")
-
-
-def _shared(sanitizer: Sanitizer, key_file: str | None) -> dict[str, Any]:
-    check_repeatable(sanitizer)
-    noise = fingerprint(sanitizer)
-    return {"sanitizer": packed_for_tasks(sanitizer), "key_file": key_file or _driver_key(), "noise": noise}
-
-
-def packed_for_tasks(sanitizer: Sanitizer) -> bytes:
-    """Return a sanitizer of one thread, because Spark runs a task a core; no key travels with it."""
-    one = copy(sanitizer)
-    one.threads = 1
-    return packed(one)
-
-
-def packed(parts: object) -> bytes:
-    """Return objects as bytes, which tell a worker process whether it has them already."""
-    return pickle.dumps(parts)
-
-
-@lru_cache(maxsize=4)
-def unpacked(parts: bytes) -> Any:
-    """Return the objects again, once a worker process."""
-    return pickle.loads(parts)  # noqa: S301 (the driver's own bytes, as Spark's tasks are)
-
-
-@lru_cache(maxsize=4)
-def _ready(sanitizer: bytes) -> Sanitizer:
-    made: Sanitizer = unpacked(sanitizer).for_batch_job()
-    return made
-
-
-@dataclass(frozen=True, kw_only=True)
-class Worker:
-    """A sanitizer on an executor; what travels holds no key.
-
-    Attributes:
-        sanitizer: The sanitizer, packed.
-        key_file: Where the key lies.
-        noise: What decides the noise on the driver.
-    """
-
-    sanitizer: bytes = field(repr=False)
-    key_file: str
-    noise: dict[str, object]
-
-    def ready(self) -> Sanitizer:
-        """Return the sanitizer with the job's key, refused where it would draw other noise than the driver's."""
-        source = keyed(self.key_file)
-        job = copy(_ready(self.sanitizer))
-        check_host(fingerprint(job), self.noise)
-        job.source = source
-        return job
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Texts(Worker):
-    columns: tuple[str, ...]
-    name: str = ""
-
-    def __call__(self, batches: Batches) -> Batches:
-        sanitizer = self.ready()
-        for batch in batches:
-            yield self._released(batch, sanitizer)
-
-    def _released(self, batch: pa.RecordBatch, sanitizer: Sanitizer) -> pa.RecordBatch:
-        import pyarrow as pa
-
-        rows = list(zip(*(batch.column(name).to_pylist() for name in self.columns), strict=True))
-        held = [[text for text in row if text is not None] for row in rows]
-        # Other columns, and frames of other names, draw noise of their own under the same key and ids.
-        prefix = json.dumps([self.name, *self.columns])
-        ids = [prefix + own for own, texts in zip(batch.column(ID).to_pylist(), held, strict=True) if texts]
-        released = iter(sanitizer.release_documents([texts for texts in held if texts], ids=ids).texts)
-        done = [[None if text is None else next(released) for text in row] for row in rows]
-        for place, name in enumerate(self.columns):
-            at = batch.schema.get_field_index(name)
-            column = pa.array([row[place] for row in done], type=batch.schema.field(at).type)
-            batch = batch.set_column(at, batch.schema.field(at), column)
-        return batch
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Vectors:
-    column: str
-    name: str
-    key_file: str
-    dimensions: int
-    mechanism: bytes = field(repr=False)
-
-    def __call__(self, batches: Batches) -> Batches:
-        import pyarrow as pa
-
-        mechanism, vocabulary, settings = unpacked(self.mechanism)
-        binding = bind(mechanism, self.dimensions, vocabulary)
-        releaser = RowReleaser.for_settings(
-            binding, settings, keyed(self.key_file), json.dumps([self.name, self.column])
-        )
-        done = 0
-        for batch in batches:
-            column = batch.column(self.column)
-            lengths = column.value_lengths()
-            if column.null_count or set(lengths.unique().to_pylist()) - {self.dimensions}:
-                raise ParameterError("column", self.column, f"must hold {self.dimensions} numbers in every row.")
-            rows = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, self.dimensions)
-            out = releaser.release(rows, done, batch.column(ID).to_pylist())
-            done += len(out)
-            values = pa.array(out.astype(out.dtype.newbyteorder("=")).ravel())
-            offsets = pa.array(range(0, out.size + 1, out.shape[1]), type=pa.int32())
-            at = batch.schema.get_field_index(self.column)
-            made = pa.ListArray.from_arrays(offsets, values)
-            yield batch.set_column(at, pa.field(self.column, made.type), made)

@@ -25,21 +25,29 @@ class TableRelease:
     """A released table.
 
     Attributes:
-        table: What leaves, of the kind that was given.
+        table: What leaves, of the kind that was given; None where it was written.
+        columns: The columns released.
         guarantee: What each row promises.
         disclosed: What is disclosed whatever the noise, one sentence each.
         provenance: Where it came from.
+        counts: "rows", "tokens" randomized and "exempt" public words, where they are known.
+        budget: What bounds the loss of all rows of one person, and what it left out.
     """
 
     table: Any = field(repr=False)
+    columns: tuple[str, ...]
     guarantee: Guarantee
     disclosed: tuple[str, ...]
     provenance: Provenance
+    counts: Mapping[str, int] = field(default_factory=dict)
+    budget: Mapping[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary of everything but the table."""
-        facts = {"disclosed": list(self.disclosed), "provenance": asdict(self.provenance)}
-        return {"guarantee": self.guarantee.as_dict(), **facts}
+        facts: dict[str, Any] = {"columns": list(self.columns), "disclosed": list(self.disclosed)}
+        facts |= {"guarantee": self.guarantee.as_dict(), "provenance": asdict(self.provenance)}
+        known = {"counts": dict(self.counts), "budget": self.budget}
+        return facts | {name: fact for name, fact in known.items() if fact}
 
     def as_json(self) -> str:
         """Return the dictionary as JSON, for metadata of tables."""
@@ -71,7 +79,13 @@ def described(
     said = [*used.disclosed, f"the number of rows, their order, and where the columns {_named(columns)} hold no text"]
     said += [KEYED] if keyed else []
     said += [f"these columns, copied unchanged: {_named(others)}"] if others else []
-    return TableRelease(table=table, guarantee=used.guarantee, disclosed=tuple(said), provenance=used.provenance)
+    return TableRelease(
+        table=table,
+        columns=tuple(columns),
+        guarantee=used.guarantee,
+        disclosed=tuple(said),
+        provenance=used.provenance,
+    )
 
 
 def released_columns(

@@ -1,0 +1,118 @@
+"""A frame released and written in one job: its promise, counts and assumptions stand once beside the data."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.pipeline.tables import TableRelease
+from wordveil.spark.budgets import UserBudget, tokens_of_rows, without
+from wordveil.spark.frames import FILE_AND_ROW, functions_of_spark, promise_of, promised, text_columns, with_ids
+from wordveil.spark.workers import COUNTS, Texts, shared
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["SIDECAR", "save"]
+
+SIDECAR = "_wordveil.json"
+"""The promise, in the folder that was written: names that begin so are read by no reader of tables."""
+
+_PROPERTY = "wordveil"
+
+
+def save(  # noqa: PLR0913 (those of `sanitize`, and of what is written)
+    dataframe: DataFrame,
+    columns: Sequence[str],
+    sanitizer: Sanitizer,
+    destination: str,
+    *,
+    format: str = "parquet",
+    partition_by: Sequence[str] = (),
+    table: bool = False,
+    budget: UserBudget | None = None,
+    ids: str = FILE_AND_ROW,
+    key_file: str | None = None,
+    check_ids: bool = True,
+    name: str = "",
+) -> TableRelease:
+    """Sanitize text columns of a data frame and write it, with what is promised, disclosed and counted.
+
+    Args:
+        dataframe: As in `sanitize`.
+        columns: As in `sanitize`.
+        sanitizer: As in `sanitize`.
+        destination: A new folder, where the promise is the file `_wordveil.json`; or a new table of the catalog.
+        format: What Spark is to write: parquet, json, csv, orc, delta and so on.
+        partition_by: Columns that become folders.
+        table: Whether the destination is a table: the promise is its properties `wordveil` and `wordveil.counts`.
+        budget: What bounds the loss of all rows of one person.
+        ids: As in `sanitize`.
+        key_file: As in `sanitize`.
+        check_ids: As in `sanitize`.
+        name: As in `sanitize`.
+
+    Returns:
+        What was written beside the frame.
+
+    Raises:
+        ParameterError: If a column is missing or no text, ids repeat, or a user is over the budget that stops.
+        MissingExtraError: If PySpark or PyArrow is missing.
+    """
+    from pyspark.sql import Observation, types
+
+    names = text_columns(dataframe, columns)
+    promise, lost = promise_of(dataframe, names, sanitizer), None
+    frame = with_ids(dataframe, ids, taken=names, check=check_ids)
+    if budget is not None:
+        lost = budget.left_out(tokens_of_rows(frame, names, sanitizer, budget.user), sanitizer).persist()
+        promise = replace(promise, budget=budget.told(lost), disclosed=(*promise.disclosed, budget.disclosed()))
+        frame = without(frame, lost)
+    functions, seen = functions_of_spark(), Observation()
+    task = Texts(**shared(sanitizer, key_file), columns=names, name=name, in_files=ids == FILE_AND_ROW, counted=True)
+    schema = types.StructType([*frame.schema, *(types.StructField(each, types.LongType()) for each in COUNTS.values())])
+    sums = [functions.sum(column).alias(counted) for counted, column in COUNTS.items()]
+    out = frame.mapInArrow(task, schema).observe(seen, functions.count(functions.lit(1)).alias("rows"), *sums)
+    _write(promised(out, dataframe.columns, promise), destination, format, partition_by, promise if table else None)
+    if lost is not None:
+        lost.unpersist()
+    promise = replace(promise, counts={counted: int(count or 0) for counted, count in seen.get.items()})
+    if table:
+        counts = _shown(json.dumps(promise.counts))
+        dataframe.sparkSession.sql(f"ALTER TABLE {destination} SET TBLPROPERTIES ('{_PROPERTY}.counts' = r'{counts}')")
+    else:
+        _put(dataframe.sparkSession, f"{destination}/{SIDECAR}", json.dumps(promise.as_dict(), indent=2))
+    return promise
+
+
+def _write(frame: DataFrame, destination: str, format: str, folders: Sequence[str], table: TableRelease | None) -> None:
+    if table is None:
+        frame.write.format(format).partitionBy(*folders).save(destination)
+        return
+    from pyspark.sql import functions
+
+    made = frame.writeTo(destination).using(format).tableProperty(_PROPERTY, _shown(table.as_json()))
+    if folders:
+        made = made.partitionedBy(*map(functions.col, folders))
+    made.create()
+
+
+def _shown(promise: str) -> str:
+    """Return the same JSON without the words for which Spark would hide it: it takes every token for a secret."""
+    hidden = re.compile("(?i)token|secret|password|url|access")
+    return hidden.sub(lambda word: f"\\u{ord(word[0][0]):04x}{word[0][1:]}", promise)
+
+
+def _put(spark: SparkSession, place: str, text: str) -> None:
+    """Write a file where the frame lies: on this disk, HDFS, or a store of objects that Spark knows."""
+    machine: Any = spark._jvm
+    path = machine.org.apache.hadoop.fs.Path(place)
+    stream = path.getFileSystem(spark._jsc.hadoopConfiguration()).create(path)
+    try:
+        stream.write(bytearray(text.encode("ascii")))
+    finally:
+        stream.close()

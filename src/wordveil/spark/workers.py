@@ -1,0 +1,195 @@
+"""What runs on the executors of a frame's release: rows of texts, or of vectors, batch by batch."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import pickle
+import shutil
+import tempfile
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordveil.errors import ParameterError
+from wordveil.files.run_key import save_run_key
+from wordveil.pipeline.runs import fingerprint
+from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.pipeline.vectors.binding import bind
+from wordveil.pipeline.vectors.releasing import RowReleaser
+from wordveil.randomness import RandomSource
+from wordveil.spark.keys import check_host, check_repeatable, keyed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Batches = Iterator[pa.RecordBatch]
+
+__all__ = [
+    "COUNTS",
+    "ID",
+    "Texts",
+    "Vectors",
+    "Worker",
+    "driver_key",
+    "packed",
+    "packed_for_tasks",
+    "shared",
+    "unpacked",
+]
+
+ID = "__wordveil_id"
+COUNTS = {"tokens": "__wordveil_tokens", "exempt": "__wordveil_exempt"}
+"""What is counted of a release -> the column that holds it on the way."""
+
+
+def driver_key() -> str:
+    """Return a key file that goes when this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="wordveil-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    save_run_key(folder / "key", RandomSource().export_key())
+    return str(folder / "key")
+
+
+def shared(sanitizer: Sanitizer, key_file: str | None) -> dict[str, Any]:
+    """Return what every worker needs; see `Worker`."""
+    check_repeatable(sanitizer)
+    noise = fingerprint(sanitizer)
+    return {"sanitizer": packed_for_tasks(sanitizer), "key_file": key_file or driver_key(), "noise": noise}
+
+
+def packed_for_tasks(sanitizer: Sanitizer) -> bytes:
+    """Return a sanitizer of one thread, because Spark runs a task a core; no key travels with it."""
+    one = copy(sanitizer)
+    one.threads = 1
+    return packed(one)
+
+
+def packed(parts: object) -> bytes:
+    """Return objects as bytes, which tell a worker process whether it has them already."""
+    return pickle.dumps(parts)
+
+
+@lru_cache(maxsize=4)
+def unpacked(parts: bytes) -> Any:
+    """Return the objects again, once a worker process."""
+    return pickle.loads(parts)  # noqa: S301 (the driver's own bytes, as Spark's tasks are)
+
+
+@lru_cache(maxsize=4)
+def _ready(sanitizer: bytes) -> Sanitizer:
+    made: Sanitizer = unpacked(sanitizer).for_batch_job()
+    return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """A sanitizer on an executor; what travels holds no key.
+
+    Attributes:
+        sanitizer: The sanitizer, packed.
+        key_file: Where the key lies.
+        noise: What decides the noise on the driver.
+    """
+
+    sanitizer: bytes = field(repr=False)
+    key_file: str
+    noise: dict[str, object]
+
+    def ready(self) -> Sanitizer:
+        """Return the sanitizer with the job's key, refused where it would draw other noise than the driver's."""
+        source = keyed(self.key_file)
+        job = copy(_ready(self.sanitizer))
+        check_host(fingerprint(job), self.noise)
+        job.source = source
+        return job
+
+
+@dataclass(frozen=True, kw_only=True)
+class Texts(Worker):
+    """Sanitizes the rows of a partition.
+
+    Attributes:
+        columns: The text columns.
+        name: What tells this frame from others under its key.
+        in_files: Whether ids are files and rows, which an error may name.
+        counted: Add the columns `COUNTS`: the first row of a batch holds the counts of all of it.
+    """
+
+    columns: tuple[str, ...]
+    name: str = ""
+    in_files: bool = False
+    counted: bool = False
+
+    def __call__(self, batches: Batches) -> Batches:
+        sanitizer = self.ready()
+        for batch in batches:
+            yield self._released(batch, sanitizer)
+
+    def _released(self, batch: pa.RecordBatch, sanitizer: Sanitizer) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        rows = list(zip(*(batch.column(name).to_pylist() for name in self.columns), strict=True))
+        held = [[text for text in row if text is not None] for row in rows]
+        # Other columns, and frames of other names, draw noise of their own under the same key and ids.
+        prefix = json.dumps([self.name, *self.columns])
+        ids = [prefix + own for own, texts in zip(batch.column(ID).to_pylist(), held, strict=True) if texts]
+        try:
+            release = sanitizer.release_documents([texts for texts in held if texts], ids=ids)
+        except ParameterError as error:
+            raise self._placed(error, rows, batch.column(ID).to_pylist()) from None
+        released = iter(release.texts)
+        done = [[None if text is None else next(released) for text in row] for row in rows]
+        for place, name in enumerate(self.columns):
+            at = batch.schema.get_field_index(name)
+            column = pa.array([row[place] for row in done], type=batch.schema.field(at).type)
+            batch = batch.set_column(at, batch.schema.field(at), column)
+        for counted, name in COUNTS.items() if self.counted else ():
+            sums = [getattr(release, counted)] + [0] * (len(rows) - 1) if rows else []
+            batch = batch.append_column(name, pa.array(sums, pa.int64()))
+        return batch
+
+    def _placed(self, error: ParameterError, rows: list[Any], ids: list[str]) -> ParameterError:
+        """Return the error with file and row of the text that it refuses, where these are the ids."""
+        if error.name == "text" and self.in_files:
+            for own, row in zip(ids, rows, strict=True):
+                if str(error.value) in [f"<{len(text)} characters>" for text in row if text is not None]:
+                    return ParameterError("text", error.value, f"{error.requirement} Row {own}.")
+        return error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vectors:
+    """Releases the vectors of a partition."""
+
+    column: str
+    name: str
+    key_file: str
+    dimensions: int
+    mechanism: bytes = field(repr=False)
+
+    def __call__(self, batches: Batches) -> Batches:
+        import pyarrow as pa
+
+        mechanism, vocabulary, settings = unpacked(self.mechanism)
+        binding = bind(mechanism, self.dimensions, vocabulary)
+        releaser = RowReleaser.for_settings(
+            binding, settings, keyed(self.key_file), json.dumps([self.name, self.column])
+        )
+        done = 0
+        for batch in batches:
+            column = batch.column(self.column)
+            lengths = column.value_lengths()
+            if column.null_count or set(lengths.unique().to_pylist()) - {self.dimensions}:
+                raise ParameterError("column", self.column, f"must hold {self.dimensions} numbers in every row.")
+            rows = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, self.dimensions)
+            out = releaser.release(rows, done, batch.column(ID).to_pylist())
+            done += len(out)
+            values = pa.array(out.astype(out.dtype.newbyteorder("=")).ravel())
+            offsets = pa.array(range(0, out.size + 1, out.shape[1]), type=pa.int32())
+            at = batch.schema.get_field_index(self.column)
+            made = pa.ListArray.from_arrays(offsets, values)
+            yield batch.set_column(at, pa.field(self.column, made.type), made)

@@ -1,0 +1,128 @@
+"""Budgets for each person over a tree of files; the oracle is one process over a tree without what is left out."""
+
+import gzip
+import json
+import os
+
+import pytest
+from tests.spark.spark_sessions import JSONL, MARKS
+from tests.spark.test_files import contents
+
+import wordveil as wv
+from wordveil import spark as veil
+from wordveil.documents import DocumentSettings
+from wordveil.errors import ParameterError
+
+pa = pytest.importorskip("pyarrow")
+import pyarrow.parquet as pq  # noqa: E402
+
+pytestmark = MARKS
+ALLOWED = 40  # tokens a user
+
+
+def rows(index):
+    """Users of several files; some are numbers in JSON, one document has no user, one user is within any budget."""
+    for n in range(12):
+        user = "rare" if n == 11 else None if (index, n) == (0, 3) else 7 if n % 2 else f"user {index % 2}"
+        yield {"user": user, "text": f"Maria saw film number {n} of {index}", "stars": n % 5}
+
+
+def write(root, index, kept):
+    """One file of a tree, in the format of its number."""
+    root.mkdir(exist_ok=True)
+    form = ("jsonl.gz", "json", "csv", "parquet")[index % 4]
+    place = root / f"part-{index}.{form}"
+    if form == "jsonl.gz":
+        place.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in kept).encode(), mtime=0))
+    elif form == "json":
+        place.write_text("[" + ",".join(json.dumps(row) for row in kept) + "]")
+    elif form == "csv":
+        lines = [f"{row['user']},{row['text']},{row['stars']}\n" for row in kept]
+        place.write_text("user,text,stars\n" + "".join(lines))
+    else:
+        users = [None if row["user"] is None else str(row["user"]) for row in kept]
+        rest = {name: [row[name] for row in kept] for name in ("text", "stars")}
+        pq.write_table(pa.table({"user": pa.array(users, pa.string()), **rest}), place)
+
+
+def tree(root, wanted=lambda index, n: True):
+    for index in range(5):
+        write(root, index, [row for n, row in enumerate(rows(index)) if wanted(index, n)])
+    return root
+
+
+def over_budget(sanitizer, over):
+    """Places of the documents to leave out, and how many users are over; counted one by one."""
+    documents = [(index, n, str(row["user"]) if row["user"] is not None else None, sanitizer(row["text"]).tokens)
+                 for index in range(5) for n, row in enumerate(rows(index))]  # fmt: skip
+    totals, lost = {}, set()
+    for index, n, user, count in documents:
+        totals[user] = totals.get(user, 0) + count
+        if totals[user] > ALLOWED:
+            lost.add((index, n))
+    above = {user for user, total in totals.items() if total > ALLOWED}
+    if over == "drop":
+        lost = {(index, n) for index, n, user, _ in documents if user in above}
+    return lost, len(above)
+
+
+@pytest.mark.parametrize("over", ["drop", "truncate"])
+def test_what_is_over_is_left_out_and_all_else_released(spark, sanitizer, tmp_path, over):
+    key, lost = os.urandom(16), over_budget(sanitizer(), over)[0]
+    budget = veil.UserBudget(user="user", max_nats=8.0 * ALLOWED, over=over)
+    report = veil.sanitize_files(
+        spark, tree(tmp_path / "in"), tmp_path / "out", sanitizer(wv.RandomSource(key)), settings=JSONL, budget=budget
+    )
+    less = tree(tmp_path / "less", lambda index, n: (index, n) not in lost)
+    wv.sanitize_documents(less, tmp_path / "one", sanitizer(wv.RandomSource(key)), settings=JSONL)
+    released, expected = contents(tmp_path / "out"), contents(tmp_path / "one")
+    assert released.keys() == expected.keys()
+    for name in expected:
+        if name.endswith(".json"):  # white space between elements may stay
+            assert json.loads(released[name]) == json.loads(expected[name])
+        elif name.endswith(".parquet"):
+            tables = [pq.read_table(tmp_path / folder / name).to_pylist() for folder in ("out", "one")]
+            assert tables[0] == tables[1]
+        else:
+            assert released[name] == expected[name], name
+    assert report.documents == 60 - len(lost)
+    assert report.budget["documents_left_out"] == len(lost) > 20
+    assert report.budget["users_over"] == over_budget(sanitizer(), over)[1] == 3
+    assert any(line.startswith("which documents are left out") for line in report.disclosed)
+    assert not any("user 1" in json.dumps(fact) for fact in (report.budget, report.disclosed))
+
+
+def test_stopping_leaves_nothing_and_counts_users(spark, sanitizer, tmp_path):
+    budget = veil.UserBudget(user="user", max_nats=8.0 * ALLOWED)
+    with pytest.raises(ParameterError, match="less than what 3 users' texts cost"):
+        veil.sanitize_files(spark, tree(tmp_path / "in"), tmp_path / "out", sanitizer(), settings=JSONL, budget=budget)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_files_whose_documents_have_no_user_are_refused_or_left_out(spark, sanitizer, tmp_path):
+    root = tree(tmp_path / "in")
+    (root / "other.csv").write_text("person,text\nMaria,good film\n")
+    budget = veil.UserBudget(user="user", max_nats=1e6, over="drop")
+    told = []
+    report = veil.sanitize_files(
+        spark, root, tmp_path / "out", sanitizer(), settings=JSONL, budget=budget, notice=told.append
+    )
+    assert (report.files, report.bad_files) == (5, 1)
+    assert any("other.csv" in line and "no column 'user'" in line for line in told)
+    assert not (tmp_path / "out" / "other.csv").exists()
+    (root / "note.txt").write_text("good film\n")
+    with pytest.raises(ParameterError, match=r"note\.txt.*has no columns"):
+        veil.sanitize_files(spark, root, tmp_path / "out2", sanitizer(), settings=JSONL, budget=budget)
+
+
+def test_records_that_are_skipped_do_not_shift_what_is_left_out(spark, sanitizer, tmp_path):
+    root = tmp_path / "in"
+    root.mkdir()
+    lines = ['{"user": "a"}', '{"user": "a", "text": "good film"}', '{"user": "b", "text": "bad"}', "", '{"text": "x"}']
+    (root / "a.jsonl").write_text("\n".join(lines) + "\n")
+    settings = DocumentSettings(columns=("text",), missing="skip")
+    budget = veil.UserBudget(user="user", max_nats=8.0, over="drop")
+    report = veil.sanitize_files(spark, root, tmp_path / "out", sanitizer(), settings=settings, budget=budget)
+    kept = [json.loads(line) for line in (tmp_path / "out" / "a.jsonl").read_text().splitlines() if line]
+    assert [row.get("user") for row in kept] == ["b", None]
+    assert (report.skipped_documents, report.budget["documents_left_out"]) == (1, 1)
