@@ -17,6 +17,7 @@ from wordveil.pipeline.vectors import release_vectors
 from wordveil.spark.workers import Texts, packed_for_tasks
 
 pytestmark = MARKS
+functions = pytest.importorskip("pyspark.sql.functions", reason="needs the extra spark")
 
 
 @pytest.fixture(scope="session")
@@ -96,6 +97,17 @@ def test_ids_that_repeat_are_refused(frame, sanitizer):
         veil.sanitize(frame, ["user"], sanitizer(), ids="id")
 
 
+def test_rows_made_of_one_row_need_ids_of_their_own(spark, sanitizer, tmp_path):
+    rows = [(n, ["good film", "bad film"]) for n in range(6)]
+    spark.createDataFrame(rows, "id int, notes array<string>").write.parquet(str(tmp_path / "docs"))
+    read = spark.read.parquet(str(tmp_path / "docs"))
+    first = read.select("id", functions.col("notes")[0].alias("note")).where("id > 1")
+    assert veil.sanitize(first, ["note"], sanitizer()).count() == 4
+    several = read.select("id", functions.explode("notes").alias("note")).orderBy("note")
+    with pytest.raises(ParameterError, match="12 rows have 6 ids"):
+        veil.sanitize(several, ["note"], sanitizer())
+
+
 def test_the_key_is_in_no_plan_and_no_task_and_goes(frame, sanitizer, tmp_path, capsys):
     with veil.run_key(tmp_path / "k") as path:
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
@@ -168,6 +180,10 @@ def test_budgets_hold_for_each_user_and_name_nobody(spark, sanitizer):
     kept = veil.within_budget(frame, ["note"], sanitizer(), max_nats=2 * three, over="truncate", **within)
     assert sorted(row.id for row in kept.collect()) == [0, 1, *range(3, 10)]
     assert kept.columns == frame.columns
+    for ids in ("user", "id % 5"):  # some are null, or repeat
+        other = frame.withColumn("other", functions.expr(ids))
+        with pytest.raises(ParameterError, match="unique and not null"):
+            veil.within_budget(other, ["note"], sanitizer(), max_nats=three, user="user", ids="other", over="drop")
     grid = wv.NumberGrid(kind="number", low=0, high=100, step=1, epsilon=2.0)
     options = wv.TextOptions(unknown="typed", numbers="metric", grids=(grid,))
     made = wv.Sanitizer(sanitizer().embeddings, wv.NeighbourResponse(), options=options)

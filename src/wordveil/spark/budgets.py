@@ -125,13 +125,13 @@ def within_budget(
         The frame, or the part of it that is kept, with its columns.
 
     Raises:
-        ParameterError: If the promise has no such sum, or a user is over the budget and over="stop"; counts users, and
-            names none.
+        ParameterError: If the promise has no such sum, ids repeat or are null, or a user is over the budget and
+            over="stop"; counts users, and names none.
     """
     budget = UserBudget(user=user, max_nats=max_nats, over=over)
     budget.tokens(sanitizer)
     names = [columns] if isinstance(columns, str) else list(columns)
-    frame = with_ids(dataframe, ids, taken=names, check=False)
+    frame = with_ids(dataframe, ids, taken=names, check=True)
     lost = budget.left_out(tokens_of_rows(frame, names, sanitizer, user), sanitizer)
     return dataframe if over == "stop" else without(frame, lost).drop(ID)
 

@@ -65,7 +65,8 @@ def sanitize(
             takes file and row, which needs a frame read from Parquet and not changed since.
         key_file: The job's key, from `run_key`. None makes one that lives as long as this driver: enough where all
             executors are on this machine.
-        check_ids: Run a job that makes sure that the ids are unique: two rows of one id would share their noise.
+        check_ids: Run a job that makes sure that the ids are unique: two rows of one id would share their noise. Files
+            and rows of a frame that is as it was read need none.
         name: What tells this frame from others that are released under the same key file, whose ids may be the same.
 
     Returns:
@@ -229,12 +230,26 @@ def with_ids(dataframe: DataFrame, ids: str, *, taken: Sequence[str], check: boo
         raise ParameterError("ids", ids, "must be a column that is not released, or file and row (Parquet).")
     frame = dataframe.withColumn(ID, _file_and_row(functions) if ids == FILE_AND_ROW else functions.col(f"`{ids}`"))
     frame = frame.withColumn(ID, functions.col(ID).cast("string"))
-    if check and ids != FILE_AND_ROW:
+    if check and (ids != FILE_AND_ROW or not _is_read(dataframe)):
         found = frame.select(ID).agg(functions.count("*").alias("n"), functions.count_distinct(ID).alias("ids")).first()
         if found is not None and found["n"] != found["ids"]:
             problem = f"must be unique and not null: {found['n']:,} rows have {found['ids']:,} ids."
             raise ParameterError("ids", ids, problem)
     return frame
+
+
+def _is_read(dataframe: DataFrame) -> bool:
+    """Whether a frame is files as they were read, less rows and columns: no row of a file stands in it twice.
+
+    Where the plan is out of sight, as under Spark Connect, no.
+    """
+    plan = getattr(dataframe, "_jdf", None)
+    node = None if plan is None else plan.queryExecution().analyzed()
+    while node is not None and node.children().size():
+        if node.nodeName() not in ("Project", "Filter", "SubqueryAlias"):
+            return False
+        node = node.children().head()
+    return node is not None
 
 
 def _file_and_row(functions: Any) -> Column:
