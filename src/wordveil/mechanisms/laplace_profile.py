@@ -41,7 +41,8 @@ def laplace_delta(epsilon: float, *, dimensions: int, loss: float) -> float:
     Returns:
         The quadrature's value and an allowance for its error: four times what a halving of the panels changes, and
         1e-11 of P[loss > epsilon']. The allowance is an estimate, not a proof; it was never found too small, and is
-        seldom above 1e-8 of the value. In one dimension there is a closed form, rounded up. 0 from epsilon' = loss on.
+        seldom above 1e-8 of the value; with few dimensions and large losses it can be most of what is returned. In one
+        dimension there is a closed form, rounded up. 0 from epsilon' = loss on.
 
     Raises:
         ParameterError: If a parameter is outside its domain.

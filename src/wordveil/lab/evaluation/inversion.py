@@ -14,6 +14,7 @@ function words are guessed whatever the noise; there, `alone`, `pairs` and `trip
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -112,7 +113,7 @@ class _Inversion(Task):
     def prepare(self, embeddings: Embeddings) -> Attack:
         if min(self.candidates, self.passes, self.epochs) < 1:
             raise ParameterError("candidates", self.candidates, "must be at least 1, like passes and epochs.")
-        texts = read_texts(self.path, column=self.text, limit=self.limit)
+        texts = [plain(text) for text in read_texts(self.path, column=self.text, limit=self.limit)]
         corpus = encode(embeddings, [" ".join(text.split()[: self.length]) for text in texts])
         known = corpus.tokens >= 0
         if not known.any():
@@ -138,7 +139,7 @@ class _Inversion(Task):
         )
 
     def _public(self, limit: int) -> list[str]:
-        return read_texts(self.public, column=self.public_text, limit=limit)
+        return [plain(text) for text in read_texts(self.public, column=self.public_text, limit=limit)]
 
     def applies(self, subject: Subject) -> bool:
         return subject.vectors is None or subject.law_known
@@ -162,6 +163,11 @@ class _Inversion(Task):
         commonest = prepared.prior.frequency[: len(subject.embeddings)].argmax()
         found["guessing"] = float((corpus.tokens[prepared.known] == commonest).mean())
         return {score.name: found[score.name] for score in _Inversion.scores}
+
+
+def plain(text: str) -> str:
+    """Return a review without its markup: *br* would be the commonest content word that attackers know."""
+    return re.sub(r"</?[A-Za-z][^<>]*>", " ", text)
 
 
 _Guesses = tuple[IdArray, IdArray]
