@@ -6,6 +6,7 @@ import ast
 import importlib
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -313,3 +314,14 @@ def test_format_names_are_those_of_the_readers():
 def test_an_unknown_name_says_what_exists():
     with pytest.raises(AttributeError, match=r"no attribute 'Tem'.*SanText.*TEM"):
         _ = wordveil.Tem
+
+
+def test_no_two_classes_have_one_name():
+    """A name has one meaning; a metric and the mechanism that is made for it are called after one person."""
+    found = Counter(
+        node.name
+        for path in sorted(ROOT.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, times in found.items() if times > 1] == ["Mahalanobis"]

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray, PrivateText, ReleasedText
-from wordveil.denoising.reading import TextReader
-from wordveil.lab.court.pairs import Measure, Pairs
+from wordveil.denoising.reading import ReleaseReader
+from wordveil.lab.court.pairs import Measure, PairedTexts
 from wordveil.lab.court.scoring import score
 from wordveil.lab.evaluation.corpora import as_texts, released_tokens
 from wordveil.lab.evaluation.data import read_labelled
@@ -79,7 +79,7 @@ def by_distance(tokens: IdArray, rates: Float64Array, table: Embeddings, generat
 
 def custext(texts: list[str], table: Embeddings, generator: np.random.Generator, epsilon: float = 8.0) -> list[str]:
     """Return releases by lists of each word's own; what is no word of the table stays."""
-    reader = TextReader(table)
+    reader = ReleaseReader(table)
     layouts = reader.read([ReleasedText(text) for text in texts])
     tokens = np.concatenate([layout.ids for layout in layouts])
     released, outputs = tokens.copy(), table.candidates
@@ -181,7 +181,7 @@ def releases(originals: list[str], seed: int) -> dict[str, tuple[str, list[str]]
     return found
 
 
-def row(name: str, promise: str, pairs: Pairs) -> str:
+def row(name: str, promise: str, pairs: PairedTexts) -> str:
     """Return a line of the table."""
     found = score(pairs)
     by_name: dict[str, Measure] = {}
@@ -234,7 +234,7 @@ def main() -> None:
     items = read_labelled(SOURCE, limit=given.limit)
     originals, labels = [item.text for item in items], [item.label for item in items]
     lines = [
-        row(name, promise, Pairs(originals=originals, released=texts, facts={"label": labels}))
+        row(name, promise, PairedTexts(originals=originals, released=texts, facts={"label": labels}))
         for name, (promise, texts) in releases(originals, given.seed).items()
     ]
     given.page.write_text(page(lines, len(originals)), encoding="utf-8")

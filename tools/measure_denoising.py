@@ -27,7 +27,7 @@ import wordveil as wv
 from wordveil.arrays import ReleasedText
 from wordveil.denoising.counting import build_prior
 from wordveil.denoising.denoiser import Denoiser
-from wordveil.denoising.reading import STOP, TextReader
+from wordveil.denoising.reading import STOP, ReleaseReader
 from wordveil.text import minilm
 
 DATA = Path(os.environ.get("WORDVEIL_DATA", "."))
@@ -50,7 +50,7 @@ class Scores:
     """Everything that is measured of texts, beside their originals."""
 
     def __init__(self, originals: Sequence[str], labels: Sequence[str], training: Sequence[dict[str, str]]) -> None:
-        self._reader, self._labels = TextReader(TABLE), list(labels)
+        self._reader, self._labels = ReleaseReader(TABLE), list(labels)
         self._originals = self._reader.read(list(map(ReleasedText, originals)))
         self._rare = wv.load_prior().frequency[: len(TABLE)] < 2e-4
         glove = wv.load_embeddings(DATA / "embeddings/glove.6B.50d.top100k.npz")
@@ -119,7 +119,7 @@ def found_by_attack(denoiser: Denoiser, texts: Sequence[str], originals: Sequenc
     """Return what the attacker names: as expected from the releases alone, and as it is."""
     read = denoiser.read(list(map(ReleasedText, texts)))
     expected = np.concatenate([own.named for own in read]).mean()
-    reader = TextReader(TABLE)
+    reader = ReleaseReader(TABLE)
     right = []
     for text, original in zip(texts, originals, strict=True):
         seen, true = reader.read([ReleasedText(text)])[0], reader.read([ReleasedText(original)])[0]
@@ -148,7 +148,7 @@ def quality(name: str, texts: int, mechanisms: Sequence[str]) -> None:
         sanitizer = wv.Sanitizer(TABLE, mechanism, options=OPTIONS, source=source)
         released = sanitizer.release_batch(originals).texts
         outputs = sanitizer.parts.randomizer.outputs
-        generator, reader = np.random.default_rng(1), TextReader(TABLE)
+        generator, reader = np.random.default_rng(1), ReleaseReader(TABLE)
         layouts = reader.read(released)
         blind = [
             reader.write(own, np.where(own.ids < 0, -1, generator.choice(outputs, len(own.ids)))) for own in layouts

@@ -40,7 +40,7 @@ from wordveil.lab.evaluation.priors import content_words, word_prior
 from wordveil.lab.evaluation.promises import Group, Target
 from wordveil.lab.evaluation.report import as_dict, as_json
 from wordveil.lab.evaluation.retrieval import Retrieval
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.lab.papers.figures import Plotted, draw
 from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.vocabulary.table import Embeddings, load_embeddings
@@ -164,7 +164,7 @@ class Reading(ReviewInversion):
     judge: str = AlignedSimilarity.judge
     train: str = CentroidClassification.train
 
-    def scored(self, prepared: Attack, subject: Subject, guesses: Any) -> Mapping[str, float]:
+    def scored(self, prepared: Attack, subject: Entrant, guesses: Any) -> Mapping[str, float]:
         found = dict(super().scored(prepared, subject, guesses))
         for kind, reader in READERS.items():
             similarity, sentiment = left_to_use(self, prepared, subject.embeddings, guesses[reader][0])
@@ -332,7 +332,7 @@ def _verdict(rows: list[LocalRow]) -> list[str]:
     lines = [_line(head), "|---" * len(head) + "|"]
     for score in SCORES:
         for rival, shown in RIVALS.items():
-            own = {row.epsilon: curves.Reading(*row.scores[score]) for row in rows if row.name == rival}
+            own = {row.epsilon: curves.CurveValue(*row.scores[score]) for row in rows if row.name == rival}
             promised = reviews.compare(rows, score, rival, lambda row, own=own: own.get(row.epsilon))
             attacked = reviews.compare(rows, score, rival)
             which = ", ".join(name.replace(" nats", "") for name in attacked["behind"])

@@ -26,7 +26,7 @@ from wordveil.lab.evaluation.audits import AuditSettings
 from wordveil.lab.evaluation.base import Task
 from wordveil.lab.evaluation.classification import CentroidClassification
 from wordveil.lab.evaluation.contenders import fit_contender
-from wordveil.lab.evaluation.curves import Reading, read_at
+from wordveil.lab.evaluation.curves import CurveValue, read_at
 from wordveil.lab.evaluation.inversion import ATTACKERS, ReviewInversion
 from wordveil.lab.evaluation.league import Plan, first_words, run_league
 from wordveil.lab.evaluation.promises import Group, PromiseSettings, Target
@@ -255,7 +255,7 @@ def rows_of(report: dict[str, Any], name: str) -> list[Row]:
     return [Row(row, name, report) for row in report["rows"] if f"{name} attack" in row["cells"]]
 
 
-def read(rows: Sequence[Row], rival: str, score: str, level: float) -> Reading | None:
+def read(rows: Sequence[Row], rival: str, score: str, level: float) -> CurveValue | None:
     """Return a rival's score where the best attacker names as many content words of it.
 
     Its curve runs from random words through its epsilons to no noise, in straight lines.
@@ -325,7 +325,7 @@ def _ours(rows: Sequence[Row]) -> list[Row]:
 
 
 def compare(
-    rows: Sequence[Row], score: str, rival: str, beside: Callable[[Row], Reading | None] | None = None
+    rows: Sequence[Row], score: str, rival: str, beside: Callable[[Row], CurveValue | None] | None = None
 ) -> dict[str, list[str]]:
     """Return the rows of neighbour response that are ahead of a rival, behind, or near.
 

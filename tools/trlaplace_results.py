@@ -29,7 +29,7 @@ from wordveil.arrays import Float64Array
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.rows import clip_to_ball
 from wordveil.neural.corpora import Batch, Dataset, TextFile, encode_texts, read_texts
-from wordveil.neural.models import Classifier, Rewriter
+from wordveil.neural.models import Rewriter, TextClassifier
 from wordveil.neural.private_embedding import PrivateEmbedding
 from wordveil.neural.training import fit, measure
 from wordveil.randomness import RandomSource
@@ -189,7 +189,7 @@ def accuracy(
     settings = replace(plan.size.classifying, seed=seed)
     torch.manual_seed(seed)
     layer = PrivateEmbedding(vocabulary, mechanism, text_is_public=True)
-    model = Classifier(layer, classes, hidden=settings.hidden, dropout=settings.dropout).to(plan.device)
+    model = TextClassifier(layer, classes, hidden=settings.hidden, dropout=settings.dropout).to(plan.device)
     fit(model, *parts, settings)
     return {"accuracy": measure(model, tests, 256)[1]}
 

@@ -12,7 +12,7 @@ from tests.denoising.conftest import sentences
 
 from wordveil.denoising.counting import build_prior
 from wordveil.denoising.prior import STEP
-from wordveil.denoising.reading import STATES, STOP, TextReader
+from wordveil.denoising.reading import STATES, STOP, ReleaseReader
 from wordveil.errors import ParameterError
 
 
@@ -41,7 +41,7 @@ def oracle(texts, few):
     """P(w | u, v) where nothing is pruned but triples seen once, as a function, in the fewest words."""
     stop, n = len(few) + STOP, len(few) + STATES
     pairs, triples = Counter(), Counter()
-    for layout in TextReader(few).read(texts):
+    for layout in ReleaseReader(few).read(texts):
         own = layout.states.tolist()
         pairs.update((a, b) for a, b in itertools.pairwise(own))
         triples.update((a, b, c) for a, b, c in zip(own, own[1:], own[2:], strict=False) if b != stop)

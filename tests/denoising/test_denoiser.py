@@ -12,9 +12,9 @@ import wordveil as wv
 from wordveil.denoising.calibration import trial_releases
 from wordveil.denoising.counting import build_prior
 from wordveil.denoising.denoiser import LEAST, Denoiser, UnreadableReleaseError
-from wordveil.denoising.evidence import Evidence
+from wordveil.denoising.evidence import ChannelEvidence
 from wordveil.denoising.posterior import posteriors
-from wordveil.denoising.reading import STATES, STOP, TextReader
+from wordveil.denoising.reading import STATES, STOP, ReleaseReader
 from wordveil.errors import ChecksumError, ParameterError
 
 MECHANISM = wv.SanText(epsilon=2.5)
@@ -70,7 +70,7 @@ def test_the_attacker_s_score_is_what_the_attack_names(few, wide):
     denoiser = Denoiser(few, MECHANISM, prior=wide, least=0.0)
     releases = batch_of(few, ORIGINALS, 9)
     told = np.mean([own.attack for own in denoiser.denoise_batch(releases)])
-    reader = TextReader(few)
+    reader = ReleaseReader(few)
     originals, layouts = reader.read(ORIGINALS), reader.read(releases.texts)
     found = posteriors([layout.states for layout in layouts], denoiser._evidence, wide)
     true = np.concatenate([layout.states for layout in originals])
@@ -202,7 +202,7 @@ def test_mechanisms_without_a_law_in_closed_form_are_refused(few, wide):
 
 def test_trials_are_the_mechanism_s_and_the_same_every_time(few, prior):
     randomizer = wv.NeighbourResponse(epsilon=3.0, k=2, outputs=None).fit(few)
-    segments = [layout.states for layout in TextReader(few).read(sentences(400))]
+    segments = [layout.states for layout in ReleaseReader(few).read(sentences(400))]
     exempt = few.ids(["the"])
     own, random = trial_releases(segments, randomizer, exempt)
     again, _ = trial_releases(segments, randomizer, exempt)
@@ -215,4 +215,4 @@ def test_trials_are_the_mechanism_s_and_the_same_every_time(few, prior):
     shares = np.bincount(seen[dog], minlength=len(few)) / dog.sum()
     assert np.abs(shares - law[few.id("dog")]).max() < 4 / np.sqrt(dog.sum())
     assert np.abs(np.bincount(blind[dog], minlength=len(few)) / dog.sum() - 1 / len(few)).max() < 4 / np.sqrt(dog.sum())
-    assert Evidence(randomizer, prior, exempt)(seen)[0].shape[0] == len(seen)
+    assert ChannelEvidence(randomizer, prior, exempt)(seen)[0].shape[0] == len(seen)

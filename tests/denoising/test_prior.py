@@ -14,7 +14,7 @@ import wordveil as wv
 from wordveil.denoising import prior as module
 from wordveil.denoising.counting import build_prior
 from wordveil.denoising.prior import Prior, _Table, load_prior
-from wordveil.denoising.reading import STOP, TextReader
+from wordveil.denoising.reading import STOP, ReleaseReader
 from wordveil.errors import ChecksumError, DataFormatError
 
 
@@ -52,7 +52,7 @@ def test_the_shipped_one_sums_to_one_and_is_small():
 def test_pairs_help_and_triples_help_more_on_sentences_that_it_was_not_made_from():
     shipped, table = load_prior(), wv.load_embeddings()
     logs = np.zeros(3)
-    for layout in TextReader(table).read(shipped.held_out):
+    for layout in ReleaseReader(table).read(shipped.held_out):
         own = layout.states.astype(np.int64)
         after, pairs = shipped.pairs(own[:-1], own[1:])
         thrice = shipped.triples(pairs[:-1], own[2:], after[1:])

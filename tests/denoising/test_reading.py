@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wordveil as wv
-from wordveil.denoising.reading import LONGEST, OTHER, PAUSE, STOP, TYPED, TextReader
+from wordveil.denoising.reading import LONGEST, OTHER, PAUSE, STOP, TYPED, ReleaseReader
 
 NOTE = "The dog runs; not here. E-mail a.b@example.org, 12 May!\n\n  Unheard-of: the (cat)  sleeps…"
 
@@ -19,7 +19,7 @@ def shown(few, layout):
 
 
 def test_states_are_words_pauses_and_stops(few):
-    reader = TextReader(few)
+    reader = ReleaseReader(few)
     (layout,) = reader.read([NOTE])
     assert shown(few, layout) == (
         "<2> the dog runs <3> not here <2> <0> <1> <3> <1> <0> <2> <0> <3> the <3> cat <3> sleeps <2>"
@@ -33,7 +33,7 @@ def test_states_are_words_pauses_and_stops(few):
 
 
 def test_the_same_words_give_the_same_text(few):
-    reader = TextReader(few)
+    reader = ReleaseReader(few)
     (layout,) = reader.read([NOTE])
     assert reader.write(layout, layout.ids) == NOTE
     swapped = np.where(layout.ids == few.id("dog"), few.id("bird"), layout.ids)
@@ -43,14 +43,14 @@ def test_the_same_words_give_the_same_text(few):
 
 
 def test_a_text_without_a_full_stop_is_cut(few):
-    reader = TextReader(few)
+    reader = ReleaseReader(few)
     (layout,) = reader.read(["dog " * (2 * LONGEST + 3)])
     assert [some.stop - some.start - 2 for some in reader.segments(layout)] == [LONGEST, LONGEST, 3]
 
 
 @pytest.mark.parametrize("text", ["", " \n", "...", "\ud800 ?"])
 def test_texts_without_words_are_left_as_they_are(few, text):
-    reader = TextReader(few)
+    reader = ReleaseReader(few)
     (layout,) = reader.read([text])
     assert reader.write(layout, layout.ids) == text
 
@@ -60,7 +60,7 @@ WORDS = wv.load_embeddings()
 
 @given(st.text(max_size=60))
 def test_what_is_no_word_stays_whatever_the_text(text):
-    reader = TextReader(WORDS, casing="vocabulary")
+    reader = ReleaseReader(WORDS, casing="vocabulary")
     (layout,) = reader.read([text])
     words = layout.ids >= 0
     assert (layout.states[layout.places >= 0][words] == layout.ids[words]).all()
@@ -76,7 +76,7 @@ def test_what_a_sanitizer_writes_is_read_to_the_letter(casing):
     source = wv.RandomSource.seeded_for_tests(3)
     sanitizer = wv.Sanitizer(WORDS, wv.NeighbourResponse(), options=options, source=source)
     text = "Maria Lindqvist, 54, was SEEN on 14 March 2026 (call +46 70 555 01 23).\n\nShe's a nurse - e-mail m@x.org!"
-    reader = TextReader(WORDS, casing=casing)
+    reader = ReleaseReader(WORDS, casing=casing)
     for _ in range(30):
         release = sanitizer(text)
         (layout,) = reader.read([release.text])

@@ -14,14 +14,14 @@ from wordveil.errors import ParameterError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil.neural.backend import check_device  # noqa: E402
 from wordveil.neural.corpora import TextFile  # noqa: E402
-from wordveil.neural.jobs import Job, load_model, run_job  # noqa: E402
+from wordveil.neural.jobs import TrainingJob, load_model, run_job  # noqa: E402
 from wordveil.neural.private_embedding import PrivateEmbedding  # noqa: E402
 from wordveil.neural.training import REWRITE  # noqa: E402
 
 
 @pytest.fixture
 def job(tmp_path):
-    return Job(
+    return TrainingJob(
         task="rewrite",
         data=TextFile(path=str(write_texts(tmp_path / "public.tsv"))),
         mechanism=ClippedGaussian(epsilon=20.0),

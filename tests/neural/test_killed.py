@@ -18,7 +18,7 @@ from small_models import write_texts, write_vectors  # noqa: E402
 from wordveil.cli.main import main  # noqa: E402
 from wordveil.errors import ParameterError, ResumeError  # noqa: E402
 from wordveil.neural.corpora import TextFile  # noqa: E402
-from wordveil.neural.jobs import Job, load_model, run_job  # noqa: E402
+from wordveil.neural.jobs import TrainingJob, load_model, run_job  # noqa: E402
 from wordveil.neural.training import REWRITE, Training  # noqa: E402
 
 EPOCHS = 40
@@ -67,7 +67,7 @@ def test_a_training_killed_in_the_middle_goes_on_to_a_whole_model(tmp_path):
 
 @pytest.fixture
 def job(tmp_path):
-    return Job(
+    return TrainingJob(
         task="rewrite",
         data=TextFile(path=str(write_texts(tmp_path / "public.tsv"))),
         mechanism=None,

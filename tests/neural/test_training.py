@@ -20,7 +20,7 @@ from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil.mechanisms.common import UNCHECKED  # noqa: E402
 from wordveil.neural import training as training_module  # noqa: E402
 from wordveil.neural.corpora import TextFile, encode_texts, model_vocabulary, read_texts  # noqa: E402
-from wordveil.neural.jobs import Job, load_model, run_job  # noqa: E402
+from wordveil.neural.jobs import TrainingJob, load_model, run_job  # noqa: E402
 from wordveil.neural.models import Rewriter  # noqa: E402
 from wordveil.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
 from wordveil.neural.rewriting import TextRewriter, _batches  # noqa: E402
@@ -37,7 +37,7 @@ STRONG = ClippedGaussian(epsilon=0.1)
 def job(tmp_path):
     vectors = write_vectors(tmp_path / "vectors.txt")
     data = TextFile(path=str(write_texts(tmp_path / "public.tsv")))
-    return Job(
+    return TrainingJob(
         task="rewrite",
         data=data,
         mechanism=WEAK,

@@ -22,7 +22,7 @@ __all__ = ["audit"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class Attacked:
     """What is audited, and what it claims."""
 
     mechanism: Annotated[
@@ -81,7 +81,7 @@ class Effort:
 
 def audit(
     *,
-    subject: Subject,
+    subject: Attacked,
     effort: Effort,
     report: Annotated[Path | None, option("--report", help="Write a report, .json or .html.")] = None,
     as_json: JsonOption = False,

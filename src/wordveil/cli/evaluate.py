@@ -25,7 +25,7 @@ DEFAULTS = (2.0, 5.0, 10.0), (4.0, 6.0, 8.0, 10.0, 12.0), (2.0,)  # per unit of 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
+class ComparedRows:
     """Which promises are compared."""
 
     mechanisms: Annotated[
@@ -54,7 +54,7 @@ class Rows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class WorkOptions:
     """How much is worked out, and where it is kept."""
 
     delta: Annotated[float, option("--delta", help="Delta of the promises that have one.")] = 1e-5
@@ -85,7 +85,7 @@ class Work:
 
 def evaluate(
     *,
-    rows: Rows,
+    rows: ComparedRows,
     task: Annotated[list[str] | None, option("--task", "-t", help="A task; repeat for several. Default: all.")] = None,
     size: Annotated[str, option("--size", help="full, reduced or miniature: see below.")] = "reduced",
     vocabulary: VocabularyOption = None,
@@ -95,7 +95,7 @@ def evaluate(
     data: Annotated[
         list[str] | None, option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat for several.")
     ] = None,
-    work: Work,
+    work: WorkOptions,
     report: Annotated[Path, option("--report", help="Write .html, .md or .json.")] = Path("league.html"),
 ) -> None:
     """Compare mechanisms at equal promise: utility, attacks and measures on public data, with confidence intervals.

@@ -10,7 +10,7 @@ from wordveil.cli.common import Prepared, counted, say, say_promise
 from wordveil.cli.file_options import DestinationOption, SourceArgument, ThreadsOption
 from wordveil.cli.options import option
 from wordveil.cli.progress import document_bar
-from wordveil.cli.sanitize import Job, Reading, Running, Speed
+from wordveil.cli.sanitize import Job, ReadingOptions, Running, Speed
 
 if TYPE_CHECKING:
     from wordveil.pipeline.runs import RunReport
@@ -74,7 +74,7 @@ def rephrase(
     threads: ThreadsOption = None,
     *,
     response: Response,
-    reading: Reading,
+    reading: ReadingOptions,
     running: Running,
 ) -> None:
     """Replace every sentence of IN by a public sentence near it, and write it in its own format.

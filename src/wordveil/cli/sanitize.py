@@ -32,7 +32,16 @@ if TYPE_CHECKING:
     from wordveil.promises.release import TextOptions
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Around", "ExcludeOutputsOption", "Job", "Reading", "Running", "Speed", "sanitize", "sanitizing_vocabulary"]
+__all__ = [
+    "Around",
+    "ExcludeOutputsOption",
+    "Job",
+    "ReadingOptions",
+    "Running",
+    "Speed",
+    "sanitize",
+    "sanitizing_vocabulary",
+]
 
 WARNING = (
     "warning: a weak promise: an observer may become 99 % sure of a word, or more; a smaller --epsilon is stronger"
@@ -59,7 +68,7 @@ CHARACTERS_PER_TOKEN = 6  # of English text with its spaces: turns --block-token
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ReadingOptions:
     """How documents are read."""
 
     column: ColumnOption = None
@@ -184,7 +193,7 @@ def sanitize(
     denoise: DenoiseOption = None,
     *,
     wanted: Wanted,
-    reading: Reading,
+    reading: ReadingOptions,
     around: Around,
     speed: Speed,
     running: Running,

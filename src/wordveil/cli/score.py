@@ -15,13 +15,13 @@ from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
-    from wordveil.lab.court.pairs import Pairs
+    from wordveil.lab.court.pairs import PairedTexts
 
 __all__ = ["score"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Texts:
+class ScoredTexts:
     """What is compared."""
 
     original: Annotated[str, option("--original", metavar="FILE", help="The private texts.")]
@@ -36,9 +36,9 @@ class Texts:
     attribute: Annotated[str | None, option("--attribute", help="Another, of what should not be told.")] = None
     author: Annotated[str | None, option("--author", help="Another, of who wrote the text.")] = None
 
-    def pairs(self) -> Pairs:
+    def pairs(self) -> PairedTexts:
         """Return the rows that have both texts and all classes asked for."""
-        from wordveil.lab.court.pairs import Pairs, read_column
+        from wordveil.lab.court.pairs import PairedTexts, read_column
 
         if self.released is None and self.released_column is None:
             raise ParameterError("--released", None, "or --released-column must be given: nothing else is compared.")
@@ -55,11 +55,11 @@ class Texts:
         if len(whole) < len(columns["originals"]):
             say(f"left out: {len(columns['originals']) - len(whole)} rows without a text or a class")
         texts = dict(zip(columns, zip(*whole, strict=True) if whole else ((),) * len(columns), strict=True))
-        return Pairs(originals=texts.pop("originals"), released=texts.pop("releases"), facts=texts)
+        return PairedTexts(originals=texts.pop("originals"), released=texts.pop("releases"), facts=texts)
 
 
 def score(
-    texts: Texts,
+    texts: ScoredTexts,
     claimed: Annotated[float | None, option("--claimed", metavar="EPSILON", help="Loss claimed, in nats.")] = None,
     per: Annotated[str, option("--per", help="What the claim is for: text, or word (each by itself).")] = "text",
     alpha: Annotated[float, option("--alpha", help="Probability of calling a claim that holds contradicted.")] = 1e-6,

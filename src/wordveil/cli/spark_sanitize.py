@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 from wordveil.cli.common import Wanted
 from wordveil.cli.options import argument, option
 from wordveil.cli.progress import row_bar
-from wordveil.cli.sanitize import Around, Job, Reading, Running, Speed
+from wordveil.cli.sanitize import Around, Job, ReadingOptions, Running, Speed
 
 if TYPE_CHECKING:
     from wordveil.spark.budgets import Over, UserBudget
@@ -73,7 +73,7 @@ def spark_sanitize(
     cluster: Cluster,
     per_user: PerUser,
     wanted: Wanted,
-    reading: Reading,
+    reading: ReadingOptions,
     around: Around,
     running: Running,
 ) -> None:

@@ -41,7 +41,7 @@ ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue an interr
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noise:
+class TrainingNoise:
     """What stands between a text and the model."""
 
     mechanism: Annotated[
@@ -113,7 +113,7 @@ def train(
     label: LabelOption = None,
     limit: LimitOption = None,
     *,
-    noise: Noise,
+    noise: TrainingNoise,
     targets_are_public: TargetsOption = False,
     private_text: PrivateTextOption = False,
     learning: Learning,
@@ -127,10 +127,10 @@ def train(
     --targets-are-public is needed. Private text is then rewritten with `wordveil rewrite`.
     """
     from wordveil.neural.corpora import TextFile
-    from wordveil.neural.jobs import Job, run_job
+    from wordveil.neural.jobs import TrainingJob, run_job
 
     training = learning.training(task)
-    job = Job(
+    job = TrainingJob(
         task=task,
         data=TextFile(path=train, text=text, label=_label(task, label), limit=limit),
         mechanism=noise.vector_mechanism(),

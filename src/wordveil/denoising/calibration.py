@@ -18,7 +18,7 @@ from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.randomness import RandomSource
 
-__all__ = ["Calibration", "Trial", "trial_releases"]
+__all__ = ["ConfidenceCurve", "Trial", "trial_releases"]
 
 WORDS = 2000  # public words read: the share that is named is known to about .01
 FEWEST = 50
@@ -76,7 +76,7 @@ def trial_releases(segments: Sequence[IdArray], randomizer: WordRandomizer, exem
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Calibration:
+class ConfidenceCurve:
     """From a posterior's own confidence to the share of words that it names rightly.
 
     Attributes:
@@ -96,7 +96,7 @@ class Calibration:
     shares: Float64Array = field(repr=False)
 
     @classmethod
-    def of(cls, trials: Sequence[Trial], found: Sequence[Posterior], prior: Prior, v: int) -> Calibration:
+    def of(cls, trials: Sequence[Trial], found: Sequence[Posterior], prior: Prior, v: int) -> ConfidenceCurve:
         """Compare what was read with what was there, for trials of released and of random words."""
         hits = [(own.states[:, 0] == trial.true)[trial.counted] for trial, own in zip(trials, found, strict=True)]
         right, counted = hits[0], trials[0].counted

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray, ReleasedText
 from wordveil.denoising.prior import STEP, Prior, probabilities
-from wordveil.denoising.reading import STATES, STOP, TextReader
+from wordveil.denoising.reading import STATES, STOP, ReleaseReader
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import Progress
 from wordveil.vocabulary.table import Embeddings
@@ -70,7 +70,7 @@ def prior_of(
     """Return the model of public texts that were read already.
 
     Args:
-        states: As `TextReader` reads them, from stop to stop, end to end, shape (m,).
+        states: As `ReleaseReader` reads them, from stop to stop, end to end, shape (m,).
         embeddings: The vocabulary.
         pairs: Most pairs kept.
         triples: Most triples kept.
@@ -99,7 +99,7 @@ def prior_of(
 
 def _states(texts: Iterable[str], embeddings: Embeddings, progress: Progress | None) -> tuple[IdArray, list[str]]:
     """Return the states of all texts but those held out, end to end, and those."""
-    reader, rest, held_out, parts = TextReader(embeddings), iter(texts), [], []
+    reader, rest, held_out, parts = ReleaseReader(embeddings), iter(texts), [], []
     done = 0
     while block := list(islice(rest, BLOCK)):
         kept = [text for i, text in enumerate(block, done) if i % EVERY != EVERY // 2]

@@ -18,11 +18,11 @@ import numpy as np
 
 from wordveil.arrays import Float32Array, IdArray, ReleasedText
 from wordveil.decoding.decoded import as_words
-from wordveil.denoising.calibration import Calibration, trial_releases
-from wordveil.denoising.evidence import Evidence
+from wordveil.denoising.calibration import ConfidenceCurve, trial_releases
+from wordveil.denoising.evidence import ChannelEvidence
 from wordveil.denoising.posterior import Posterior, posteriors
 from wordveil.denoising.prior import Prior, load_prior
-from wordveil.denoising.reading import Layout, TextReader
+from wordveil.denoising.reading import Layout, ReleaseReader
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism
 from wordveil.parameters import check_kind
@@ -69,7 +69,7 @@ class Denoised:
 
 
 @dataclass(frozen=True, eq=False)
-class TextReading:
+class ReadRelease:
     """One released text as it was read: what `Denoised` says of it, before a release vouches for it."""
 
     text: ReleasedText
@@ -135,12 +135,12 @@ class Denoiser:
         if self.randomizer.law(np.empty(0, np.int32)) is None:
             raise ParameterError("mechanism", mechanism.name, "has no law in closed form, so there is no posterior.")
         self._public = self.prior.held_out if public is None else list(public)
-        self._reader = TextReader(
+        self._reader = ReleaseReader(
             embeddings, markup=self.options.markup, numbers=self.options.numbers, casing=self.options.casing
         )
         listed = embeddings.ids([word.lower() for word in sorted(self.options.public_words)])
         self._exempt = listed[listed >= 0]
-        self._evidence = Evidence(self.randomizer, self.prior, self._exempt)
+        self._evidence = ChannelEvidence(self.randomizer, self.prior, self._exempt)
         rows = np.asarray(embeddings.vectors, dtype=np.float32)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         self._directions = rows / np.where(lengths == 0, np.float32(1), lengths)
@@ -164,7 +164,7 @@ class Denoiser:
         return [self._vouched(read, batch.guarantee, batch.disclosed) for read in self.read(batch.texts)]
 
     @staticmethod
-    def _vouched(read: TextReading, guarantee: Guarantee, disclosed: tuple[str, ...]) -> Denoised:
+    def _vouched(read: ReadRelease, guarantee: Guarantee, disclosed: tuple[str, ...]) -> Denoised:
         return Denoised(
             text=read.text,
             confidences=read.confidences,
@@ -192,14 +192,14 @@ class Denoiser:
         return {**said, "prior": self.prior.checksum, "calibrated_on": calibrated_on}
 
     @cached_property
-    def calibration(self) -> Calibration:
+    def calibration(self) -> ConfidenceCurve:
         """How far its own confidence can be trusted, found out on public text, once."""
         layouts = self._reader.read([ReleasedText(text) for text in self._public])
         trials = trial_releases(self._segments(layouts), self.randomizer, self._exempt)
         found = [posteriors(trial.released, self._evidence, self.prior) for trial in trials]
-        return Calibration.of(trials, found, self.prior, len(self.embeddings))
+        return ConfidenceCurve.of(trials, found, self.prior, len(self.embeddings))
 
-    def read(self, texts: Sequence[ReleasedText]) -> list[TextReading]:
+    def read(self, texts: Sequence[ReleasedText]) -> list[ReadRelease]:
         """Read released texts, in order; none changes another.
 
         Raises:
@@ -227,7 +227,7 @@ class Denoiser:
     def _segments(self, layouts: Sequence[Layout]) -> list[IdArray]:
         return [layout.states[some] for layout in layouts for some in self._reader.segments(layout)]
 
-    def _text(self, layout: Layout, some: slice, found: Posterior, chosen: IdArray) -> TextReading:
+    def _text(self, layout: Layout, some: slice, found: Posterior, chosen: IdArray) -> ReadRelease:
         parts = [layout.places[part] for part in self._reader.segments(layout)]
         places = np.concatenate(parts) if parts else np.empty(0, np.int32)
         words = places >= 0
@@ -244,7 +244,7 @@ class Denoiser:
             ids[places] = np.where(layout.ids[places] >= 0, own, -1)
         confidences = np.where(layout.ids[places] >= 0, confidences, np.float32(1))
         marks = [f"|{share:.2f}" for share in confidences.tolist()] if self.marked else None
-        return TextReading(
+        return ReadRelease(
             text=self._reader.write(layout, ids, marks),
             confidences=confidences,
             drawn=confidences[drawn],

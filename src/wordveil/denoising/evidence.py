@@ -11,13 +11,13 @@ from wordveil.arrays import Float32Array, IdArray
 from wordveil.denoising.prior import Prior
 from wordveil.mechanisms.base import WordRandomizer
 
-__all__ = ["Evidence"]
+__all__ = ["ChannelEvidence"]
 
 COUNT = 64  # candidates for each released word
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class ChannelEvidence:
     """The channel of a release, exactly as its mechanism states it.
 
     A word that the owner declared public stands for itself; where the mechanism too may release it, for words that it

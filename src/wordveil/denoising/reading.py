@@ -23,7 +23,7 @@ from wordveil.text.readings import Reading, spellings
 from wordveil.text.reference import Rules, encode_text, read_token, write_text
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["OTHER", "PAUSE", "STATES", "STOP", "TYPED", "Layout", "TextReader"]
+__all__ = ["OTHER", "PAUSE", "STATES", "STOP", "TYPED", "Layout", "ReleaseReader"]
 
 OTHER, TYPED, STOP, PAUSE = range(4)
 """States beside the v words, from v on: a token that is none of them, one of a kind, a sentence's end, a pause."""
@@ -54,7 +54,7 @@ class Layout:
     places: IdArray = field(repr=False)
 
 
-class TextReader:
+class ReleaseReader:
     """Reads texts whose words are those of one vocabulary.
 
     Args:

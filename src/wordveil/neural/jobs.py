@@ -24,7 +24,7 @@ from wordveil.mechanisms.base import VectorMechanism
 from wordveil.neural.backend import check_device, torch
 from wordveil.neural.cards import ModelCard, make_card, write_card
 from wordveil.neural.corpora import Dataset, TextFile, encode_texts, model_vocabulary, read_texts
-from wordveil.neural.models import Classifier, Rewriter
+from wordveil.neural.models import Rewriter, TextClassifier
 from wordveil.neural.private_embedding import PrivateEmbedding
 from wordveil.neural.storage import load_tensors, read_json, save_tensors, write_json
 from wordveil.neural.training import EpochProgress, Training, fit
@@ -32,11 +32,11 @@ from wordveil.plugins import mechanism_names
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
-__all__ = ["Job", "load_model", "run_job"]
+__all__ = ["TrainingJob", "load_model", "run_job"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class TrainingJob:
     """One training.
 
     Attributes:
@@ -93,7 +93,7 @@ class Job:
 
 
 def run_job(
-    job: Job,
+    job: TrainingJob,
     directory: Path,
     *,
     resume: bool = False,
@@ -162,7 +162,7 @@ def _is_resumed(directory: Path, resume: bool) -> bool:
     return False
 
 
-def _vocabulary(job: Job, texts: list[str], directory: Path, resuming: bool) -> Embeddings:
+def _vocabulary(job: TrainingJob, texts: list[str], directory: Path, resuming: bool) -> Embeddings:
     place = directory / "vocabulary"
     if resuming:
         return load_embeddings(place)
@@ -181,7 +181,7 @@ def _vocabulary(job: Job, texts: list[str], directory: Path, resuming: bool) -> 
     return made.save(place)
 
 
-def _config(job: Job, classes: list[str], vocabulary: Embeddings) -> dict[str, Any]:
+def _config(job: TrainingJob, classes: list[str], vocabulary: Embeddings) -> dict[str, Any]:
     mechanism = None
     if job.mechanism is not None:
         values = {item.name: getattr(job.mechanism, item.name) for item in fields(job.mechanism)}  # type: ignore[arg-type]
@@ -207,7 +207,7 @@ def _config(job: Job, classes: list[str], vocabulary: Embeddings) -> dict[str, A
     return plain
 
 
-def _of_this_run(job: Job, model: Any) -> dict[str, Any]:
+def _of_this_run(job: TrainingJob, model: Any) -> dict[str, Any]:
     """Return what else a resumed training must share: passes with a test source's noise would become proved ones."""
     return {"file": file_digest(job.data.path), "test source": model.embedding.source.is_test_source}
 
@@ -243,11 +243,11 @@ def _build(
         torch.manual_seed(settings["seed"])
         if config["task"] == "rewrite":
             return Rewriter(embedding, hidden=settings["hidden"], dropout=settings["dropout"])
-        return Classifier(embedding, config["classes"], hidden=settings["hidden"], dropout=settings["dropout"])
+        return TextClassifier(embedding, config["classes"], hidden=settings["hidden"], dropout=settings["dropout"])
 
 
 def load_model(directory: Path, *, source: RandomSource | None = None, device: str = "cpu") -> Any:
-    """Return the `Rewriter` or `Classifier` of a model directory, ready for private text.
+    """Return the `Rewriter` or `TextClassifier` of a model directory, ready for private text.
 
     Its layer counts passes from 0: they are passes over the caller's text, not over the training text.
 

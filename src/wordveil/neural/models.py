@@ -17,7 +17,7 @@ from wordveil.neural.backend import Module, functional, nn, torch
 from wordveil.neural.corpora import Batch
 from wordveil.neural.private_embedding import PrivateEmbedding
 
-__all__ = ["Classifier", "Rewriter"]
+__all__ = ["TextClassifier", "Rewriter"]
 
 IGNORED = -100  # target of padding and of unknown words
 
@@ -87,7 +87,7 @@ class Rewriter(Module):  # type: ignore[misc]
         return [row[:length] for row, length in zip(written, batch.lengths.tolist(), strict=True)]
 
 
-class Classifier(Module):  # type: ignore[misc]
+class TextClassifier(Module):  # type: ignore[misc]
     """A BiLSTM whose mean state decides between classes.
 
     Args:

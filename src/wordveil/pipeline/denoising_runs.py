@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.arrays import ReleasedText
-from wordveil.denoising.denoiser import Denoiser, Style, TextReading
+from wordveil.denoising.denoiser import Denoiser, ReadRelease, Style
 from wordveil.documents import DocumentSettings, FormatDetails, Record
 from wordveil.errors import ChecksumError, DataFormatError, ParameterError
 from wordveil.names import EXPORTS
@@ -171,7 +171,7 @@ def denoised_texts(sanitizer: Sanitizer, style: Style) -> DenoisedTexts:
     return DenoisedTexts(denoiser=denoiser)
 
 
-def _counted(read: TextReading) -> Counter[str]:
+def _counted(read: ReadRelease) -> Counter[str]:
     sums = {"confidence": read.drawn.sum(), "attack": read.named.sum()}
     whole = {name: round(MILLION * float(value)) for name, value in sums.items()}
     return Counter({"words": len(read.named), "refused": int(read.refused), **whole})

@@ -64,7 +64,7 @@ Retry = Annotated[
 NoRetry = Annotated[str | None, Header(description="Refused: what is released here is drawn afresh every time.")]
 
 
-class RefusedError(WordveilError):
+class RequestRefusedError(WordveilError):
     """A request is refused before anything is done for it."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
@@ -139,17 +139,17 @@ class Service:
         """Return whose request this is.
 
         Raises:
-            RefusedError: If it is nobody's, its key is not for this, or it asks too often.
+            RequestRefusedError: If it is nobody's, its key is not for this, or it asks too often.
         """
         kind, _, bearer = (authorization or "").partition(" ")
         key = bearer.strip() if kind.lower() == "bearer" else x_api_key or ""
         found = self._callers.known(key) or await self.work(partial(self._callers.find, key))
         if found is None:
-            raise RefusedError(401, "unauthenticated", UNAUTHENTICATED)
+            raise RequestRefusedError(401, "unauthenticated", UNAUTHENTICATED)
         if scope not in found.scopes:
-            raise RefusedError(403, "forbidden", f"This key is not for the scope {scope}.")
+            raise RequestRefusedError(403, "forbidden", f"This key is not for the scope {scope}.")
         if not self._buckets.take(found.id):
-            raise RefusedError(429, "too-many", "This key asks too often; wait a second.")
+            raise RequestRefusedError(429, "too-many", "This key asks too often; wait a second.")
         return found
 
     async def sanitize(
@@ -291,7 +291,9 @@ class Service:
         if asked.input_type == "response" or not (asked.texts or asked.images or asked.tool_calls):
             return GuardrailAnswer(action="NONE")
         if asked.images or asked.tool_calls or not only_texts(asked.structured_messages or [], {*asked.texts}):
-            raise RefusedError(422, "not-sanitized", "Only a role and texts are sanitized, nothing else of a message.")
+            raise RequestRefusedError(
+                422, "not-sanitized", "Only a role and texts are sanitized, nothing else of a message."
+            )
         named = [value for field in SUBJECT_FIELDS if (value := (asked.request_data or {}).get(field))]
         # Checked as a request of ours, the subject's name too; a call may come in several requests, each its own.
         batch = TypeAdapter(BatchRequest).validate_python({"texts": asked.texts, "subject": (named or [None])[0]})
@@ -328,7 +330,9 @@ class Service:
 
 def _refuse_retry(key: str | None) -> None:
     if key is not None:
-        raise RefusedError(422, "idempotency-key", "This route draws afresh every time and takes no idempotency key.")
+        raise RequestRefusedError(
+            422, "idempotency-key", "This route draws afresh every time and takes no idempotency key."
+        )
 
 
 def _told(error: Exception) -> tuple[int, Error]:
@@ -336,7 +340,7 @@ def _told(error: Exception) -> tuple[int, Error]:
     if isinstance(error, BudgetSpentError):
         message = "The budget is spent; nothing was released."
         return 402, Error(code="budget-spent", message=message, account=error.account, left=error.left)
-    if isinstance(error, RefusedError):
+    if isinstance(error, RequestRefusedError):
         return error.status, Error(code=error.code, message=str(error))
     if isinstance(error, KeyRevokedError):
         return 401, Error(code="unauthenticated", message=UNAUTHENTICATED)

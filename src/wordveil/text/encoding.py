@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import IdArray, PrivateIds, PrivateText
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import text_library
-from wordveil.kernels.compiled.text import Left, PackedWords, ReaderSettings, TextReader
+from wordveil.kernels.compiled.text import CompiledReader, Left, PackedWords, ReaderSettings
 from wordveil.text.characters import plain_characters
 from wordveil.text.joining import joined
 from wordveil.text.readings import FULL_WORDS, UNKNOWN, Reading, spellings
@@ -274,7 +274,7 @@ class _Compiled:
 
     def __init__(self, encoder: Encoder, settings: ReaderSettings) -> None:
         self._encoder = encoder
-        self._reader = TextReader(settings, self._left)
+        self._reader = CompiledReader(settings, self._left)
 
     def __call__(self, texts: Sequence[str], last: Sequence[bool]) -> EncodedBatch:
         fields = self._reader.read(texts)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import IdArray, ReleasedIds, ReleasedText
 from wordveil.kernels.compiled.library import text_library
-from wordveil.kernels.compiled.text import PackedWords, TextWriter, WriterSettings
+from wordveil.kernels.compiled.text import CompiledWriter, PackedWords, WriterSettings
 from wordveil.text.characters import letter_cases
 from wordveil.text.encoding import EncodedBatch, EncodedText
 from wordveil.text.readings import UNKNOWN
@@ -69,7 +69,7 @@ class Writer:
     def _compiled(
         self, settings: WriterSettings, parts: Sequence[EncodedBatch], released: ReleasedIds
     ) -> Iterator[str | None]:
-        writer, start = TextWriter(settings, shapes=self.casing == "shape"), 0
+        writer, start = CompiledWriter(settings, shapes=self.casing == "shape"), 0
         for part in parts:
             stop = start + len(part.before)
             ids, surrogates = self._surrogates(released[start:stop])

@@ -15,7 +15,7 @@ from wordveil.documents.rows import data_folder, locate
 from wordveil.errors import ParameterError
 from wordveil.lab.court import utility
 from wordveil.lab.court.identification import Claim, Matches, hit_bound, identify, matched
-from wordveil.lab.court.pairs import Pairs, read_column, shifted
+from wordveil.lab.court.pairs import PairedTexts, read_column, shifted
 from wordveil.lab.court.scoring import score
 from wordveil.lab.court.signs import signs
 from wordveil.lab.court.survival import survival
@@ -41,7 +41,7 @@ def responded(originals, epsilon, seed):
     kept = generator.random(n) < math.exp(epsilon) / (math.exp(epsilon) + n - 1)
     other = (np.arange(n) + generator.integers(1, n, n)) % n
     chosen = np.where(kept, np.arange(n), other)
-    return Pairs(originals=originals, released=[originals[i] for i in chosen])
+    return PairedTexts(originals=originals, released=[originals[i] for i in chosen])
 
 
 def findings(pairs, claim, alpha=1e-6):
@@ -89,7 +89,7 @@ def test_the_lower_bound_on_epsilon_is_below_the_truth_and_near_it():
 
 def test_a_constant_output_contradicts_no_claim():
     originals = texts(300)
-    found = findings(Pairs(originals=originals, released=["word"] * 300), Claim(epsilon=0.001))
+    found = findings(PairedTexts(originals=originals, released=["word"] * 300), Claim(epsilon=0.001))
     assert not found["claimed epsilon"].refuted
     assert "at least 0 nats" in found["epsilon of a text"].observed
 
@@ -125,7 +125,7 @@ def test_too_many_hits_only_count_where_the_binomial_bounds_the_tail():
 def test_survival_counts_tokens_with_multiplicity_by_kind():
     own = ["the cat saw 3 cats on 12/05/2024"] * 8
     out = ["The cat met 3 dogs of 12/05/2024 cat"] * 8
-    found = {measure.name: (measure.value, measure.n) for measure in survival(Pairs(originals=own, released=out))}
+    found = {measure.name: (measure.value, measure.n) for measure in survival(PairedTexts(originals=own, released=out))}
     assert found["tokens"] == (4 / 7, 56)
     assert found["function words"] == (1 / 2, 16)
     assert found["content words"] == (1 / 3, 24)
@@ -151,7 +151,7 @@ def from_lists(itself, seed):
     lists = {word: [WORDS[(i + j + (not itself)) % len(WORDS)] for j in range(8)] for i, word in enumerate(WORDS)}
     originals = texts(300, seed)
     released = [" ".join(lists[word][generator.integers(8)] for word in text.split()) for text in originals]
-    return Pairs(originals=originals, released=released)
+    return PairedTexts(originals=originals, released=released)
 
 
 @pytest.mark.parametrize("seed", SEEDS[:5])
@@ -160,21 +160,21 @@ def test_lists_without_the_word_itself_are_seen_and_lists_with_it_are_not(seed):
     assert "never the word itself" not in seen(from_lists(True, seed))
     generator = np.random.default_rng(seed)
     anything = [" ".join(generator.choice(WORDS, 5)) for _ in range(300)]
-    assert "never the word itself" not in seen(Pairs(originals=texts(300), released=anything))
+    assert "never the word itself" not in seen(PairedTexts(originals=texts(300), released=anything))
 
 
 def test_verbatim_and_constant_releases_are_seen():
     originals = texts(100)
     spaced = [f" {text.upper()} " for text in originals]
-    assert {"verbatim releases", "length"} <= seen(Pairs(originals=originals, released=spaced))
-    assert "constant outputs" in seen(Pairs(originals=originals, released=["one thing", "another"] * 50))
-    assert seen(Pairs(originals=originals, released=[text + " more" for text in texts(100, 5)])) == set()
+    assert {"verbatim releases", "length"} <= seen(PairedTexts(originals=originals, released=spaced))
+    assert "constant outputs" in seen(PairedTexts(originals=originals, released=["one thing", "another"] * 50))
+    assert seen(PairedTexts(originals=originals, released=[text + " more" for text in texts(100, 5)])) == set()
 
 
 def test_masked_words_are_named_from_their_context_alone():
     sentences = ["I would like to go to the house of my mother and father in the end of the year"] * 8
-    (honest,) = utility.masked_words(Pairs(originals=sentences, released=sentences))
-    (noise,) = utility.masked_words(Pairs(originals=sentences, released=["zebra " * 19] * 8))
+    (honest,) = utility.masked_words(PairedTexts(originals=sentences, released=sentences))
+    (noise,) = utility.masked_words(PairedTexts(originals=sentences, released=["zebra " * 19] * 8))
     assert honest.value > 0.2 > noise.value  # the word itself is not looked at, or all would be named
 
 
@@ -183,7 +183,7 @@ def test_classes_and_authors_are_told_from_informative_releases_only():
     originals = [f"{word} {other}" for words in topics.values() for word in words.split() for other in words.split()]
     labels = [name for name, words in topics.items() for _ in range(16)]
     facts = {"label": labels, "attribute": labels, "author": labels}
-    same = Pairs(originals=originals, released=originals, facts=facts)
+    same = PairedTexts(originals=originals, released=originals, facts=facts)
     blank = replace(same, released=["thing"] * 32)
     for column in ("label", "attribute"):
         assert utility.classes(same, column)[0].value > 0.9
@@ -197,18 +197,18 @@ def test_no_word_of_any_text_is_in_a_report():
     secrets = ["Xanthippe", "Quetzalcoatl", "maria@clinic.example", "4711-0815"]
     originals = [f"{text} {secrets[i % 4]}" for i, text in enumerate(texts(16))]
     facts = {"label": ["Oneirology", "Phrenology"] * 8, "author": ["Zarathustra", "Bartholomew"] * 8}
-    found = score(Pairs(originals=originals, released=originals, facts=facts), CLAIM)
+    found = score(PairedTexts(originals=originals, released=originals, facts=facts), CLAIM)
     said = found.to_json() + found.to_html() + "\n".join(found.summary_lines()) + repr(found)
     private = {*secrets, *WORDS, "Oneirology", "Phrenology", "Zarathustra", "Bartholomew"}
     assert not {word for word in private if word.lower() in said.lower()}
-    assert "Xanthippe" not in repr(Pairs(originals=originals, released=originals, facts=facts))
+    assert "Xanthippe" not in repr(PairedTexts(originals=originals, released=originals, facts=facts))
     assert json.loads(found.to_json())["measures"]
     assert bool([one for one in found.left_out if "MiniLM" in one]) != model_installed()
 
 
 def test_equal_texts_are_scored_as_equal():
     originals = ["I saw the doctor on Monday.", "Taxes rise again.", "The film was long."] * 4
-    found = {one.name: one for one in score(Pairs(originals=originals, released=originals)).measures}
+    found = {one.name: one for one in score(PairedTexts(originals=originals, released=originals)).measures}
     assert found["tokens"].value == found["whole texts"].value == 1.0
     assert found["cosine, static"].value == pytest.approx(1.0, abs=1e-6)
     assert found["cosine, static"].beside < 0.9
@@ -219,7 +219,7 @@ def test_equal_texts_are_scored_as_equal():
 def test_perplexity_rises_when_words_are_out_of_order():
     own = ["we went to the house because it was raining and the car was old"] * 8
     mixed = ["house the raining went it to car we the was and old because was"] * 8
-    (found,) = utility.fluency(Pairs(originals=own, released=mixed))
+    (found,) = utility.fluency(PairedTexts(originals=own, released=mixed))
     assert found.value > 3 * found.beside
 
 
@@ -232,14 +232,14 @@ def test_columns_are_read_from_parquet_and_must_be_named(tmp_path):
 
 
 def test_wrong_claims_and_short_files_are_refused():
-    pairs = Pairs(originals=texts(8), released=texts(8))
+    pairs = PairedTexts(originals=texts(8), released=texts(8))
     for claim, told in ((Claim(epsilon=0.0), "claimed"), (Claim(epsilon=1.0, per="sentence"), "must be text or word")):
         with pytest.raises(ParameterError, match=told):
             score(pairs, claim)
     with pytest.raises(ParameterError, match="at least 8 texts"):
-        Pairs(originals=["a"], released=["b"])
+        PairedTexts(originals=["a"], released=["b"])
     with pytest.raises(ParameterError, match="one entry for each"):
-        Pairs(originals=texts(8), released=texts(9))
+        PairedTexts(originals=texts(8), released=texts(9))
 
 
 @pytest.mark.data
@@ -252,7 +252,7 @@ def test_published_outputs_show_their_signs():
     for method in {row["method"] for row in rows}:
         own = [row for row in rows if row["method"] == method]
         found[method] = seen(
-            Pairs(originals=[row["original"] for row in own], released=[row["released"] for row in own])
+            PairedTexts(originals=[row["original"] for row in own], released=[row["released"] for row in own])
         )
     assert {method for method, shown in found.items() if "constant outputs" in shown} == {"adept"}
     assert {method for method, shown in found.items() if "verbatim releases" in shown} == {"santext", "diffractor"}

@@ -16,7 +16,7 @@ from wordveil.lab.evaluation.deniability import OverlapSkewness, PlausibleDeniab
 from wordveil.lab.evaluation.evidence import channel_guesses, columns, nearest_words, observe, word_channel
 from wordveil.lab.evaluation.membership import MembershipInference
 from wordveil.lab.evaluation.priors import draw_words
-from wordveil.lab.evaluation.subjects import Subject, subject_of, unprotected
+from wordveil.lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
@@ -116,7 +116,7 @@ class Hidden(WordRandomizer):
 def test_a_learnt_channel_comes_near_the_true_one_and_its_attacker_not_above_the_optimum(world, prior):
     """The true channel has the learnt shape; with confidence 1 - 1e-9 the attacker is not better than the best."""
     fitted, trials = SanText(epsilon=4.0).fit(world), 4000
-    subject = Subject(words=Hidden(inner=fitted), vectors=None, space=world)
+    subject = Entrant(words=Hidden(inner=fitted), vectors=None, space=world)
     learnt = word_channel(subject, prior)
     everything = np.arange(len(world), dtype=np.int32)
     assert np.abs(learnt.likelihoods(everything).T - fitted.channel()).sum(axis=1).mean() / 2 < 0.06

@@ -26,8 +26,8 @@ __all__ = [
     "Left",
     "PackedWords",
     "ReaderSettings",
-    "TextReader",
-    "TextWriter",
+    "CompiledReader",
+    "CompiledWriter",
     "Uppercase",
     "WriterSettings",
 ]
@@ -152,7 +152,7 @@ def packed_strings(strings: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[n
     return np.frombuffer(b"".join(encoded) or b"\0", np.uint8), offsets
 
 
-class TextReader:
+class CompiledReader:
     """Reads texts with reading.c.
 
     Args:
@@ -302,7 +302,7 @@ class Part(Protocol):
     def last(self) -> NDArray[np.bool_]: ...
 
 
-class TextWriter:
+class CompiledWriter:
     """Writes the parts of one batch with writing.c, in order."""
 
     def __init__(self, settings: WriterSettings, *, shapes: bool) -> None:

@@ -24,7 +24,7 @@ import numpy as np
 from wordveil.arrays import Float32Array, Float64Array, IdArray
 from wordveil.kernels.gpu.backend import torch
 
-__all__ = ["PackedQueries", "PackedWords", "pack_queries", "pack_words"]
+__all__ = ["PackedQueries", "DeviceWords", "pack_queries", "pack_words"]
 
 CHUNK = 1 << 14
 WIDEST = 256  # words are padded to whole tiles of the widest kind
@@ -37,7 +37,7 @@ ROUNDING = 2.0**-50
 
 
 @dataclass(frozen=True, kw_only=True)
-class PackedWords:
+class DeviceWords:
     """The words searched, on a device.
 
     Attributes:
@@ -80,7 +80,7 @@ class PackedQueries:
     allowance: Any
 
 
-def pack_words(vectors: Float32Array, outputs: IdArray, device: Any) -> PackedWords:
+def pack_words(vectors: Float32Array, outputs: IdArray, device: Any) -> DeviceWords:
     """Lay the words out on a device.
 
     Args:
@@ -103,10 +103,10 @@ def pack_words(vectors: Float32Array, outputs: IdArray, device: Any) -> PackedWo
         screen[span], facts[:, span] = _pack(centred, columns)
         longest = max(longest, float(torch.linalg.vector_norm(centred, dim=1).max()))
     largest = (longest + float(torch.linalg.vector_norm(centre))) * SAFE
-    return PackedWords(centre=centre, table=table, screen=screen, facts=facts, largest=largest)
+    return DeviceWords(centre=centre, table=table, screen=screen, facts=facts, largest=largest)
 
 
-def pack_queries(rows: Any, words: PackedWords, height: int) -> PackedQueries:
+def pack_queries(rows: Any, words: DeviceWords, height: int) -> PackedQueries:
     """Lay queries out for a screen whose tiles are `height` rows high.
 
     Args:

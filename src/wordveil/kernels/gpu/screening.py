@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wordveil.kernels.gpu.backend import TensorDescriptor, launch, processors, torch, uses_triton
-from wordveil.kernels.gpu.packing import PackedQueries, PackedWords
+from wordveil.kernels.gpu.packing import DeviceWords, PackedQueries
 from wordveil.kernels.gpu.screen_kernels import collect, screen
 
 __all__ = ["Hits", "Screen", "Tiles", "default_tiles"]
@@ -75,7 +75,7 @@ class Screen:
         tiles: Shape of the work.
     """
 
-    def __init__(self, words: PackedWords, tiles: Tiles) -> None:
+    def __init__(self, words: DeviceWords, tiles: Tiles) -> None:
         self.words, self.tiles = words, tiles
         self.device = words.screen.device
         self.triton = uses_triton(self.device)

@@ -26,7 +26,7 @@ from scipy.stats import binom
 from wordveil.arrays import Float32Array, Float64Array
 from wordveil.auditing.findings import Finding, at_least, result
 from wordveil.auditing.intervals import lower_bound
-from wordveil.lab.court.pairs import Measure, Pairs
+from wordveil.lab.court.pairs import Measure, PairedTexts
 from wordveil.lab.evaluation.models import bag_of_words, weighted_bag
 from wordveil.promises.guarantees import round_up
 from wordveil.vocabulary.corpora import Corpus
@@ -106,7 +106,7 @@ def hit_bound(epsilon: float, size: int) -> float:
     return float(np.nextafter(1 / (1 + (size - 1) * math.exp(-epsilon)), 2))
 
 
-def identify(pairs: Pairs, rows: Rows, claim: Claim | None, alpha: float) -> tuple[list[Measure], list[Finding]]:
+def identify(pairs: PairedTexts, rows: Rows, claim: Claim | None, alpha: float) -> tuple[list[Measure], list[Finding]]:
     """Match releases with originals by every attack at hand and hold the hits against a claim.
 
     Args:
@@ -135,7 +135,7 @@ def identify(pairs: Pairs, rows: Rows, claim: Claim | None, alpha: float) -> tup
     return [match.measure() for match in found], findings
 
 
-def _word_by_word(pairs: Pairs, claim: Claim) -> Matches:
+def _word_by_word(pairs: PairedTexts, claim: Claim) -> Matches:
     """Return how many different words are released as themselves where they first stand.
 
     The same bound for one word among all: words are randomized by themselves, whatever stands around them. A release
@@ -181,7 +181,7 @@ def matched(
     return Matches(attack=attack, size=size, hits=hits, n=blocks.size, bound=float(allowed))
 
 
-def _attacks(pairs: Pairs, rows: Rows) -> Iterator[tuple[str, Float64Array]]:
+def _attacks(pairs: PairedTexts, rows: Rows) -> Iterator[tuple[str, Float64Array]]:
     """Yield each attack and the closeness of each release to each original by it, shape (n, n)."""
     place: dict[str, int] = {}
     originals = [[place.setdefault(word.lower(), len(place)) for word in text] for text in pairs.words[0]]

@@ -15,7 +15,7 @@ from wordveil.documents.rows import read_rows, thinned
 from wordveil.errors import ParameterError
 from wordveil.text import tokenizer_for
 
-__all__ = ["Measure", "Pairs", "read_column", "shifted"]
+__all__ = ["Measure", "PairedTexts", "read_column", "shifted"]
 
 LEAST = 8  # pairs: fewer give no number worth printing
 
@@ -44,7 +44,7 @@ class Measure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairs:
+class PairedTexts:
     """n originals with what was released of each; nothing of them is printed.
 
     Attributes:
@@ -93,15 +93,15 @@ class Pairs:
                     break
         return found
 
-    def thinned(self, limit: int | None) -> Pairs:
+    def thinned(self, limit: int | None) -> PairedTexts:
         """Return at most so many pairs, spread evenly."""
         rows = thinned(list(range(len(self))), limit)
         return self.chosen(rows)
 
-    def chosen(self, rows: Sequence[int]) -> Pairs:
+    def chosen(self, rows: Sequence[int]) -> PairedTexts:
         """Return some pairs in the order given."""
         facts = {name: [values[i] for i in rows] for name, values in self.facts.items()}
-        return Pairs(
+        return PairedTexts(
             originals=[self.originals[i] for i in rows], released=[self.released[i] for i in rows], facts=facts
         )
 

@@ -13,7 +13,7 @@ from wordveil.errors import ParameterError
 from wordveil.lab.court import utility
 from wordveil.lab.court.identification import Claim, identify
 from wordveil.lab.court.page import SAID, page
-from wordveil.lab.court.pairs import Measure, Pairs
+from wordveil.lab.court.pairs import Measure, PairedTexts
 from wordveil.lab.court.signs import signs
 from wordveil.lab.court.survival import survival
 from wordveil.parameters import check_positive
@@ -21,15 +21,15 @@ from wordveil.promises.guarantees import round_up
 from wordveil.sentences.encoding import encoder_named
 from wordveil.text.minilm import PACKAGE, model_installed
 
-__all__ = ["Score", "score"]
+__all__ = ["Verdict", "score"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Score:
+class Verdict:
     """What a score found; no word of any text is in it.
 
     Attributes:
-        texts: Pairs scored.
+        texts: PairedTexts scored.
         claim: What is claimed of the method, or None.
         alpha: Chance, at most, that an honest claim is called contradicted.
         measures: The numbers.
@@ -97,7 +97,7 @@ def _shown(measure: Measure) -> str:
     return f"{measure.value:.4g}{beside}"
 
 
-def score(pairs: Pairs, claim: Claim | None = None, *, alpha: float = 1e-6) -> Score:
+def score(pairs: PairedTexts, claim: Claim | None = None, *, alpha: float = 1e-6) -> Verdict:
     """Score releases against their originals.
 
     Args:
@@ -129,7 +129,7 @@ def score(pairs: Pairs, claim: Claim | None = None, *, alpha: float = 1e-6) -> S
             measures += utility.classes(pairs, column)
     if "author" in pairs.facts:
         measures += utility.authors(pairs)
-    return Score(
+    return Verdict(
         texts=len(pairs),
         claim=claim,
         alpha=alpha,

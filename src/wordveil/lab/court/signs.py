@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from wordveil.auditing.findings import Finding, Status
-from wordveil.lab.court.pairs import Measure, Pairs
+from wordveil.lab.court.pairs import Measure, PairedTexts
 from wordveil.promises.guarantees import round_up
 
 __all__ = ["signs"]
@@ -18,7 +18,7 @@ FEW = 0.5  # of what is expected
 EXPECTED = 5  # times that words should have been themselves
 
 
-def signs(pairs: Pairs, whole: Measure) -> list[Finding]:
+def signs(pairs: PairedTexts, whole: Measure) -> list[Finding]:
     """Return what every such sign shows.
 
     Args:
@@ -42,7 +42,7 @@ def _verbatim(whole: Measure) -> Finding:
     )
 
 
-def _constant(pairs: Pairs) -> Finding:
+def _constant(pairs: PairedTexts) -> Finding:
     outputs, inputs = Counter(pairs.released), len(set(pairs.originals))
     commonest = outputs.most_common(1)[0][1]
     return _sign(
@@ -53,7 +53,7 @@ def _constant(pairs: Pairs) -> Finding:
     )
 
 
-def _never_itself(pairs: Pairs) -> list[Finding]:
+def _never_itself(pairs: PairedTexts) -> list[Finding]:
     """Look for words that short lists of others stand for, but never the word itself.
 
     How often a word gives the same other word twice tells how short its list is, and so how often it would be itself.
@@ -87,7 +87,7 @@ def _never_itself(pairs: Pairs) -> list[Finding]:
     ]
 
 
-def _length(pairs: Pairs) -> Finding:
+def _length(pairs: PairedTexts) -> Finding:
     same = sum(len(own) == len(other) for own, other in zip(*pairs.words, strict=True))
     return _sign(
         "length",

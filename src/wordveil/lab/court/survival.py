@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from wordveil.lab.court.pairs import Measure, Pairs, shifted
+from wordveil.lab.court.pairs import Measure, PairedTexts, shifted
 from wordveil.text.function_words import FUNCTION_WORDS
 from wordveil.text.kinds import KINDS, kind
 
@@ -15,7 +15,7 @@ __all__ = ["survival"]
 CLASSES = ("content words", "function words", "typed tokens", *KINDS)
 
 
-def survival(pairs: Pairs) -> list[Measure]:
+def survival(pairs: PairedTexts) -> list[Measure]:
     """Return the share of tokens, counted with multiplicity, that a text's own release holds, and a stranger's.
 
     Case does not count. Typed tokens are numbers, dates, e-mails and so on, by the public kinds of `text.kinds`: what
@@ -52,7 +52,7 @@ def _classes(word: str) -> tuple[str, ...]:
     return "tokens", "function words" if word in FUNCTION_WORDS else "content words"
 
 
-def _verbatim(pairs: Pairs) -> Measure:
+def _verbatim(pairs: PairedTexts) -> Measure:
     same = [_plain(a) == _plain(b) for a, b in zip(pairs.originals, pairs.released, strict=True)]
     return Measure(group="survival", name="whole texts", value=float(np.mean(same)), n=len(same))
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, ReleasedText
 from wordveil.denoising.prior import load_prior
-from wordveil.denoising.reading import STOP, TextReader
+from wordveil.denoising.reading import STOP, ReleaseReader
 from wordveil.lab.court.identification import Rows
-from wordveil.lab.court.pairs import Measure, Pairs, shifted
+from wordveil.lab.court.pairs import Measure, PairedTexts, shifted
 from wordveil.lab.evaluation.attributes import cross_validated
 from wordveil.lab.evaluation.authorship import closest_author
 from wordveil.lab.evaluation.models import as_numbers, bag_of_words
@@ -42,7 +42,7 @@ def similarity(rows: Rows, n: int) -> list[Measure]:
     ]
 
 
-def fluency(pairs: Pairs) -> list[Measure]:
+def fluency(pairs: PairedTexts) -> list[Measure]:
     """Return the perplexity of the releases under the public trigram model, beside that of the originals.
 
     Per word; sentence ends and pauses count as words, and all words outside the vocabulary as one.
@@ -55,7 +55,7 @@ def fluency(pairs: Pairs) -> list[Measure]:
 
 def _perplexity(texts: Sequence[str]) -> float:
     prior = load_prior()
-    reader = TextReader(load_embeddings(every_output=True))
+    reader = ReleaseReader(load_embeddings(every_output=True))
     total, count = 0.0, 0
     for layout in reader.read([ReleasedText(text) for text in texts]):
         states = layout.states
@@ -67,7 +67,7 @@ def _perplexity(texts: Sequence[str]) -> float:
     return float(np.exp(-total / max(count, 1)))
 
 
-def classes(pairs: Pairs, column: str) -> list[Measure]:
+def classes(pairs: PairedTexts, column: str) -> list[Measure]:
     """Return how well a class is told from the texts: as a task of the release's reader, or as an attack.
 
     A "label" is learnt from releases and told from originals, as a model would be used; an "attribute" of the author is
@@ -100,7 +100,7 @@ def classes(pairs: Pairs, column: str) -> list[Measure]:
     ]
 
 
-def authors(pairs: Pairs) -> list[Measure]:
+def authors(pairs: PairedTexts) -> list[Measure]:
     """Return how often the author is named by the nearest profile of their other originals.
 
     Every author with two texts or more takes part: half of their texts are known, of the other half the release.
@@ -130,7 +130,7 @@ def authors(pairs: Pairs) -> list[Measure]:
     ]
 
 
-def masked_words(pairs: Pairs) -> list[Measure]:
+def masked_words(pairs: PairedTexts) -> list[Measure]:
     """Return how often a word of an original is named from the released words around its place, not from its own.
 
     By the public trigram model: two words before it, one after. Only pairs with equally many tokens are read.

@@ -18,7 +18,7 @@ from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.corpora import released_tokens
 from wordveil.lab.evaluation.data import read_texts
 from wordveil.lab.evaluation.priors import content_words
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings, load_embeddings
@@ -63,7 +63,7 @@ class AlignedSimilarity(Task):
         corpus = encode(embeddings, read_texts(self.path, limit=self.limit))
         return Judged(corpus, _units(embeddings, load_embeddings(locate(self.judge))), content_words(embeddings))
 
-    def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         corpus, units = prepared.corpus, prepared.units
         known = np.flatnonzero(corpus.tokens >= 0)
         original = corpus.tokens[known]

@@ -16,7 +16,7 @@ from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.corpora import released_tokens
 from wordveil.lab.evaluation.data import mixed_order, read_labelled
 from wordveil.lab.evaluation.models import as_numbers, bag_of_words, fit_quietly, linear_model, weighted_bag
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.table import Embeddings
@@ -61,7 +61,7 @@ class AttributeInference(Task):
             raise ParameterError("folds", self.folds, "must be at least 2, with two values and two texts a fold.")
         return encode(embeddings, [item.text for item in items]), as_numbers([item.label for item in items], classes)
 
-    def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         corpus, labels = prepared
         counts = bag_of_words(released_tokens(corpus, subject, source, self.name), corpus, len(subject.embeddings))
         commonest = Counter(labels.tolist()).most_common(1)[0][1]

@@ -15,7 +15,7 @@ from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.corpora import as_texts, released_tokens
 from wordveil.lab.evaluation.models import load_sklearn
 from wordveil.lab.evaluation.newsgroups import Post, parse_post
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
@@ -96,7 +96,7 @@ class AuthorshipLinkage(Task):
                 own.append(cut)
         return found
 
-    def run(self, prepared: Suspects, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Suspects, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         tokens = released_tokens(prepared.texts, subject, source, self.name)
         released = as_texts(tokens, prepared.texts, subject.embeddings)
         guesses = _closest(prepared.spaces, released)

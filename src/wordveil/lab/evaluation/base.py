@@ -23,7 +23,7 @@ from scipy.stats import t as student
 
 from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
@@ -108,12 +108,12 @@ class Task(ABC):
         absent = [name for name in self.needs if importlib.util.find_spec(name) is None]
         return f"{' and '.join(absent)} not installed: pip install 'wordveil[evaluation]'" if absent else ""
 
-    def applies(self, subject: Subject) -> bool:
+    def applies(self, subject: Entrant) -> bool:
         """Whether the task says anything about this subject; one that does not is left out of its row."""
         return not (self.reads_words and subject.vectors is not None)
 
     @abstractmethod
-    def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         """Return one number per score with noise from this source; the caller gives a new source to every run."""
 
 

@@ -17,7 +17,7 @@ from wordveil.arrays import Float64Array
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.evidence import channel_guesses, observe, word_channel
 from wordveil.lab.evaluation.priors import PUBLIC_LIST, draw_words, word_prior
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
@@ -49,10 +49,10 @@ class BayesGuess(Task):
     def prepare(self, embeddings: Embeddings) -> Float64Array:
         return word_prior(embeddings, self.frequencies)
 
-    def applies(self, subject: Subject) -> bool:
+    def applies(self, subject: Entrant) -> bool:
         return subject.vectors is None or subject.law_known
 
-    def run(self, prepared: Float64Array, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Float64Array, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         guessing = float(prepared.max())
         if subject.is_baseline:
             return {"success": 1.0, "naming": 1.0, "guessing": guessing}

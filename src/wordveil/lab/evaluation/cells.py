@@ -17,7 +17,7 @@ from wordveil.lab.evaluation.audits import AuditSettings
 from wordveil.lab.evaluation.base import Summary, Task, summarize
 from wordveil.lab.evaluation.catalogue import data_digests
 from wordveil.lab.evaluation.promises import Baseline, PromiseSettings, Target
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
@@ -96,7 +96,7 @@ def audit_key(promise: str, audit: AuditSettings, seed: int) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def compute_cell(label: str, key: str, task: Task, prepared: Any, subject: Subject, repeats: int) -> Cell:
+def compute_cell(label: str, key: str, task: Task, prepared: Any, subject: Entrant, repeats: int) -> Cell:
     """Run a task on a subject with fresh seeded noise for every run.
 
     The seed of run i is taken from the cell's key and i: results do not depend on what else is computed, or where.

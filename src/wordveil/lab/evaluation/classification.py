@@ -27,7 +27,7 @@ from wordveil.lab.evaluation.models import (
     weighted_bag,
 )
 from wordveil.lab.evaluation.sentence_tasks import released_centroids
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.lab.evaluation.word_tasks import word_ids
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.corpora import Corpus, encode
@@ -110,7 +110,7 @@ class TextClassification(_TwoFiles):
     )
     epochs: int = 20
 
-    def run(self, prepared: LabelledCorpora, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: LabelledCorpora, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         v = len(subject.embeddings)
         learnt = released_tokens(prepared.train, subject, source, "train")
         tested = prepared.test.tokens
@@ -142,7 +142,7 @@ class CentroidClassification(_TwoFiles):
     )
     model: str = "logistic"
 
-    def run(self, prepared: LabelledCorpora, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: LabelledCorpora, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         train = released_centroids(prepared.train, subject, source, "train")
         if self.released_test:
             test = released_centroids(prepared.test, subject, source, "test")
@@ -191,7 +191,7 @@ class LexiconClassification(Task):
         tested = np.tile(np.arange(size) < max(1, size // 5), 2)
         return ids, np.repeat([0, 1], size), tested
 
-    def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         ids, labels, tested = prepared
         rows = subject.release_vectors(ids, source, self.name)
         train, test = standardized(rows[~tested], rows[tested])

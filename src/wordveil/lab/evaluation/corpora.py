@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.randomness import RandomSource, multiply_high, random_bits
 from wordveil.vocabulary.corpora import Corpus
 from wordveil.vocabulary.table import Embeddings
@@ -19,7 +19,7 @@ from wordveil.vocabulary.table import Embeddings
 __all__ = ["as_texts", "centroids", "released_tokens"]
 
 
-def place_unknown(tokens: IdArray, subject: Subject, source: RandomSource, label: str) -> IdArray:
+def place_unknown(tokens: IdArray, subject: Entrant, source: RandomSource, label: str) -> IdArray:
     """Return the tokens, with a uniform public word in place of unknown ones where the mechanism does not take them."""
     unknown, candidates = np.flatnonzero(tokens < 0), subject.embeddings.candidates
     if not unknown.size or subject.words.answers_unknown:
@@ -30,7 +30,7 @@ def place_unknown(tokens: IdArray, subject: Subject, source: RandomSource, label
     return placed
 
 
-def released_tokens(corpus: Corpus, subject: Subject, source: RandomSource, label: str) -> IdArray:
+def released_tokens(corpus: Corpus, subject: Entrant, source: RandomSource, label: str) -> IdArray:
     """Return the released id of every token; without a mechanism unknown tokens stay unknown."""
     if subject.is_baseline:
         return corpus.tokens

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["COMPARED", "LEVELS", "READING", "Comparison", "Curve", "Reading", "equal_attack", "read_at"]
+__all__ = ["COMPARED", "LEVELS", "READING", "CurveComparison", "Curve", "CurveValue", "equal_attack", "read_at"]
 
 LEVELS = (0.2, 0.4, 0.6, 0.8)
 """Attack success at which curves are read."""
@@ -34,7 +34,7 @@ COMPARED = {
 
 
 @dataclass(frozen=True)
-class Reading:
+class CurveValue:
     """A value read off a curve, and its standard error."""
 
     value: float
@@ -50,16 +50,16 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class CurveComparison:
     """All curves of one group, one attack and one utility, read at `LEVELS`; None beyond a curve's ends."""
 
     group: str
     attack: str
     utility: str
-    rows: Mapping[str, tuple[Reading | None, ...]]
+    rows: Mapping[str, tuple[CurveValue | None, ...]]
 
 
-def read_at(points: Sequence[tuple[float, float, float, float]], level: float) -> Reading | None:
+def read_at(points: Sequence[tuple[float, float, float, float]], level: float) -> CurveValue | None:
     """Return the utility where a curve first reaches an attack success, by linear interpolation; or None.
 
     With weight w of the right end and slope m, the variance is the sum over both ends of the squared weight times
@@ -69,11 +69,11 @@ def read_at(points: Sequence[tuple[float, float, float, float]], level: float) -
         if x0 <= level <= x1 and x0 < x1:
             w, slope = (level - x0) / (x1 - x0), (y1 - y0) / (x1 - x0)
             variance = (1 - w) ** 2 * (dy0**2 + (slope * dx0) ** 2) + w**2 * (dy1**2 + (slope * dx1) ** 2)
-            return Reading(y0 + w * (y1 - y0), math.sqrt(variance))
+            return CurveValue(y0 + w * (y1 - y0), math.sqrt(variance))
     return None
 
 
-def equal_attack(report: Mapping[str, Any]) -> list[Comparison]:
+def equal_attack(report: Mapping[str, Any]) -> list[CurveComparison]:
     """Return the comparisons that a report has curves for: groups in which some row has three epsilons."""
     found = []
     for group in report["groups"]:
@@ -85,7 +85,7 @@ def equal_attack(report: Mapping[str, Any]) -> list[Comparison]:
                     read = {c.name: tuple(read_at(c.points, level) for level in LEVELS) for c in curves}
                     read = {name: values for name, values in read.items() if any(values)}
                     if read:
-                        found.append(Comparison(group, f"{task}: {score}", ": ".join(utility), read))
+                        found.append(CurveComparison(group, f"{task}: {score}", ": ".join(utility), read))
     return found
 
 

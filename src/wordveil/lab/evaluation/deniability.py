@@ -17,7 +17,7 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.priors import PUBLIC_LIST, draw_words, word_prior
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
@@ -63,7 +63,7 @@ class PlausibleDeniability(Task):
         public = RandomSource.seeded_for_tests(0)  # which words are looked at is fixed and public
         return draw_words(prior, self.words, public, "deniability words")
 
-    def run(self, prepared: IdArray, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: IdArray, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         if subject.exact:
             kept, distinct = _from_channel(subject.words, prepared, self.draws)
         else:
@@ -96,7 +96,7 @@ def expected_distinct(rows: Float64Array, draws: int) -> Float64Array:
     return np.asarray((1 - never).sum(axis=1))
 
 
-def overlap_shares(subject: Subject, ids: IdArray, neighbours: int, source: RandomSource, label: str) -> Float64Array:
+def overlap_shares(subject: Entrant, ids: IdArray, neighbours: int, source: RandomSource, label: str) -> Float64Array:
     """Return for each word the Jaccard overlap of its neighbours with those of its released vector, shape (n,)."""
     search = NearestWords(subject.space.vectors, np.arange(len(subject.space), dtype=np.int32))
     k = min(neighbours, len(subject.space))
@@ -133,7 +133,7 @@ class OverlapSkewness(Task):
             raise ParameterError("embeddings", f"{len(candidates)} words", "must offer at least 3 words.")
         return candidates[np.unique(np.linspace(0, len(candidates) - 1, self.words).astype(np.int64))]
 
-    def run(self, prepared: IdArray, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: IdArray, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         shares = overlap_shares(subject, prepared, self.neighbours, source, self.name)
         spread = 0.0 if np.ptp(shares) == 0 else float(skew(shares, bias=False))
         return {"overlap": float(shares.mean()), "skewness": spread}

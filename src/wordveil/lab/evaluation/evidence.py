@@ -17,7 +17,7 @@ from scipy.optimize import minimize_scalar
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.lab.evaluation.priors import draw_words
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
@@ -44,7 +44,7 @@ class WordChannel:
     unknown: Callable[[IdArray, Float64Array], Float64Array] = field(repr=False)
 
 
-def word_channel(subject: Subject, prior: Float64Array) -> WordChannel:
+def word_channel(subject: Entrant, prior: Float64Array) -> WordChannel:
     """Return the exact channel of a mechanism that has one, or one learnt from runs of any other, once a prior.
 
     Learnt channels are P(y | x) proportional to exp(-rate * distance), where noisy vectors are decoded, and to a bonus
@@ -72,14 +72,14 @@ def _known(found: Float64Array | None) -> Float64Array:
     return found
 
 
-def _stand_in(subject: Subject, likelihoods: Float64Array) -> Float64Array:
+def _stand_in(subject: Entrant, likelihoods: Float64Array) -> Float64Array:
     """Return P(output | unknown token) where a uniform public word is given in its place, shape (n,)."""
     weights = np.zeros(likelihoods.shape[1])
     weights[subject.embeddings.candidates] = 1 / len(subject.embeddings.candidates)
     return np.asarray(likelihoods @ weights)
 
 
-def _learnt_channel(subject: Subject, prior: Float64Array) -> Callable[[IdArray], Float64Array]:
+def _learnt_channel(subject: Entrant, prior: Float64Array) -> Callable[[IdArray], Float64Array]:
     source = RandomSource.seeded_for_tests(0)  # the attacker's own runs, the same in every run of a task
     inputs = draw_words(prior, LEARNT_PAIRS, source, "learnt channel")
     released = subject.release_words(inputs, source, "learnt channel release")
@@ -193,7 +193,7 @@ def columns(channel: WordChannel, released: IdArray) -> Float64Array:
     return found
 
 
-def nearest_words(subject: Subject, released: Float64Array) -> IdArray:
+def nearest_words(subject: Entrant, released: Float64Array) -> IdArray:
     """Return the word nearest to each released vector, shape (n,): the reading of an attacker who knows no law."""
     words = np.asarray(subject.space.vectors, dtype=np.float64)
     half_squares = np.square(words).sum(axis=1) / 2
@@ -220,7 +220,7 @@ class Observed:
     likelihoods: Callable[[NDArray[np.intp]], Float64Array] = field(repr=False)
 
 
-def observe(subject: Subject, inputs: IdArray, prior: Float64Array, source: RandomSource, label: str) -> Observed:
+def observe(subject: Entrant, inputs: IdArray, prior: Float64Array, source: RandomSource, label: str) -> Observed:
     """Release some words and return what an attacker sees, who learns a channel, where they must, from the prior.
 
     Args:
@@ -239,7 +239,7 @@ def observe(subject: Subject, inputs: IdArray, prior: Float64Array, source: Rand
     return Observed(named, np.arange(len(vectors)), lambda chosen: _densities(subject, vectors[chosen]))
 
 
-def _densities(subject: Subject, vectors: Float64Array) -> Float64Array:
+def _densities(subject: Entrant, vectors: Float64Array) -> Float64Array:
     assert subject.vectors is not None
     found = np.empty((len(vectors), len(subject.embeddings) + 1))
     for start in range(0, len(vectors), ROWS):

@@ -36,7 +36,7 @@ from wordveil.lab.evaluation.masked import Candidates, guess_in_context
 from wordveil.lab.evaluation.pair_model import PairModel
 from wordveil.lab.evaluation.pair_model import posteriors as by_pairs
 from wordveil.lab.evaluation.priors import content_words, word_prior
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.lab.evaluation.word_predictor import WordPredictor
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.corpora import Corpus, encode
@@ -141,17 +141,17 @@ class _Inversion(Task):
     def _public(self, limit: int) -> list[str]:
         return [plain(text) for text in read_texts(self.public, column=self.public_text, limit=limit)]
 
-    def applies(self, subject: Subject) -> bool:
+    def applies(self, subject: Entrant) -> bool:
         return subject.vectors is None or subject.law_known
 
-    def run(self, prepared: Attack, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Attack, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         corpus = prepared.corpus
         guesses = dict.fromkeys(ATTACKERS, (corpus.tokens, corpus.tokens))
         if not subject.is_baseline:
             guesses = _guesses(prepared, subject, source, self)
         return self.scored(prepared, subject, guesses)
 
-    def scored(self, prepared: Attack, subject: Subject, guesses: Mapping[str, _Guesses]) -> Mapping[str, float]:
+    def scored(self, prepared: Attack, subject: Entrant, guesses: Mapping[str, _Guesses]) -> Mapping[str, float]:
         """Return the scores of what each attacker takes every token for."""
         corpus = prepared.corpus
         found: dict[str, float] = {}
@@ -174,7 +174,7 @@ _Guesses = tuple[IdArray, IdArray]
 """What an attacker takes every token for, whatever word it is, and if it is a content word; each of shape (t,)."""
 
 
-def _guesses(attack: Attack, subject: Subject, source: RandomSource, task: _Inversion) -> dict[str, _Guesses]:
+def _guesses(attack: Attack, subject: Entrant, source: RandomSource, task: _Inversion) -> dict[str, _Guesses]:
     corpus, v = attack.corpus, len(subject.embeddings)
     frequencies = attack.prior.frequency[:v] / attack.prior.frequency[:v].sum()
     inputs = place_unknown(corpus.tokens, subject, source, task.name)

@@ -23,7 +23,7 @@ from wordveil.lab.evaluation.base import Task
 from wordveil.lab.evaluation.cells import Cell, CellCache, audit_key, cell_key, compute_cell, promise_key
 from wordveil.lab.evaluation.contenders import fit_contender
 from wordveil.lab.evaluation.promises import Baseline, Contender, Group, PromiseSettings, Target
-from wordveil.lab.evaluation.subjects import Subject, subject_of, unprotected
+from wordveil.lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil.mechanisms.santext import SanText
 from wordveil.vocabulary.table import Embeddings
 
@@ -265,7 +265,7 @@ def _row(job: _Job, embeddings: Embeddings, prepared: dict[str, Any]) -> LeagueR
     return LeagueRow(target=job.target, guarantee=promised, note=contender.note, cells=cells, audit=audit)
 
 
-def _random_words(embeddings: Embeddings) -> Subject:
+def _random_words(embeddings: Embeddings) -> Entrant:
     """Return the subject that releases uniform public words: a selection at a rate that tells no word from another."""
     return subject_of(SanText(epsilon=1e-9).fit(embeddings))
 
@@ -281,11 +281,11 @@ def _audit(promise: str, plan: Plan, contender: Contender, embeddings: Embedding
     return found
 
 
-def _cells(job: _Job, subject: Subject, store: CellCache, prepared: dict[str, Any]) -> tuple[Cell, ...]:
+def _cells(job: _Job, subject: Entrant, store: CellCache, prepared: dict[str, Any]) -> tuple[Cell, ...]:
     return tuple(_cell(job, i, subject, store, prepared) for i in range(len(job.keys)))
 
 
-def _cell(job: _Job, i: int, subject: Subject, store: CellCache, prepared: dict[str, Any]) -> Cell:
+def _cell(job: _Job, i: int, subject: Entrant, store: CellCache, prepared: dict[str, Any]) -> Cell:
     task, key = job.plan.tasks[i], job.keys[i]
     found = store.get(key)
     if found is not None:

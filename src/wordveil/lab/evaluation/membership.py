@@ -20,7 +20,7 @@ from wordveil.lab.evaluation.corpora import released_tokens
 from wordveil.lab.evaluation.data import mixed_order, train_and_test
 from wordveil.lab.evaluation.mean_classifier import MeanClassifier
 from wordveil.lab.evaluation.models import as_numbers, fit_quietly, load_sklearn
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
@@ -80,7 +80,7 @@ class MembershipInference(Task):
         labels = tuple(as_numbers([item.label for item in part], classes) for part in parts)
         return Quarters((one, two, three, four), labels, len(classes))
 
-    def run(self, prepared: Quarters, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Quarters, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         v = len(subject.embeddings)
         seen, unseen, tested, shadow = prepared.corpora
         released = released_tokens(seen, subject, source, self.name)

@@ -14,7 +14,7 @@ from wordveil.lab.evaluation.bert_score import matching_scores, unit_states
 from wordveil.lab.evaluation.corpora import as_texts, centroids, released_tokens
 from wordveil.lab.evaluation.data import read_texts
 from wordveil.lab.evaluation.overlap_scores import bleu, rouge_1
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.lab.evaluation.word_tasks import cosines
 from wordveil.randomness import RandomSource
 from wordveil.text.minilm import PACKAGE, model_installed
@@ -52,7 +52,7 @@ class TextOverlap(Task):
         references = as_texts(corpus.tokens, corpus, embeddings)
         return corpus, references, centroids(corpus.tokens, corpus, embeddings.vectors)
 
-    def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         corpus, references, original = prepared
         tokens = released_tokens(corpus, subject, source, self.name)
         texts = as_texts(tokens, corpus, subject.embeddings)
@@ -104,7 +104,7 @@ class ContextualOverlap(Task):
         corpus = encode(embeddings, read_texts(self.path, limit=self.limit))
         return EncodedTexts(corpus, unit_states(as_texts(corpus.tokens, corpus, embeddings)))
 
-    def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         tokens = released_tokens(prepared.corpus, subject, source, self.name)
         released = unit_states(as_texts(tokens, prepared.corpus, subject.embeddings))
         found = matching_scores(released, prepared.states)

@@ -12,7 +12,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from wordveil.lab.evaluation.curves import LEVELS, READING, Reading, equal_attack
+from wordveil.lab.evaluation.curves import LEVELS, READING, CurveValue, equal_attack
 from wordveil.lab.evaluation.promise_text import audit_legend, promise_cells
 from wordveil.promises import html
 
@@ -65,7 +65,7 @@ def _equal(report: dict[str, Any], group: str) -> str:
     return f"<h3>At equal attack success</h3><p>{escape(READING)}</p>{''.join(parts)}" if parts else ""
 
 
-def _reading(found: Reading | None) -> str:
+def _reading(found: CurveValue | None) -> str:
     if found is None:
         return "<td>–</td>"
     return f'<td data-value="{found.value:.6g}">{found.value:.3g} <small>± {found.error:.2g}</small></td>'

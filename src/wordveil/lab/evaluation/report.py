@@ -19,7 +19,7 @@ from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Task, TaskKind
 from wordveil.lab.evaluation.catalogue import data_text
 from wordveil.lab.evaluation.cells import Cell
-from wordveil.lab.evaluation.curves import LEVELS, READING, Reading, equal_attack
+from wordveil.lab.evaluation.curves import LEVELS, READING, CurveValue, equal_attack
 from wordveil.lab.evaluation.league import League
 from wordveil.lab.evaluation.page import data_lines, league_page
 from wordveil.lab.evaluation.promise_text import audit_legend, promise_cells
@@ -122,7 +122,7 @@ def _equal_attack(report: dict[str, Any], group: str) -> list[str]:
     return lines
 
 
-def _reading(found: Reading | None) -> str:
+def _reading(found: CurveValue | None) -> str:
     return "-" if found is None else f"{_number(found.value)} +- {_number(found.error)}"
 
 

@@ -21,7 +21,7 @@ from wordveil.lab.evaluation.corpora import centroids
 from wordveil.lab.evaluation.data import read_labelled, scored_pairs
 from wordveil.lab.evaluation.newsgroups import parse_post
 from wordveil.lab.evaluation.sentence_tasks import released_centroids
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
@@ -61,7 +61,7 @@ class _Search(Task):
     documents: int = 2000
     queries: int = 400
 
-    def run(self, prepared: Collection, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Collection, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         queries = centroids(prepared.queries.tokens, prepared.queries, subject.space.vectors)
         stored = released_centroids(prepared.documents, subject, source, self.name)
         unit_queries, unit_stored = (_normalized(rows) for rows in (queries, stored))

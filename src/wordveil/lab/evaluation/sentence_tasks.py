@@ -18,7 +18,7 @@ from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.corpora import centroids, means, place_unknown, released_tokens
 from wordveil.lab.evaluation.data import scored_pairs
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.lab.evaluation.word_tasks import cosines
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.corpora import Corpus, encode
@@ -27,7 +27,7 @@ from wordveil.vocabulary.table import Embeddings
 __all__ = ["SentenceSimilarity", "released_centroids"]
 
 
-def released_centroids(corpus: Corpus, subject: Subject, source: RandomSource, label: str) -> Float64Array:
+def released_centroids(corpus: Corpus, subject: Entrant, source: RandomSource, label: str) -> Float64Array:
     """Return the mean released vector of each text, shape (n, m)."""
     if subject.vectors is None:
         return centroids(released_tokens(corpus, subject, source, label), corpus, subject.space.vectors)
@@ -72,7 +72,7 @@ class SentenceSimilarity(Task):
         scores = np.array([pair.score for pair in pairs])
         return SentencePairs(encode(embeddings, first), encode(embeddings, second), scores)
 
-    def run(self, prepared: SentencePairs, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: SentencePairs, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         first = released_centroids(prepared.first, subject, source, "sts first")
         second = released_centroids(prepared.second, subject, source, "sts second")
         found = cosines(first, second)

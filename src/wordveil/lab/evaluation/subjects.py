@@ -17,7 +17,7 @@ from wordveil.promises.guarantees import Guarantee, NoGuarantee, Standing
 from wordveil.randomness import Draws, RandomSource, Stream
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Subject", "Unprotected", "subject_of", "unprotected"]
+__all__ = ["Entrant", "Unprotected", "subject_of", "unprotected"]
 
 DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
 ROWS = 16_384  # noisy vectors made at a time
@@ -43,7 +43,7 @@ class Unprotected(WordRandomizer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class Entrant:
     """A mechanism under test.
 
     Attributes:
@@ -107,7 +107,7 @@ class Subject:
         return np.concatenate(parts) if parts else np.empty((0, self.space.dimensions))
 
 
-def subject_of(randomizer: WordRandomizer, *, decoded: bool = False, threads: int | None = 1) -> Subject:
+def subject_of(randomizer: WordRandomizer, *, decoded: bool = False, threads: int | None = 1) -> Entrant:
     """Return the subject of a fitted word mechanism.
 
     Args:
@@ -117,12 +117,12 @@ def subject_of(randomizer: WordRandomizer, *, decoded: bool = False, threads: in
     """
     if randomizer.vectors is not None and not decoded:
         space = randomizer.vectors.decoding_space(randomizer.embeddings)
-        return Subject(words=randomizer, vectors=randomizer.vectors, space=space, threads=threads)
-    return Subject(words=randomizer, vectors=None, space=randomizer.embeddings, threads=threads)
+        return Entrant(words=randomizer, vectors=randomizer.vectors, space=space, threads=threads)
+    return Entrant(words=randomizer, vectors=None, space=randomizer.embeddings, threads=threads)
 
 
-def unprotected(embeddings: Embeddings, *, threads: int | None = 1) -> Subject:
+def unprotected(embeddings: Embeddings, *, threads: int | None = 1) -> Entrant:
     """Return the subject that protects nothing: the baseline without noise."""
-    return Subject(
+    return Entrant(
         words=Unprotected(embeddings=embeddings), vectors=None, space=embeddings, threads=threads, is_baseline=True
     )

@@ -15,7 +15,7 @@ from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.corpora import released_tokens
 from wordveil.lab.evaluation.data import Spans, read_spans, read_texts
 from wordveil.lab.evaluation.priors import content_words
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
@@ -61,7 +61,7 @@ class PersonalDataSurvival(Task):
             raise ParameterError("path", self.path, "marks no span.")
         return Entities(encode(embeddings, [text for _, text in spans]), tuple(kind for kind, _ in spans))
 
-    def run(self, prepared: Entities, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Entities, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         corpus = prepared.corpus
         released = released_tokens(corpus, subject, source, self.name)
         unchanged = (released == corpus.tokens) & (corpus.tokens >= 0)
@@ -107,7 +107,7 @@ class RareWordSurvival(Task):
             raise ParameterError("path", self.path, "must hold at least one rare word.")
         return corpus, rare
 
-    def run(self, prepared: Any, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         corpus, rare = prepared
         released = released_tokens(corpus, subject, source, self.name)
         unchanged = (released == corpus.tokens) & (corpus.tokens >= 0)

@@ -18,7 +18,7 @@ from wordveil.documents.rows import read_rows
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.data import read_pairs
-from wordveil.lab.evaluation.subjects import Subject
+from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
@@ -81,7 +81,7 @@ class WordSimilarity(Task):
         scores = np.array([pair.score for pair in pairs])[covered]
         return ScoredWords(ids.astype(np.int32), places[:half], places[half:], scores)
 
-    def run(self, prepared: ScoredWords, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: ScoredWords, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         rows = subject.release_vectors(prepared.ids, source, self.name)
         found = cosines(rows[prepared.first], rows[prepared.second])
         if np.ptp(found) == 0:
@@ -122,7 +122,7 @@ class OddManOut(Task):
             raise ParameterError("path", self.path, "has no set of at least 3 vocabulary words.")
         return known
 
-    def run(self, prepared: IdArray, subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: IdArray, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         ids, places = np.unique(prepared, return_inverse=True)
         rows = subject.release_vectors(ids.astype(np.int32), source, self.name)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -167,7 +167,7 @@ class DistanceDistortion(Task):
         chosen = candidates[np.linspace(0, len(candidates) - 1, 2 * size).astype(np.int64)]
         return chosen[::2], chosen[1::2]
 
-    def run(self, prepared: tuple[IdArray, IdArray], subject: Subject, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: tuple[IdArray, IdArray], subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         first, second = prepared
         original = [np.asarray(subject.embeddings.vectors[ids], dtype=np.float64) for ids in prepared]
         released = subject.release_vectors(np.concatenate((first, second)), source, self.name)

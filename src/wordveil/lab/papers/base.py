@@ -19,7 +19,7 @@ from wordveil.decoding.decoded import Decoded
 from wordveil.documents.rows import locate
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Summary, Task, summarize
-from wordveil.lab.evaluation.subjects import Subject, subject_of, unprotected
+from wordveil.lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil.lab.papers.figures import Plotted, draw
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.randomness import RandomSource
@@ -141,7 +141,7 @@ class Options:
             return load_embeddings(self.vocabulary)
         return table_of(default)
 
-    def score(self, task: Task, subject: Subject, label: str) -> dict[str, Summary]:
+    def score(self, task: Task, subject: Entrant, label: str) -> dict[str, Summary]:
         """Return a task's scores over the repeats, with noise of the label's own."""
         prepared = task.prepare(subject.embeddings)
         runs = 1 if subject.is_baseline else self.repeats
@@ -151,7 +151,7 @@ class Options:
                 found[name].append(value)
         return {name: summarize(values) for name, values in found.items()}
 
-    def score_tables(self, tasks: Sequence[Task], subject: Subject, label: str) -> list[dict[str, Summary]]:
+    def score_tables(self, tasks: Sequence[Task], subject: Entrant, label: str) -> list[dict[str, Summary]]:
         """Return each task's scores on noisy tables, one a run: a word has one noisy vector wherever it occurs.
 
         That is how experiments with noisy embedding files are done. Releases draw afresh for every token.
@@ -187,12 +187,12 @@ def about(paper: str, **values: Any) -> dict[str, Any]:
     }
 
 
-def decoded(mechanism: VectorMechanism, table: Embeddings) -> Subject:
+def decoded(mechanism: VectorMechanism, table: Embeddings) -> Entrant:
     """Return a vector mechanism over a table, decoded to the nearest word."""
     return subject_of(Decoded(mechanism=mechanism).fit(table), threads=None)
 
 
-def noisy_table(subject: Subject, source: RandomSource) -> Subject:
+def noisy_table(subject: Entrant, source: RandomSource) -> Entrant:
     """Return the subject whose space is one release of every word's vector, and which adds nothing to it."""
     words = subject.embeddings
     rows = subject.release_vectors(np.arange(len(words), dtype=np.int32), source, "table")

@@ -9,7 +9,7 @@ from wordveil.decoding.decoded import Decoded
 from wordveil.decoding.rank_softmax import RankSoftmax
 from wordveil.kernels.nearest import NearestWords
 from wordveil.lab.evaluation.base import Summary, summarize
-from wordveil.lab.evaluation.subjects import Subject, subject_of
+from wordveil.lab.evaluation.subjects import Entrant, subject_of
 from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, shown
 from wordveil.lab.papers.figures import Plotted
 from wordveil.lab.papers.noisy_dot_product import dot_product_cdf
@@ -55,7 +55,7 @@ def table_two(embeddings: Embeddings, ids: IdArray, far: int = 101) -> dict[str,
     return answer
 
 
-def neighbour_shares(subject: Subject, ids: IdArray, near: IdArray, options: Options, label: str) -> list[float]:
+def neighbour_shares(subject: Entrant, ids: IdArray, near: IdArray, options: Options, label: str) -> list[float]:
     """Return the shares of outputs that are the word, one of its near neighbours, and any other word.
 
     Args:

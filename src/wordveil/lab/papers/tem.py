@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from wordveil.lab.evaluation.base import Summary
 from wordveil.lab.evaluation.league import first_words
 from wordveil.lab.evaluation.membership import MembershipInference
-from wordveil.lab.evaluation.subjects import Subject, subject_of, unprotected
+from wordveil.lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown
 from wordveil.lab.papers.figures import Plotted, point
 from wordveil.lab.papers.privemb import scaled_like
@@ -88,7 +88,7 @@ def findings(found: Found) -> tuple[str, ...]:
     )
 
 
-def _subjects(embeddings: Embeddings, epsilon: float) -> list[tuple[str, Subject]]:
+def _subjects(embeddings: Embeddings, epsilon: float) -> list[tuple[str, Entrant]]:
     return [
         ("laplace", decoded(MultivariateLaplace(epsilon=epsilon), embeddings)),
         ("tem", subject_of(TEM(epsilon=epsilon).fit(embeddings), threads=None)),
@@ -96,7 +96,7 @@ def _subjects(embeddings: Embeddings, epsilon: float) -> list[tuple[str, Subject
 
 
 def _scores(
-    name: str, epsilon: float, task: MembershipInference, subject: Subject, options: Options
+    name: str, epsilon: float, task: MembershipInference, subject: Entrant, options: Options
 ) -> dict[str, Summary]:
     label = _label(name, epsilon)
     options.say(f"figure 1: {label}")

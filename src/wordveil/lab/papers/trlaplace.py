@@ -16,7 +16,7 @@ from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.lab.evaluation.base import Summary, summarize
-from wordveil.lab.evaluation.subjects import Subject, subject_of
+from wordveil.lab.evaluation.subjects import Entrant, subject_of
 from wordveil.lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown
 from wordveil.lab.papers.figures import Plotted, point
 from wordveil.mechanisms.base import VectorMechanism
@@ -84,7 +84,7 @@ class Published(VectorMechanism):
         )
 
 
-def kept_share(subject: Subject, size: int, options: Options, label: str) -> Summary:
+def kept_share(subject: Entrant, size: int, options: Options, label: str) -> Summary:
     """Return N_w, the mean share of words that are released as themselves, over words spread over the vocabulary."""
     ids = np.unique(np.linspace(0, len(subject.embeddings) - 1, size).astype(np.int32))
     shares = [
