@@ -8,7 +8,7 @@ import pytest
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation import inversion
-from wordveil.lab.evaluation.inversion import ATTACKERS, ReviewInversion, SentenceInversion
+from wordveil.lab.evaluation.inversion import ATTACKERS, ReviewInversion, SentenceInversion, plain
 from wordveil.lab.evaluation.subjects import subject_of, unprotected
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
@@ -102,6 +102,10 @@ def test_the_reader_of_context_finds_more_than_who_reads_no_context(world, tmp_p
     found = task.run(task.prepare(world), subject_of(SanText(epsilon=2.0).fit(world)), SOURCE)
     for name in ("pairs", "triples"):
         assert found[name] > 0.36 > 1.5 * found["alone"]
+
+
+def test_markup_is_no_word_that_attackers_know():
+    assert plain("Good.<br /><br />Bad: 3 < 4, a<b>!</b>").split() == ["Good.", "Bad:", "3", "<", "4,", "a", "!"]
 
 
 def test_two_data_sets_are_attacked(world, use_world):
