@@ -231,7 +231,7 @@ def test_the_command_certifies_one_rate_and_a_local_promise(tmp_path):
     made = run(*common, "--rate", 2, "-o", file)
     assert made.exit_code == 0, made.output
     epsilon = Certificate.load(file).parameters["epsilon"]
-    assert f"--epsilon {epsilon!r} --calibration certified --certificate" in made.output
+    assert f"--epsilon {epsilon!r} --calibration certified --vocabulary {folder} --certificate" in made.output
     assert run("--verify", file, "--vocabulary", folder).exit_code == 0
     assert run(*common, "--rate", 2, "--epsilon", 4.0).exit_code == 0
     refused = run(*common, "--rate", 2, "--epsilon", 2.0)

@@ -107,7 +107,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "doctor": ("wordveil doctor", "wordveil doctor --json"),
     "bench": (
         "wordveil bench --vocabulary 2000 --dimensions 50 --tokens 512 --no-peers",
-        "wordveil bench --growth tokens --most 4096 --no-peers --json",
+        "wordveil bench --growth tokens --most 10000 --no-peers --json",
     ),
 }
 """Command -> its examples."""

@@ -77,8 +77,8 @@ def cell(page, start):
 
 
 def summary_of(paper):
-    text = " ".join((RESULTS / "README.md").read_text(encoding="utf-8").split())
-    return re.search(rf"- \*\*{paper}\*\*: (.*?)(?= - \*\*|$)", text)[1]
+    text = " ".join((RESULTS.parent / "explanation" / "literature.md").read_text(encoding="utf-8").split())
+    return re.search(rf"- \*\*{paper}\*\*[^:]*: (.*?)(?= - \*\*| ## |$)", text)[1]
 
 
 def finding(page, pattern):

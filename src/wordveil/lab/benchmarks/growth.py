@@ -43,10 +43,12 @@ def growth_curve(
         most: Largest step taken, 0 for all.
 
     Raises:
-        ParameterError: If the axis is unknown.
+        ParameterError: If the axis is unknown, or `most` leaves no step.
     """
     if axis not in AXES:
         raise ParameterError("axis", axis, f"must be one of {', '.join(AXES)}.")
+    if most and most < AXES[axis][0]:
+        raise ParameterError("most", most, f"must be at least {AXES[axis][0]}, the first step, or 0.")
     for step in AXES[axis]:
         if (most and step > most) or (axis == "threads" and step > resolve_threads(None)):
             continue
