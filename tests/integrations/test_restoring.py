@@ -19,7 +19,24 @@ ORIGINALS = {
     "0121 496 0059": "+46 70 555 01 23",
 }
 PIECES = [*ORIGINALS, "ID-000", "17", " ", ".", "1", "a", "_", "\n", "http", "s:", "//", "<", ">", "é", "ID-00017", "ı"]
-PIECES += ["```", "`", "~~~~", ":::", "\n```\n", "\n    ```\n", "](", "]:", ")", "\\href", "{", "}", "\\"]
+PIECES += [
+    "```",
+    "`",
+    "~~~~",
+    ":::",
+    "\n```\n",
+    "\n    ```\n",
+    "](",
+    "]:",
+    ")",
+    "\\href",
+    "{",
+    "}",
+    "\\",
+    '"',
+    "(",
+    "\\newcommand",
+]
 
 
 def in_pieces(text, cuts):
@@ -41,20 +58,44 @@ def oracle(text):
         line = before[before.rfind("\n") + 1 :]
         if re.search(r"\]:(\s*|\s*[^\s][^\n]*)$", before, flags=re.ASCII):
             return found[0]
-        target = "](" in before and ")" not in before[before.rindex("](") + 2 :]
-        shut = found.start() > tag or "<" in line or target or in_formula(before) or in_block(before)
+        shut = found.start(2) > min(tag, redefined(text)) or "<" in line or in_target(before) or in_block(before)
+        if depth(before):
+            named = re.search(r"\\[^\W\d_]", before)
+            shut = shut or bool(named) or before[-1:] != '"' or text[found.end(2) : found.end(2) + 1] != '"'
         return found[0] if shut else found[1] + ORIGINALS[found[2].lower()]
 
     return re.sub(pattern, put, text, flags=re.IGNORECASE | re.ASCII)
 
 
-def in_formula(before):
-    """Whether a brace is open after a control word; braces behind a backslash do not count."""
-    start = re.search(r"\\[^\W\d_]", before)
-    depth = 0
-    for brace in re.findall(r"(?<!\\)[{}]", before[start.end() :] if start else ""):
-        depth = max(0, depth + (1 if brace == "{" else -1))
-    return depth > 0
+def depth(before):
+    """How many braces are open; a backslash keeps one from closing."""
+    found = 0
+    for brace in re.findall(r"\{|(?<!\\)\}", before):
+        found = max(0, found + (1 if brace == "{" else -1))
+    return found
+
+
+def redefined(text):
+    """Where a name is defined that may read what follows as it likes."""
+    kinds = "def|let|new|declare|provide|require|csname|catcode|expand|input|include"
+    found = (re.search(kinds, name[1], re.IGNORECASE) and name.start(1) for name in re.finditer(r"\\([^\W\d_]+)", text))
+    return min((place for place in found if place), default=len(text))
+
+
+def in_target(before):
+    """Whether a link's parentheses are open, or its line goes on: what closes on a line holds to its end."""
+    start = before.find("](")
+    while start >= 0:
+        open_, place = 1, start + 2
+        while place < len(before):
+            open_ += {"(": 1, ")": -(before[place - 1] != "\\")}.get(before[place], 0)
+            if before[place] == "\n" and open_ <= 0:
+                break
+            place += 1
+        else:
+            return True
+        start = before.find("](", place)
+    return False
 
 
 def in_block(before):
@@ -132,14 +173,23 @@ def test_ten_thousand_chunkings_of_one_reply():
         "$$\\href{https://elsewhere.example/?q=\n ID-00017 }{x}$$",
         "![x](https://elsewhere.example/?\n ID-00017 )",
         "![x]\n\n[x]: ID-00017",
+        "![x](https://elsewhere.example/(a)?to= ID-00017 )",
+        """*x*{: style="background-image:url('https://elsewhere.example/?to= ID-00017 ')" }""",
+        r"$\def\f#1;{\style{background-image:url(#1)}{x}}\f https://elsewhere.example/?to= ID-00017 ;$",
         "![x]\n\n[x]:\n   ID-00017",
     ],
 )
 def test_no_private_value_gets_into_an_address_that_a_window_would_fetch(reply):
     restored = in_pieces(reply, range(len(reply)))
     assert restored == reply
-    later = "ID-00017" if re.search("<[a-z]", reply) else "B-4711"  # what may be a tag never ends
+    later = "ID-00017" if re.search(r"<[a-z]|\\def", reply) else "B-4711"  # what may be a tag never ends
     assert in_pieces(f"{reply}\n> ID-00017", []) == f"{reply}\n> {later}"
+
+
+def test_values_of_json_are_restored_where_they_stand_alone():
+    reply = '{"case": "ID-00017", "note": "see ID-00017 at once"}'
+    restored = '{"case": "B-4711", "note": "see ID-00017 at once"}'
+    assert all(in_pieces(reply, [cut]) == restored for cut in range(len(reply)))
 
 
 def test_nothing_waits_but_what_may_become_a_surrogate():

@@ -78,8 +78,8 @@ def released_request(body: Any, conversations: Conversations, owner: str) -> tup
 def _released(body: Any, conversations: Conversations, owner: str) -> tuple[dict[str, Any], Conversation]:
     messages = private_messages(body)
     out = {name: _public(name, value) for name, value in body.items() if not _left_out(name, value)}
-    conversation = conversations.of(owner, messages)
-    released = iter(conversation.release(messages))
+    conversation, texts = conversations.release(owner, messages)
+    released = iter(texts)
     out["messages"] = []
     for number, message in enumerate(body["messages"], start=1):
         parts = [next(released) for _ in _texts(message, number)]

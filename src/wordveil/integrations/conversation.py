@@ -93,7 +93,7 @@ class Conversation:
         self._public = frozenset(public)
         self._surrogates = dict[str, int]()  # private value -> released id
         self._taken = defaultdict[str, set[int]](set)
-        self._originals, self._replies = dict[str, str](), dict[str, str]()
+        self._originals, self._replies, self._heard_here = dict[str, str](), dict[str, str](), set[str]()
         self._sent = dict[str, tuple[ReleasedText, list[tuple[int, str, int]]]]()  # text -> release, its typed values
         self._draws, self._lock = 0, RLock()
 
@@ -135,6 +135,7 @@ class Conversation:
     def _heard(self, reply: str, restored: str) -> None:
         with self._lock:
             self._replies[restored.strip()] = reply
+            self._heard_here.add(restored.strip())
 
     def _release(self, role: str, text: str) -> ReleasedText:
         if text in self._public:
@@ -164,7 +165,8 @@ class Conversation:
         """Return a conversation of its own that has begun with these messages: it knows no value of any other."""
         with self._lock:
             other = Conversation(self._sanitizer, public=self._public)
-            other._replies = self._replies  # of the vendor's, also of one that is on its way; nobody else reads them
+            said = {message.text.strip() for message in messages} | self._heard_here
+            other._replies = {text: reply for text, reply in self._replies.items() if text in said}
             for text in {message.text for message in messages} & self._sent.keys():
                 other._sent[text] = self._sent[text]
                 for kind, value, drawn in self._sent[text][1]:
@@ -302,6 +304,18 @@ class Conversations:
             while len(self._live) > self._most:
                 self._drop(next(iter(self._live)))
             return found
+
+    def release(self, owner: str, messages: Sequence[Message]) -> tuple[Conversation, list[ReleasedText]]:
+        """Return the conversation as it stands after these messages, and what may leave for each of them.
+
+        At once: a turn that began before the one it goes on from was released would draw its messages again.
+
+        Raises:
+            WordveilError: As `Conversation.release`.
+        """
+        with self._lock:
+            found = self.of(owner, messages)
+            return found, found.release(messages)
 
     def drop_idle(self) -> None:
         """Drop what nobody continued in time."""

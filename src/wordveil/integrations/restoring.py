@@ -20,6 +20,8 @@ _SPACE = frozenset(" \t\n\r\f\v")
 _OPENING = frozenset("\"'“‘«„(*_`~")
 _CLOSING = frozenset(".,;:!?)\"'”’»*_`~…")
 _FENCE = 3  # as many make one
+_DEFINING = re.compile("def|let|new|declare|provide|require|csname|catcode|expand|input|include", re.IGNORECASE)
+_LONGEST_NAME = 40  # as far back as such a name is looked for
 _LONGEST_LINE = 200  # a longer one is no fence alone
 _ALONE = re.compile(r" {0,3}(`{3,}|~{3,}|:{3,})[ \t\r]*\n")
 
@@ -78,7 +80,7 @@ class Restorer:
             return None
         for longest in range(end, start, -1):
             if text[start:longest].lower() in self._originals:
-                stands = _ends_well(text, longest, last=last)
+                stands = _ends_well(text, longest, quoted=self._around.quoted, last=last)
                 if stands is not False:
                     return longest if stands else None
         return start
@@ -91,16 +93,21 @@ class _Surroundings:
 
         <                  to the end of the line: an address in it may hold spaces
         <name, </, <!, <?  for ever: what may be a tag, whose attributes may hold anything
-        ](                 to the next ")": some windows let spaces into an address there
+        ](                 to the end of the line, or of the one on which its parentheses close: some windows let spaces
+                           into an address there
         ]:                 to the end of the line on which more follows: the address that a picture elsewhere refers to
-        \name ... {        to its "}": formulas have links and pictures
+        {                  to its "}", but for what stands alone in double quotes: Markdown's attributes; after \name,
+                           without exception: formulas have links and pictures
+        \def, \let, \new...  for ever: such names read their arguments as they like
         ``` ~~~ :::        to a line of nothing but as many or more of them, indented by three spaces at most: windows
                            draw diagrams from such blocks; no line of that form begins one of a named language
     """
 
     def __init__(self) -> None:
         self._plain = True  # since white space, nothing has come but what may stand before a surrogate
-        self._angle = self._tag = self._target = self._command = False
+        self._angle = self._tag = self._command = False
+        self._target: int | None = None  # parentheses open since "]("
+        self._name = ""  # letters behind a backslash
         self._definition = self._defined = False  # after "]:", and whether more than white space has followed
         self._braces = 0
         self._fences = dict[str, int]()  # character -> how many of them end the block
@@ -111,8 +118,14 @@ class _Surroundings:
     @property
     def open(self) -> bool:
         """Whether a surrogate that stands here may be restored."""
-        linked = self._tag or self._angle or self._target or self._definition
-        return self._plain and not (linked or self._braces or self._fences or self._begun)
+        linked = self._tag or self._angle or self._target is not None or self._definition
+        inside = self._fences or self._begun or (self._braces and (self._command or self._before != '"'))
+        return self._plain and not (linked or inside)
+
+    @property
+    def quoted(self) -> bool:
+        """Whether it must be followed by a double quote, too."""
+        return self._braces > 0
 
     def pass_surrogate(self) -> None:
         """Go past a surrogate that was restored."""
@@ -124,13 +137,16 @@ class _Surroundings:
         self._run = self._run + 1 if character == before else 1
         if before == "<" and (character.isalpha() or character in "/!?"):
             self._tag = True
-        if before == "\\" and character.isalpha():
-            self._command = True
+        self._name = self._name + character if (self._name or before == "\\") and character.isalpha() else ""
+        self._command = self._command or bool(self._name)
+        self._tag = self._tag or _DEFINING.search(self._name[-_LONGEST_NAME:]) is not None
         self._line += character if len(self._line) < _LONGEST_LINE else ""
         self._angle = character == "<" or (self._angle and character != "\n")
-        self._target = (before == "]" and character == "(") or (self._target and character != ")")
-        if self._command and before != "\\":
-            self._braces = max(0, self._braces + (character == "{") - (character == "}"))
+        if before == "]" and character == "(" and self._target is None:
+            self._target = 1
+        elif self._target is not None:
+            self._target += (character == "(") - (character == ")" and before != "\\")
+        self._braces = max(0, self._braces + (character == "{") - (character == "}" and before != "\\"))
         if character in "`~:" and self._run >= _FENCE:
             self._begun[character] = max(self._begun.get(character, 0), self._run)
         self._defined = self._definition and (self._defined or character not in _SPACE)
@@ -138,6 +154,7 @@ class _Surroundings:
         if character == "\n":
             self._end_line()
             self._definition = self._definition and not self._defined
+            self._target = None if self._target is not None and self._target <= 0 else self._target
         self._plain = character in _SPACE or (self._plain and character in _OPENING)
         self._before = character
 
@@ -152,8 +169,10 @@ class _Surroundings:
         self._begun, self._line = {}, ""
 
 
-def _ends_well(text: str, end: int, *, last: bool) -> bool | None:
+def _ends_well(text: str, end: int, *, quoted: bool, last: bool) -> bool | None:
     """Whether only punctuation, or a genitive s, stands between a surrogate's end and white space; None if unknown."""
+    if quoted and text[end : end + 1] != '"':
+        return None if end == len(text) and not last else False
     if text[end : end + 2].lower() in ("'s", "’s"):
         end += 2
     while end < len(text) and text[end] in _CLOSING:
