@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.xdist_group("mypy")  # two at once would spoil their cache
 START = """
 from wordveil.arrays import PrivateIds, PrivateText, PrivateVectors, ReleasedIds, ReleasedText, ReleasedVectors
 from wordveil.decoding.nearest import Nearest
@@ -50,7 +51,7 @@ def complaints(folder: Path, line: str) -> str:
     run = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), "step.py"],
         cwd=folder,
-        env={**os.environ, "MYPYPATH": str(ROOT / "src"), "MYPY_CACHE_DIR": str(ROOT / ".mypy_cache")},
+        env={**os.environ, "MYPYPATH": str(ROOT / "src"), "MYPY_CACHE_DIR": str(ROOT / ".mypy_cache" / "wall")},
         capture_output=True,
         text=True,
     )

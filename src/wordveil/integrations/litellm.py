@@ -7,10 +7,11 @@ a request is the release: the guardrail puts it in the place of the copy kept fo
 
 from __future__ import annotations
 
+import secrets
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 from weakref import ReferenceType, ref
 
 from wordveil.errors import MissingExtraError, ParameterError, WordveilError
@@ -31,6 +32,7 @@ __all__ = ["WordveilGuardrail"]
 
 _CALLS = ("completion", "acompletion")
 _OPEN = 10_000  # calls whose answer is awaited
+_NUMBER = "wordveil_call"
 _OWN = frozenset({
     "_litellm_strip_stream_usage", "_router_weights", "acompletion", "client_side_timeout", "disable_fallbacks",
     "keepalive_seconds", "session_id",
@@ -46,16 +48,10 @@ _OWN = frozenset({
 it does, such as `litellm_system_prompt` and `fallbacks` with messages of their own: these are refused."""
 _SESSIONS = ("id", "litellm_session_id", "litellm_trace_id", "session_id")
 _METADATA = ("litellm_metadata", "metadata")
+_NAMING = ("requester_metadata", "session_id", "tags", "trace_id", "user_id")
 _GATEWAYS = ("api_base", "deployment", "deployment_model_name", "endpoint", "model_group", "model_group_alias")
 """Some vendors get sessions and metadata (Anthropic `user_id`, Fireworks `session_id`, OpenAI all of it under
 `enable_preview_features`): sessions are left out, and of metadata's texts all but these, which the gateway writes."""
-
-
-class _Call(NamedTuple):
-    """A call whose answer is awaited; it keeps no conversation from being dropped."""
-
-    conversation: ReferenceType[Conversation]
-    sent: Any
 
 
 class WordveilGuardrail(CustomGuardrail):
@@ -80,7 +76,8 @@ class WordveilGuardrail(CustomGuardrail):
             raise ParameterError("mode", named, "must hold pre_call, without run_in_parallel and scan_raw_request.")
         super().__init__(**settings)
         self.conversations = Conversations(sanitizer or default_sanitizer(), public=public)
-        self._open: OrderedDict[str, _Call] = OrderedDict()
+        self._open: OrderedDict[int, ReferenceType[Conversation]] = OrderedDict()
+        self._sent: OrderedDict[str, Any] = OrderedDict()  # by the id of the call: what was released already
 
     async def async_pre_call_hook(
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str
@@ -95,8 +92,8 @@ class WordveilGuardrail(CustomGuardrail):
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any]:
         """Release a call of `litellm.acompletion` that no proxy has released; errors as above."""
-        call = self._open.get(str(kwargs.get("litellm_call_id")))
-        if call is not None and call.sent == kwargs.get("messages"):
+        sent = self._sent.get(str(kwargs.get("litellm_call_id")))
+        if sent is not None and sent == kwargs.get("messages"):
             return kwargs
         if self.should_run_guardrail(data=kwargs, event_type=GuardrailEventHooks.pre_call) is not True:
             return kwargs
@@ -140,7 +137,7 @@ class WordveilGuardrail(CustomGuardrail):
         """
         texts = list(inputs.get("texts") or ())
         if input_type == "response":
-            talk = self._answered(request_data) if request_data.get("litellm_call_id") else None
+            talk = self._answered(request_data)
             return {**inputs, "texts": texts if talk is None else [talk.restore(text) for text in texts]}
         with _closed():
             if any(inputs.get(name) for name in ("images", "tools", "tool_calls")):
@@ -168,20 +165,27 @@ class WordveilGuardrail(CustomGuardrail):
         self._remember(data, conversation, released["messages"])
         return data
 
-    def _remember(self, data: Mapping[str, Any], conversation: Conversation, sent: Any) -> None:
+    def _remember(self, data: dict[str, Any], conversation: Conversation, sent: Any) -> None:
         """Keep the conversation until the call is answered; not in the request, which goes to logs.
 
-        A call without an id is not answered: whoever asked next would read its values.
+        It is found by a number of ours in the request: clients choose the ids of calls, and may choose one twice.
         """
-        if not data.get("litellm_call_id"):
+        number = secrets.randbits(63)
+        metadata = data.setdefault("metadata", {})
+        if not isinstance(metadata, dict) or not data.get("litellm_call_id"):
             return
-        self._open[str(data.get("litellm_call_id"))] = _Call(ref(conversation), sent)
-        while len(self._open) > _OPEN:
-            self._open.popitem(last=False)
+        metadata[_NUMBER] = number
+        self._open[number] = ref(conversation)
+        self._sent[str(data.get("litellm_call_id"))] = sent
+        for kept in (self._open, self._sent):
+            while len(kept) > _OPEN:
+                kept.popitem(last=False)
 
     def _answered(self, data: Mapping[str, Any]) -> Conversation | None:
-        call = self._open.pop(str(data.get("litellm_call_id")), None)
-        return None if call is None else call.conversation()
+        metadata = data.get("metadata")
+        number = metadata.pop(_NUMBER, None) if isinstance(metadata, dict) else None
+        found = self._open.pop(number, None) if isinstance(number, int) else None
+        return None if found is None else found()
 
 
 def _take_out_words(data: dict[str, Any]) -> None:
@@ -198,13 +202,11 @@ def _take_out_words(data: dict[str, Any]) -> None:
             raise RefusedError(f"{name!r} is the gateway's to fill; a caller may put a number there.")
     for name in _SESSIONS:
         data.pop(name, None)
-    written = [asked[name] for name in _METADATA if isinstance(asked.get(name), dict)]
     for held in (data.get(name) for name in _METADATA):
         if isinstance(held, dict):
-            held.pop("requester_metadata", None)
             for key, value in list(held.items()):
                 gateways = key in _GATEWAYS or (request is not None and str(key).startswith("user_api_key"))
-                if (isinstance(value, str) and not gateways) or any(own.get(key) == value for own in written):
+                if key in _NAMING or (isinstance(value, str) and not gateways):
                     del held[key]
         elif held is not None:
             raise RefusedError("metadata must be an object.")

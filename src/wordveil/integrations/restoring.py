@@ -11,7 +11,6 @@ for quotes, brackets and emphasis before it and punctuation after it; and not in
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 __all__ = ["Restorer"]
@@ -20,10 +19,6 @@ _SPACE = frozenset(" \t\n\r\f\v")
 _OPENING = frozenset("\"'“‘«„(*_`~")
 _CLOSING = frozenset(".,;:!?)\"'”’»*_`~…")
 _FENCE = 3  # as many make one
-_DEFINING = re.compile("def|let|new|declare|provide|require|csname|catcode|expand|input|include", re.IGNORECASE)
-_LONGEST_NAME = 40  # as far back as such a name is looked for
-_LONGEST_LINE = 200  # a longer one is no fence alone
-_ALONE = re.compile(r" {0,3}(`{3,}|~{3,}|:{3,})[ \t\r]*\n")
 
 
 class Restorer:
@@ -89,84 +84,44 @@ class Restorer:
 class _Surroundings:
     r"""What has come before a place in a reply, as far as it may be an address or a drawing that fetches one.
 
-    Windows differ, so each of these lasts as long as in the one that sees it longest:
+    Windows differ in where such a thing ends, so nothing is taken for an end but that of a line after "<":
 
-        <                  to the end of the line: an address in it may hold spaces
-        <name, </, <!, <?  for ever: what may be a tag, whose attributes may hold anything
-        ](                 to the end of the line, or of the one on which its parentheses close: some windows let spaces
-                           into an address there
-        ]:                 to the end of the line on which more follows: the address that a picture elsewhere refers to
-        {                  to its "}", but for what stands alone in double quotes: Markdown's attributes; after \name,
-                           without exception: formulas have links and pictures
-        \def, \let, \new...  for ever: such names read their arguments as they like
-        ``` ~~~ :::        to a line of nothing but as many or more of them, indented by three spaces at most: windows
-                           draw diagrams from such blocks; no line of that form begins one of a named language
+        <                              to the end of the line: an address in it may hold spaces
+        <name, </, <!, <?              what may be a tag, whose attributes may hold anything
+        ](, ]:                         a link, or the address that a picture elsewhere refers to
+        \name                          formulas have links and pictures, and names that are defined anew
+        three or more of `, ~ or :     a block, which windows draw diagrams from
+        {                              attributes of Markdown's: from here on only what stands alone in double quotes,
+                                       as values of JSON do
     """
 
     def __init__(self) -> None:
         self._plain = True  # since white space, nothing has come but what may stand before a surrogate
-        self._angle = self._tag = self._command = False
-        self._target: int | None = None  # parentheses open since "]("
-        self._name = ""  # letters behind a backslash
-        self._definition = self._defined = False  # after "]:", and whether more than white space has followed
-        self._braces = 0
-        self._fences = dict[str, int]()  # character -> how many of them end the block
-        self._begun = dict[str, int]()  # the same of this line
-        self._line = ""
+        self._angle = self._shut = False
+        self.quoted = False  # a surrogate must stand alone in double quotes
         self._before, self._run = "", 0  # the character before this place, and how often it stands there
 
     @property
     def open(self) -> bool:
         """Whether a surrogate that stands here may be restored."""
-        linked = self._tag or self._angle or self._target is not None or self._definition
-        inside = self._fences or self._begun or (self._braces and (self._command or self._before != '"'))
-        return self._plain and not (linked or inside)
-
-    @property
-    def quoted(self) -> bool:
-        """Whether it must be followed by a double quote, too."""
-        return self._braces > 0
+        return self._plain and not (self._shut or self._angle or (self.quoted and self._before != '"'))
 
     def pass_surrogate(self) -> None:
         """Go past a surrogate that was restored."""
-        self._plain, self._before, self._run, self._line = False, "", 0, "x"
+        self._plain, self._before, self._run = False, "", 0
 
     def pass_character(self, character: str) -> None:
         """Go past a character that stays."""
         before = self._before
         self._run = self._run + 1 if character == before else 1
-        if before == "<" and (character.isalpha() or character in "/!?"):
-            self._tag = True
-        self._name = self._name + character if (self._name or before == "\\") and character.isalpha() else ""
-        self._command = self._command or bool(self._name)
-        self._tag = self._tag or _DEFINING.search(self._name[-_LONGEST_NAME:]) is not None
-        self._line += character if len(self._line) < _LONGEST_LINE else ""
+        tag = before == "<" and (character.isalpha() or character in "/!?")
+        link = before == "]" and character in "(:"
+        name = before == "\\" and character.isalpha()
+        self._shut = self._shut or tag or link or name or (character in "`~:" and self._run >= _FENCE)
         self._angle = character == "<" or (self._angle and character != "\n")
-        if before == "]" and character == "(" and self._target is None:
-            self._target = 1
-        elif self._target is not None:
-            self._target += (character == "(") - (character == ")" and before != "\\")
-        self._braces = max(0, self._braces + (character == "{") - (character == "}" and before != "\\"))
-        if character in "`~:" and self._run >= _FENCE:
-            self._begun[character] = max(self._begun.get(character, 0), self._run)
-        self._defined = self._definition and (self._defined or character not in _SPACE)
-        self._definition = (before == "]" and character == ":") or self._definition
-        if character == "\n":
-            self._end_line()
-            self._definition = self._definition and not self._defined
-            self._target = None if self._target is not None and self._target <= 0 else self._target
+        self.quoted = self.quoted or character == "{"
         self._plain = character in _SPACE or (self._plain and character in _OPENING)
         self._before = character
-
-    def _end_line(self) -> None:
-        """A line that is a fence and nothing else ends a block; any other that holds one may begin one."""
-        alone = _ALONE.fullmatch(self._line)
-        fence = alone[1] if alone else ""
-        if fence and len(fence) >= self._fences.get(fence[0], len(fence) + 1):
-            del self._fences[fence[0]]
-        else:
-            self._fences |= {each: max(many, self._fences.get(each, 0)) for each, many in self._begun.items()}
-        self._begun, self._line = {}, ""
 
 
 def _ends_well(text: str, end: int, *, quoted: bool, last: bool) -> bool | None:
