@@ -174,7 +174,7 @@ def _freshness(case: Case, alpha: float) -> list[Finding]:
         # wordveil rounds vectors when they are released, after the mechanism: audit what is released.
         ours = isinstance(case.raw, VectorSubject) and isinstance(case.subject, OnGrid)
         subject, grid = (case.subject, getattr(case.subject, "step", 0.0)) if ours else (case.raw, 0.0)
-        findings.append(check_float_bits(partial(_each, subject), case.candidates, range(5), grid=grid))
+        findings.append(check_float_bits(partial(_each, subject), case.candidates, range(8), grid=grid))
     return findings
 
 
