@@ -13,6 +13,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
 from small_models import sentences, small_table  # noqa: E402
+from tests.neural.gaussian_passes import epsilon_of  # noqa: E402
 
 from wordveil.documents import DocumentSettings  # noqa: E402
 from wordveil.errors import DataFormatError, DocumentFormatError, GuaranteeError, ParameterError, ResumeError  # noqa: E402
@@ -148,7 +149,7 @@ def test_passes_over_one_text_add_up_over_runs(tmp_path):
     for number in (1, 2, 3):
         report = run(str(private), tmp_path / f"{number}.jsonl", passes=PassRecord(tmp_path / "record"))
         assert report.passes == number
-        assert report.composed.epsilon == pytest.approx(number * 1.0)
+        assert report.composed.epsilon == pytest.approx(epsilon_of(number, epsilon=1.0))
     assert stat.S_IMODE((tmp_path / "record").stat().st_mode) == 0o600
     private.write_text('{"text": "a new text"}\n{"text": "a new text"}\n', encoding="utf-8")
     assert run(str(private), tmp_path / "4.jsonl").passes == 2
