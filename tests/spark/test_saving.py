@@ -82,8 +82,7 @@ def test_a_budget_that_stops_writes_nothing(frame, sanitizer, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_rows_without_an_id_are_left_out_like_others(spark, sanitizer):
-    """An id that is null equals no other in a plain join, so that its row would be kept whatever it costs."""
+def test_rows_without_an_id_are_refused(spark, sanitizer):
     frame = spark.createDataFrame([(None, "u", "good film " * 9), (2, "u", "good")], "id int, user string, note string")
-    kept = veil.within_budget(frame, ["note"], sanitizer(), user="user", max_nats=17.0, over="drop", ids="id")
-    assert kept.count() == 0
+    with pytest.raises(ParameterError, match="unique and not null"):
+        veil.within_budget(frame, ["note"], sanitizer(), user="user", max_nats=17.0, over="drop", ids="id")
