@@ -24,7 +24,16 @@ from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
 from wordveil.mechanisms.worst_pairs import word_distances
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric, PairwiseMetric, distances, is_norm
+from wordveil.metrics.distances import (
+    SAMPLE,
+    Angular,
+    Euclidean,
+    Mahalanobis,
+    Metric,
+    PairwiseMetric,
+    distances,
+    is_norm,
+)
 from wordveil.promises.guarantees import Standing
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
@@ -341,6 +350,33 @@ class StandardizedPairs(PairwiseMetric):
     def between(self, a, b):
         spread = b.std(axis=0)
         return np.linalg.norm((a[:, None] - b[None]) / np.where(spread, spread, 1), axis=2).astype(np.float64)
+
+
+class StandardizedWhereMany(Standardized):
+    """In samples it does nothing: only the whole table tells."""
+
+    name = "z-score of many"
+
+    def coordinates(self, vectors):
+        return super().coordinates(vectors) if len(vectors) > SAMPLE else np.asarray(vectors, dtype=np.float64)
+
+
+class PairsOfMany(StandardizedPairs):
+    name = "z-score of pairs of many"
+
+    def between(self, a, b):
+        return (
+            super().between(a, b) if len(b) > SAMPLE else np.linalg.norm((a[:, None] - b[None]).astype(float), axis=2)
+        )
+
+
+@pytest.mark.parametrize("own", [StandardizedWhereMany, PairsOfMany])
+def test_a_metric_that_looks_at_other_rows_of_large_tables_is_refused(own):
+    rows = np.random.default_rng(4).normal(size=(3 * SAMPLE, 5)) * [1, 2, 3, 4, 5]
+    words = ["w" + "abcdefghij"[i // 100] + "abcdefghij"[i // 10 % 10] + "abcdefghij"[i % 10] for i in range(len(rows))]
+    table = Embeddings.from_arrays(words, rows.astype(np.float32))
+    with pytest.raises(ParameterError, match="another distance alone than among others"):
+        SanText(epsilon=1.0, metric=own()).fit(table)
 
 
 @pytest.mark.parametrize("own", [Centred, Standardized, Numbered, Shared, StandardizedPairs])

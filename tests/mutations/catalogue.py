@@ -193,7 +193,7 @@ MUTATIONS = (
         id="h02",
         what="fitting takes a metric whose distances depend on other rows",
         path="metrics/distances.py",
-        old="    _check_alone(metric, vectors, table, tolerance)\n",
+        old="    _check_alone(metric, vectors, table, _Among.of(metric, everyone, ids), tolerance)\n",
         new="",
         tests=("mechanisms/test_derived_metrics.py",),
     ),

@@ -105,7 +105,7 @@ def bound_metric(metric: AnyMetric, embeddings: Embeddings) -> AnyMetric:
         _check_own(metric)
         distinct = np.unique(embeddings.canonical)
         some = distinct[np.unique(np.linspace(0, len(distinct) - 1, min(SAMPLE, len(distinct))).astype(np.int64))]
-        check_axioms(metric, embeddings.vectors[some])
+        check_axioms(metric, embeddings.vectors, ids=some)
     return metric
 
 
