@@ -22,7 +22,7 @@ __all__ = ["WORDS", "ConfidenceCurve", "Trial", "trial_releases"]
 
 WORDS = 2000  # public words read: the share that is named is known to about .01
 FEWEST = 50
-BINS = 20
+BINS, IN_EACH = 20, 100  # bins of the curve at most; shares of fewer words would rise by chance
 COMMON = 2e-4
 """Share of public text below which a word counts as one that carries content."""
 
@@ -105,7 +105,7 @@ class ConfidenceCurve:
         right, counted = hits[0], trials[0].counted
         content = prior.frequency[trials[0].true[counted]] < COMMON
         order = np.argsort(found[0].chances[counted, 0], kind="stable")
-        bins = [part for part in np.array_split(order, BINS) if len(part)]
+        bins = [part for part in np.array_split(order, min(BINS, len(order) // IN_EACH) or 1) if len(part)]
         shares = np.array([right[part].mean() for part in bins])
         return cls(
             named=float(right.mean()) if len(right) else 0.0,

@@ -1,17 +1,19 @@
 """Models that read whole sentences, heard after the trigram: a factor on each candidate, whose weight is fitted.
 
-    P(x | y) proportional to P_trigram(x) prod_i P(y_i | x_i) [P_model(x_i | x_rest) / P(x_i)]^weight
+    P(x | y) proportional to P_trigram(x) prod_i P(y_i | x_i) f_i(x_i)
+    f_i(x) = mean over contexts c of r_c(x) / sum_z P(z at i | y) r_c(z),    r_c(x) = [P_model(x | c) / P(x)]^weight
 
-The rest of the sentence is what the trigram, and then the factors, take it for. A factor tells what the model knows
-beyond how common a word is, so that a model that knows nothing changes nothing; how far it is to be believed among
-words that are mostly guesses is found out on public text, with the mechanism's own noise.
+The contexts are drawn from the trigram's posterior: what stands around a word is as uncertain as the word itself, and a
+model that took one guess at it for the text would find each error confirmed by the others. r_c is what the model knows
+beyond how common a word is, so that a model that knows nothing changes nothing. How far it is to be believed is found
+out on public text, with the mechanism's own noise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from itertools import pairwise
 from typing import Protocol
 
@@ -23,14 +25,15 @@ from wordveil.denoising.calibration import Trial
 from wordveil.denoising.posterior import Candidates, Posterior, posteriors
 from wordveil.denoising.prior import Prior
 from wordveil.denoising.reading import OTHER, PAUSE, STATES, STOP, TYPED
+from wordveil.randomness import RandomSource
 
-__all__ = ["Context", "ContextModel", "SentenceScorer", "Speller", "fitted_context", "read_in_context"]
+__all__ = ["Context", "ContextModel", "SentenceScorer", "Speller", "read_in_context"]
 
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-SWEEPS = 2
+PLACES = 512  # after so many the draws repeat
 TINY = 1e-30
-FAINTEST = -20.0
-"""ln of the least factor beside the largest of its place: no word is ruled out by a model."""
+FAINTEST = 1e-9
+"""The least factor beside the largest of its place: no word is ruled out by a model."""
 
 
 class ContextModel(Protocol):
@@ -43,6 +46,10 @@ class ContextModel(Protocol):
     @property
     def candidates(self) -> int:
         """How many candidates of a place it is asked for."""
+
+    @property
+    def contexts(self) -> int:
+        """In how many contexts it is asked."""
 
     @property
     def words(self) -> int:
@@ -105,8 +112,9 @@ class SentenceScorer:
     Attributes:
         logs: ln P of each of some texts.
         speller: Spells the vocabulary.
-        checksum: As for every context model, like the next two.
+        checksum: As for every context model, like the next three.
         candidates: Candidates of a place.
+        contexts: Contexts of a sentence.
         words: Words that its weight is fitted to.
     """
 
@@ -114,6 +122,7 @@ class SentenceScorer:
     speller: Speller = field(repr=False)
     checksum: str
     candidates: int = 8
+    contexts: int = 4
     words: int = 400
 
     def scores(self, sentence: IdArray, places: NDArray[np.intp], candidates: IdArray) -> Float32Array:
@@ -137,33 +146,72 @@ class Context:
     prior: Prior = field(repr=False)
     weight: float
 
-    def scores(self, sequence: IdArray, states: IdArray, possible: NDArray[np.bool_]) -> Float32Array:
-        """Return ln [P_model(state | rest) / P(state)], 0 where there is no choice, shape (m, c).
+    def read(self, segments: Sequence[IdArray], found: Posterior, fidelity: float | None) -> Posterior:
+        """Return the posterior of some segments with the model, given that under the trigram alone."""
+        return self._weighed(segments, found, self.ratios(found), fidelity)
 
-        Args:
-            sequence: How segments, which lie end to end, are read so far, shape (m,).
-            states: The candidates, shape (m, c).
-            possible: Which of them are possible, shape (m, c).
+    def ratios(self, found: Posterior) -> Float32Array:
+        """Return ln [P_model(state | context) / P(state)] of the likeliest candidates, shape (contexts, m, c).
+
+        It is 0 where there is no choice.
         """
         v = len(self.prior.frequency) - STATES
-        known = np.zeros(states.shape, np.float32)
-        asked = (possible & (states < v)).sum(axis=1) > 1
-        for first, last in pairwise(np.flatnonzero(sequence == v + STOP).tolist()):
+        states, likelihoods = (part[:, : self.model.candidates] for part in (found.states, found.likelihoods))
+        known = np.zeros((self.model.contexts, *states.shape), np.float32)
+        asked = ((likelihoods > 0) & (states < v)).sum(axis=1) > 1
+        reached = np.cumsum(found.chances, axis=1)
+        for first, last in pairwise(np.flatnonzero(found.states[:, 0] == v + STOP).tolist()):
             places = first + np.flatnonzero(asked[first:last])
-            if places.size:
-                words = np.minimum(states[places], v - 1)  # what is no word is not possible there
-                known[places] = self.model.scores(sequence[first : last + 1], places - first, words)
-        return np.asarray(known - np.where(asked[:, None], self._frequencies[states], np.float32(0)))
+            if not places.size:
+                continue
+            words = np.minimum(states[places], v - 1)  # what is no word is not possible there
+            some = slice(first, last + 1)
+            drawn = _draws(self.model.contexts)[:, np.arange(last + 1 - first) % PLACES, None]
+            chosen = np.minimum((reached[some] < drawn * reached[some, -1:]).sum(axis=2), reached.shape[1] - 1)
+            for own, column in zip(known, chosen, strict=True):
+                sentence = np.take_along_axis(found.states[some], column[:, None], 1)[:, 0]
+                own[places] = self.model.scores(sentence, places - first, words)
+        return np.asarray(known - np.where(asked[:, None], np.log(self.prior.frequency)[states], np.float32(0)))
 
-    @cached_property
-    def _frequencies(self) -> Float32Array:
-        return np.log(self.prior.frequency)
+    def _weighed(
+        self, segments: Sequence[IdArray], found: Posterior, ratios: Float32Array, fidelity: float | None
+    ) -> Posterior:
+        """Read the segments again with the factors; candidates that the model was not asked for go."""
+        few = slice(ratios.shape[2])
+        states, likelihoods, chances = found.states[:, few], found.likelihoods[:, few], found.chances[:, few]
+        raised = np.where(likelihoods > 0, np.float32(self.weight) * ratios, -np.inf)
+        raised = np.exp(raised - raised.max(axis=2, keepdims=True))
+        factors = (raised / np.maximum((chances * raised).sum(axis=2, keepdims=True), TINY)).mean(axis=0)
+        factors = np.maximum(factors / factors.max(axis=1, keepdims=True), FAINTEST)
+        weighed = np.asarray(likelihoods * factors, dtype=np.float32)
+        return posteriors(segments, lambda _: (states, weighed), self.prior, fidelity=fidelity)
 
-    def factors(self, known: Float32Array, possible: NDArray[np.bool_]) -> Float32Array:
-        """Return the factors of scores, the largest of each place 1."""
-        raised = np.where(possible, np.float32(self.weight) * known, -np.inf)
-        raised -= raised.max(axis=1, keepdims=True)
-        return np.exp(np.maximum(raised, np.float32(FAINTEST)), dtype=np.float32)
+    @classmethod
+    def fitted(cls, trial: Trial, candidates: Candidates, prior: Prior, model: ContextModel) -> Context:
+        """Return a model with the weight under which what public text was is likeliest.
+
+        Args:
+            trial: Public text and its release.
+            candidates: What may stand behind a release.
+            prior: The trigram.
+            model: The model.
+        """
+        found, counted = posteriors(trial.released, candidates, prior), trial.counted
+        ratios = cls(model, prior, 1.0).ratios(found)
+        worth = []
+        for weight in WEIGHTS:
+            read = cls(model, prior, weight)._weighed(trial.released, found, ratios, None)
+            right = read.states[counted] == trial.true[counted, None]
+            worth.append(np.log(np.maximum((read.chances[counted] * right).sum(axis=1), TINY)).sum())
+        return cls(model, prior, WEIGHTS[int(np.argmax(worth))])
+
+
+@cache
+def _draws(contexts: int) -> Float64Array:
+    """Return for each context a number in (0, 1) for every place, evenly spread at each; always the same."""
+    lane = RandomSource.public("contexts of a sentence").lane(0)
+    order = np.argsort(lane.random((contexts, PLACES)), axis=0)
+    return np.asarray((order + lane.random((contexts, PLACES))) / contexts)
 
 
 def read_in_context(
@@ -176,45 +224,8 @@ def read_in_context(
 ) -> Posterior:
     """Return the posterior of some segments under the trigram and, where there is one, a context model.
 
-    Arguments as for `posteriors`. The model weighs the trigram's likeliest candidates of each place, in sweeps over
-    every sentence; the others go.
+    Arguments as for `posteriors`. What the model reads, and so the attack, depends on no style.
     """
-    sweeps = SWEEPS if context is not None and context.weight else 0
-    found = posteriors(segments, candidates, prior, fidelity=None if sweeps else fidelity)
-    if context is None or not len(found.states):
-        return found
-    few = slice(context.model.candidates)
-    states, likelihoods = found.states[:, few], found.likelihoods[:, few]
-    possible = likelihoods > 0
-    for left in reversed(range(sweeps)):  # what the model reads, and so the attack, depends on no style
-        factors = context.factors(context.scores(found.sequence, states, possible), possible)
-        weighed = _held(states, likelihoods * factors)
-        found = posteriors(segments, weighed, prior, fidelity=None if left else fidelity)
-    return found
-
-
-def _held(states: IdArray, likelihoods: Float32Array) -> Candidates:
-    return lambda _: (states, likelihoods)
-
-
-def fitted_context(trial: Trial, candidates: Candidates, prior: Prior, model: ContextModel) -> Context:
-    """Return a model with the weight under which what public text was is likeliest.
-
-    Args:
-        trial: Public text and its release.
-        candidates: What may stand behind a release.
-        prior: The trigram.
-        model: The model.
-    """
-    found = posteriors(trial.released, candidates, prior)
-    few, counted = slice(model.candidates), trial.counted
-    states, likelihoods = found.states[:, few], found.likelihoods[:, few]
-    possible = likelihoods > 0
-    scores = Context(model, prior, 1.0).scores(found.sequence, states, possible)
-    worth = []
-    for weight in WEIGHTS:
-        weighed = _held(states, likelihoods * Context(model, prior, weight).factors(scores, possible))
-        read = posteriors(trial.released, weighed, prior)
-        right = read.states[counted] == trial.true[counted, None]
-        worth.append(np.log(np.maximum((read.chances[counted] * right).sum(axis=1), TINY)).sum())
-    return Context(model, prior, WEIGHTS[int(np.argmax(worth))])
+    if context is None or not context.weight:
+        return posteriors(segments, candidates, prior, fidelity=fidelity)
+    return context.read(segments, posteriors(segments, candidates, prior), fidelity)

@@ -19,7 +19,7 @@ import numpy as np
 from wordveil.arrays import Float32Array, IdArray, ReleasedText
 from wordveil.decoding.decoded import as_words
 from wordveil.denoising.calibration import WORDS, ConfidenceCurve, Trial, trial_releases
-from wordveil.denoising.context import Context, ContextModel, fitted_context, read_in_context
+from wordveil.denoising.context import Context, ContextModel, read_in_context
 from wordveil.denoising.evidence import ChannelEvidence
 from wordveil.denoising.posterior import Posterior
 from wordveil.denoising.prior import Prior, load_prior
@@ -206,7 +206,7 @@ class Denoiser:
         if self._model is None:
             return None
         trial, _ = self._trials(self._public[::2], self._model.words)
-        return fitted_context(trial, self._evidence, self.prior, self._model)
+        return Context.fitted(trial, self._evidence, self.prior, self._model)
 
     @cached_property
     def calibration(self) -> ConfidenceCurve:

@@ -106,7 +106,7 @@ class _Reader:
 class _MaskedModel:
     """A masked model asked for whole words."""
 
-    candidates, words = 16, WORDS
+    candidates, contexts, words = 16, 4, WORDS
 
     def __init__(self, reader: _Reader, speller: Speller) -> None:
         self._reader, self._speller, self.checksum = reader, speller, reader.checksum

@@ -69,7 +69,7 @@ class _Masker:
         ids = self.model.pieces
         spelled = [self.pieces[state] for state in sentence.tolist()[1:]]
         if sum(map(len, spelled)) > LONGEST_INPUT - 2:
-            spelled = [own[:1] for own in spelled][: LONGEST_INPUT - 2]
+            spelled = [own[:1] for own in spelled]
         for group in (places[i::GROUPS].tolist() for i in range(min(GROUPS, len(places)))):
             masked = {place - 1 for place in group}
             row, masks = [ids["[CLS]"]], []
@@ -103,6 +103,7 @@ class MiniLMHead:
     facts: Mapping[str, Any] = field(repr=False)
     embeddings: Embeddings = field(repr=False)
     candidates: int = 16
+    contexts: int = 8
     words: int = 2000
 
     @cached_property
