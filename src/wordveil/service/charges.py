@@ -81,7 +81,7 @@ class Charge:
     mechanism: str
     vocabulary: str
     guarantee: str
-    assumptions: Sequence[str]
+    assumptions: tuple[str, ...]
     key: str = ""
     retry: str | None = None
     fingerprint: str | None = None

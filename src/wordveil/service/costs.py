@@ -61,7 +61,12 @@ class Cost:
     @property
     def promise_id(self) -> str:
         """A short name of the promise."""
-        return hashlib.sha256(self.promise.encode()).hexdigest()[:16]
+        return _short(self.promise)
+
+
+@lru_cache(maxsize=64)
+def _short(promise: str) -> str:
+    return hashlib.sha256(promise.encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=64)
@@ -81,6 +86,7 @@ def promise_of(guarantee: Guarantee) -> str:
     return json.dumps(facts | {"unit": str(guarantee.unit), "rounding": rounding}, sort_keys=True)
 
 
+@lru_cache(maxsize=4096)
 def cost_of(guarantee: Guarantee, count: int) -> Cost:
     """Return what a release of so many tokens, or vectors, costs under a promise for each.
 

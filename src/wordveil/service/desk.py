@@ -14,6 +14,7 @@ from wordveil.service.releasing import Asked, Counted, Releaser
 __all__ = ["Desk"]
 
 MOST = 256  # requests of one group
+PATIENCE = 0.002  # seconds to wait for as many as came last; a disk takes longer for one group
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -38,6 +39,7 @@ class Desk:
     def __init__(self, releaser: Releaser) -> None:
         self._releaser = releaser
         self._waiting: list[_Waiting] = []
+        self._came = 1  # requests of the latest group
         self._serving: asyncio.Task[None] | None = None
 
     async def release(self, asked: Asked) -> ReleaseAnswer:
@@ -60,7 +62,12 @@ class Desk:
         return await answer
 
     async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
         while self._waiting:
+            latest = loop.time() + PATIENCE
+            while len(self._waiting) < self._came and loop.time() < latest:
+                await asyncio.sleep(PATIENCE / 8)
+            self._came = min(len(self._waiting), MOST)
             group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
             try:
                 outcomes = await asyncio.to_thread(self._served, group)
@@ -90,7 +97,7 @@ class Desk:
         return [drawn.get(place, outcome) for place, outcome in enumerate(charged)]
 
 
-def _each(task: Callable[[Sequence[A]], list[B]], given: Sequence[A]) -> list[B | Exception]:
+def _each(task: Callable[[Sequence[A]], Sequence[B]], given: Sequence[A]) -> list[B | Exception]:
     """Do a task for many at once; what fails for one of them fails for no other."""
     try:
         return [*task(given)] if given else []

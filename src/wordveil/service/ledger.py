@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -334,6 +335,11 @@ def _made(asked: Charge, left: dict[str, str]) -> Charged:
     return Charged(release=os.urandom(16).hex(), salt=salt, repeated=False, left=left)
 
 
+@lru_cache(maxsize=64)
+def _listed(assumptions: tuple[str, ...]) -> str:
+    return json.dumps(assumptions)
+
+
 def _record(asked: Charge, made: Charged) -> dict[str, Any]:
     said = ("tokens", "mechanism", "vocabulary", "guarantee", "retry", "fingerprint", "setting")
     return {
@@ -342,7 +348,7 @@ def _record(asked: Charge, made: Charged) -> dict[str, Any]:
         "units": asked.cost.units,
         "delta_units": asked.cost.delta_units,
         "time": time.time(),
-        "assumptions": json.dumps(list(asked.assumptions)),
+        "assumptions": _listed(asked.assumptions),
         "salt": made.salt,
         **{name: getattr(asked, name) for name in said},
     }

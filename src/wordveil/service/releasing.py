@@ -199,12 +199,12 @@ class Releaser:
             guarantee=made.promised,
             disclosed=list(disclosed),
             provenance=made.origin,
-            seal="" if isinstance(how, RephraseRequest) else self._seal(how, texts),
+            seal="" if isinstance(how, RephraseRequest) else self._seal(made.setting, texts),
         )
 
-    def _seal(self, how: How, released: Sequence[str]) -> str:
+    def _seal(self, setting: str, released: Sequence[str]) -> str:
         """Return what only this service can have put on texts that it released under a setting."""
-        return self.secret.digest("seal", setting_of(how), *released)
+        return self.secret.digest("seal", setting, *released)
 
     def denoised(self, asked: DenoiseRequest) -> DenoiseAnswer:
         """Read what a release may have said: post-processing, which costs nothing.
@@ -213,7 +213,7 @@ class Releaser:
             ParameterError: If the texts are no release of this service, under this setting, to the last letter.
             UnreadableReleaseError: If the noise leaves too little.
         """
-        if not hmac.compare_digest(asked.seal.encode(), self._seal(asked, asked.texts).encode()):
+        if not hmac.compare_digest(asked.seal.encode(), self._seal(setting_of(asked), asked.texts).encode()):
             requirement = "does not belong to these texts and this setting; only what this service released is read."
             raise ParameterError("seal", "<hidden>", requirement)
         kept = self.sanitizer(asked)

@@ -26,13 +26,20 @@ T = TypeVar("T")
 
 KEPT = 8  # settings whose sanitizers, or denoisers, are kept
 SETTING = tuple(field.name for field in fields(How))
+ENCODE = json.JSONEncoder(sort_keys=True).encode
 SIZES = ("stock", "epsilon", "prototypes", "crowd")
 
 
 class Made:
-    """A sanitizer, or rephraser, with what is said of each of its releases."""
+    """A sanitizer, or rephraser, with what is said of each of its releases.
 
-    def __init__(self, sanitizer: Sanitizer) -> None:
+    Args:
+        setting: Its name.
+        sanitizer: What releases.
+    """
+
+    def __init__(self, setting: str, sanitizer: Sanitizer) -> None:
+        self.setting = setting
         self.sanitizer, self.guarantee = sanitizer, sanitizer.guarantee
         self.sentence, self.promised = self.guarantee.sentence(), self.guarantee.as_dict()
         self.origin = asdict(sanitizer.provenance)
@@ -112,13 +119,15 @@ class Tables:
             ParameterError: If there is no such mechanism, vocabulary or stock, or a setting does not fit.
         """
         if isinstance(how, RephraseRequest):
-            return self.kept.get(setting_of(how, SIZES), lambda: Made(self.rephraser(how)))
-        return self.kept.get(setting_of(how), lambda: Made(self.sanitizer(how)))
+            name = setting_of(how, SIZES)
+            return self.kept.get(name, lambda: Made(name, self.rephraser(how)))
+        name = setting_of(how)
+        return self.kept.get(name, lambda: Made(name, self.sanitizer(how)))
 
 
 def setting_of(how: Any, names: Sequence[str] = SETTING) -> str:
     """Return the name of a setting: equal for equal ones."""
-    return json.dumps({name: getattr(how, name) for name in names}, sort_keys=True)
+    return ENCODE({name: getattr(how, name) for name in names})
 
 
 def mechanism_of(name: str, settings: Mapping[str, Setting]) -> Any:
