@@ -1,6 +1,8 @@
 """Both sums against coins tossed one by one: never less than these lose, and no more than the steps add."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -137,6 +139,24 @@ def test_who_stops_when_it_suits_them_finds_no_more_than_delta(loss):
 def test_there_is_none_where_it_does_not_apply(promise, loss, tokens):
     assert composed(promise, loss, tokens, 0, 0) is None
     assert composed(LOCAL, 0, 0, 0, 0) == {"epsilon": "0", "delta": "0.000001"}
+
+
+def test_the_table_of_the_page_is_what_is_shown():
+    page = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| ([\d,]+) \w+ at (?:epsilon )?([\d.]+)(?: nats)? \| (.*?) \| (.*?) \| (.*?) \|$", page, re.MULTILINE
+    )
+    assert len(rows) == 3
+    for tokens, loss, *sums in rows:
+        cost = cost_of(
+            wv.LocalDP(epsilon=float(loss), standing=Standing.PROVED, scope=("v",)), int(tokens.replace(",", ""))
+        )
+        shown = [
+            cost.units / NAT_UNITS,
+            float(advanced(cost.promise, cost.squares, 0)["epsilon"]),
+            float(composed(cost.promise, cost.loss, cost.tokens, 0, cost.units)["epsilon"]),
+        ]
+        assert [float(each.replace(",", "")) for each in sums] == [math.ceil(100 * each - 1e-4) / 100 for each in shown]
 
 
 # --- zero-concentrated DP
