@@ -230,12 +230,12 @@ class Releaser:
             guarantee=_said(kept.guarantee),
             disclosed=list(release.disclosed),
             provenance=_origin(release.provenance),
-            seal="" if isinstance(how, RephraseRequest) else self._seal(how, release.texts),
+            seal="" if isinstance(how, RephraseRequest) else self._seal(how, kept, release.texts),
         )
 
-    def _seal(self, how: How, released: Sequence[str]) -> str:
-        """Return what only this service can have put on texts that it released under a setting."""
-        return self.secret.digest("seal", _setting(how), *released)
+    def _seal(self, how: How, kept: Sanitizer, released: Sequence[str]) -> str:
+        """Return what only this service can have put on texts that it released under a setting and its promise."""
+        return self.secret.digest("seal", _setting(how), repr(kept.guarantee), *released)
 
     def denoised(self, asked: DenoiseRequest) -> DenoiseAnswer:
         """Read what a release may have said: post-processing, which costs nothing.
@@ -244,11 +244,12 @@ class Releaser:
             ParameterError: If the texts are no release of this service, under this setting, to the last letter.
             UnreadableReleaseError: If the noise leaves too little.
         """
-        if not hmac.compare_digest(asked.seal.encode(), self._seal(asked, asked.texts).encode()):
+        tables = self._tables  # one for all that follows, whatever is read again meanwhile
+        kept = tables.kept.get(_setting(asked), lambda: tables.sanitizer(asked))
+        if not hmac.compare_digest(asked.seal.encode(), self._seal(asked, kept, asked.texts).encode()):
             requirement = "does not belong to these texts and this setting; only what this service released is read."
             raise ParameterError("seal", "<hidden>", requirement)
-        kept = self.sanitizer(asked)
-        reader = self._tables.readers.get(f"{asked.style} {_setting(asked)}", lambda: _reader(kept, asked.style))
+        reader = tables.readers.get(f"{asked.style} {_setting(asked)}", lambda: _reader(kept, asked.style))
         found = reader.read([ReleasedText(text) for text in asked.texts])
         return DenoiseAnswer(
             texts=[each.text for each in found],
