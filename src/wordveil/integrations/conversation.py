@@ -43,7 +43,8 @@ RESTORED = ("URL", "e-mail", "handle", "IP", "IBAN", "card", "date", "telephone"
 
 _SAME = (
     "which messages of a conversation are the same, and which of its typed tokens (numbers, e-mails and so on) are: "
-    "the same value has the same surrogate in all of a conversation, and two values that can be restored have two"
+    "the same value has the same surrogate in all of a conversation, and two values that can be restored have two; "
+    "conversations of one owner that begin alike, or hold the same reply, share what both say"
 )
 _OWN = "which assistant messages repeat a reply of the vendor's in this conversation: they go back as it wrote them"
 _PUBLIC = "which messages are among {} public texts: they go out verbatim"
