@@ -42,6 +42,7 @@ def test_twenty_thousand_glove_words_have_the_known_exact_epsilon(epsilon, exact
     assert verdict.holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_float_bits_single_out_one_glove_word_of_a_hundred_thousand(seed):
     words = glove(100_000).vectors

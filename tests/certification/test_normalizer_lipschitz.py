@@ -208,6 +208,7 @@ def test_bad_parameters_are_refused():
         DistinctVectors.of(barred, Euclidean(), np.array([0.0]))
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("rate", "epsilon"), [(0.5, 0.861177), (1.0, 1.552141), (2.0, 2.766642), (4.0, 4.561248), (10.0, 10.094030)]

@@ -21,7 +21,8 @@ from wordveil.mechanisms.laplace_profile import laplace_delta, laplace_epsilon
 from wordveil.mechanisms.mahalanobis import Mahalanobis as WhitenedNoise
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
-from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing, compose_releases, to_local
+from wordveil.promises.composing import compose_releases, to_local
+from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 

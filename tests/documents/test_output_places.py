@@ -53,6 +53,7 @@ def members(raw):
     return sizes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["gz", "zst"])
 @pytest.mark.parametrize("name", ["in.jsonl", "gaps.jsonl", "in.json", "in.csv", "in.txt"])
 def test_members_of_compressed_output_do_not_follow_private_lengths(tmp_path, name, ending):

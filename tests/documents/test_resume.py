@@ -139,6 +139,7 @@ def large(kind: str) -> bytes:
     return b"[" + b",".join(lines) + b"]" if kind == "json" else b"".join(lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["jsonl", "json", "txt"])
 @pytest.mark.parametrize("place", ["start", "middle", "end"])
 def test_resume_refuses_an_input_with_a_line_moved_anywhere(tmp_path, shout, kind, place):

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.promises.composing import compose_releases, compose_tokens, require_same_promise, to_local
 from wordveil.promises.guarantees import (
     LocalDP,
     MetricDP,
@@ -20,12 +21,8 @@ from wordveil.promises.guarantees import (
     NoGuarantee,
     PrivacyUnit,
     Standing,
-    compose_releases,
-    compose_tokens,
-    require_same_promise,
     round_down,
     round_up,
-    to_local,
     weakest,
     within_scope,
 )

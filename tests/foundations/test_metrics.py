@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from wordveil.errors import ParameterError
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric, check_axioms, distances
+from wordveil.metrics.axioms import check_axioms
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric, distances
 
 rows = arrays(np.float64, (5, 3), elements=st.floats(-1e3, 1e3))
 ROWS = np.random.default_rng(1).standard_normal((12, 4))

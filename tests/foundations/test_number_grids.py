@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.promises.guarantees import Standing, compose_releases
+from wordveil.promises.composing import compose_releases
+from wordveil.promises.guarantees import Standing
 from wordveil.promises.number_grids import NumberGrid, noise_counts
 
 TOTAL = 2**64

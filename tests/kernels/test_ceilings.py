@@ -77,6 +77,7 @@ def test_ceilings_are_close_where_words_are_scattered(monkeypatch, engine):
     assert accepted.min() > (0.9 if engine == "amx" else 0.999)
 
 
+@pytest.mark.slow
 @every_engine
 @every_vocabulary
 def test_a_row_does_not_depend_on_its_batch(monkeypatch, engine, make):

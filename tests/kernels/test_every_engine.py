@@ -75,6 +75,7 @@ def kernel_of(vectors):
     return rows_of(vectors, rate=8.0 / cap, cap=cap)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", EVERY)
 @every_vocabulary
 def test_selection_follows_the_formula_and_the_slow_draw(monkeypatch, engine, make):
@@ -101,6 +102,7 @@ def test_coordinates_do_not_depend_on_their_batch():
     np.testing.assert_allclose(whole, vectors.astype(np.float64) @ metric.whitening, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", EVERY)
 @every_vocabulary
 def test_selection_gives_the_same_bytes_for_any_batch_thread_and_block(monkeypatch, engine, make):

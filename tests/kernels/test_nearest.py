@@ -59,6 +59,7 @@ def noisy(vectors, n, scale, seed=7):
     return chosen + scale * generator.standard_normal(chosen.shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2, 10, 63, 64, 65, 500, 5000])
 def test_random_words(k):
     vectors = rng(0).standard_normal((5000, 20)).astype(np.float32)

@@ -107,6 +107,7 @@ def sampled_delta(fitted, pair, epsilon, n=200_000):
     return float(excess.mean()), float(excess.std() / math.sqrt(n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", NOISE, ids=lambda mechanism: mechanism.name)
 @pytest.mark.parametrize("decoded", [False, True])
 def test_the_profile_of_noise_is_what_two_inputs_at_the_diameter_lose(mechanism, decoded):

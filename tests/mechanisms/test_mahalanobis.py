@@ -9,7 +9,8 @@ from tests.mechanisms.noise_checks import ALPHA, assert_law, direction_p_value, 
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.promises.guarantees import GuaranteeError, MetricDP, Standing, compose_releases
+from wordveil.promises.composing import compose_releases
+from wordveil.promises.guarantees import GuaranteeError, MetricDP, Standing
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 

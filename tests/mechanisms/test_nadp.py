@@ -9,7 +9,8 @@ from wordveil.decoding.decoded import Decoded
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.nadp import NADP
-from wordveil.promises.guarantees import NeighbourDP, Standing, compose_releases
+from wordveil.promises.composing import compose_releases
+from wordveil.promises.guarantees import NeighbourDP, Standing
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 

@@ -21,7 +21,7 @@ from wordveil.auditing import audit_mechanism
 from wordveil.errors import GuaranteeError, ParameterError, WordveilError
 from wordveil.mechanisms.common import OWN_CODE
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace, MultivariateLaplace
-from wordveil.promises.guarantees import compose_releases
+from wordveil.promises.composing import compose_releases
 from wordveil.vocabulary.table import Embeddings
 
 PLUGIN = Path(__file__).parents[2] / "examples" / "plugin"
@@ -62,6 +62,7 @@ def test_it_is_one_file_and_one_line():
     assert named == ['cluster-response = "cluster_response:ClusterResponse"']
 
 
+@pytest.mark.slow
 def test_every_command_knows_it(site, tmp_path):
     found = wordveil(site, "mechanisms", "--json")
     rows = {row["name"]: row for row in json.loads(found.stdout)}
@@ -82,6 +83,7 @@ def test_every_command_knows_it(site, tmp_path):
     assert "must be at most 12" in refused.stderr
 
 
+@pytest.mark.slow
 def test_it_keeps_the_contract_as_a_stranger_would_run_it(installed):
     for example in installed.examples():
         for check in contract_of(example):
@@ -158,6 +160,7 @@ def test_vectors_of_a_third_partys_metric_are_not_added():
         compose_releases([one, other])
 
 
+@pytest.mark.slow
 def test_without_noise_it_does_not(installed):
     whole = Example.of(installed())
 
@@ -216,6 +219,7 @@ def careless(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_what_cannot_be_used_is_said_with_its_package_and_stops_nothing_else(careless):
     for name, match in {
         "broken": r"'broken' of the package careless cannot be loaded \(ModuleNotFoundError",

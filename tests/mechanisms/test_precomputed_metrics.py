@@ -28,9 +28,11 @@ from wordveil.kernels.precomputed import NearRows
 from wordveil.mechanisms.precomputation import precompute, precomputed_size
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
-from wordveil.metrics.distances import Angular, Euclidean, Metric, PairwiseMetric, Precomputed, check_axioms
+from wordveil.metrics.axioms import check_axioms
+from wordveil.metrics.distances import Angular, Euclidean, Metric, PairwiseMetric, Precomputed
 from wordveil.metrics.table import DistanceTable
-from wordveil.promises.guarantees import Standing, require_same_promise
+from wordveil.promises.composing import require_same_promise
+from wordveil.promises.guarantees import Standing
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary import rank_metric
 from wordveil.vocabulary.rank_metric import NeighbourRank, rank_distances, rank_graph

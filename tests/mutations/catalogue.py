@@ -192,7 +192,7 @@ MUTATIONS = (
     Mutation(
         id="h02",
         what="fitting takes a metric whose distances depend on other rows",
-        path="metrics/distances.py",
+        path="metrics/axioms.py",
         old="    _check_alone(metric, vectors, table, _Among.of(metric, everyone, ids), tolerance)\n",
         new="",
         tests=("mechanisms/test_derived_metrics.py",),
@@ -232,7 +232,7 @@ MUTATIONS = (
     Mutation(
         id="g01",
         what="promises per token and per document are compared",
-        path="promises/guarantees.py",
+        path="promises/composing.py",
         old='"scope", "unit")',
         new='"scope")',
         tests=("foundations/test_guarantees.py",),
@@ -256,7 +256,7 @@ MUTATIONS = (
     Mutation(
         id="g02",
         what="local DP forgets that distances stop growing",
-        path="promises/guarantees.py",
+        path="promises/composing.py",
         old="diameter = min(diameter, guarantee.largest_distance)",
         new="diameter = diameter if math.isfinite(diameter) else guarantee.largest_distance",
         tests=("foundations/test_guarantees.py",),
@@ -264,7 +264,7 @@ MUTATIONS = (
     Mutation(
         id="g03",
         what="several tokens pay the slack of one",
-        path="promises/guarantees.py",
+        path="promises/composing.py",
         old="guarantee.slack * len(distances)",
         new="guarantee.slack",
         tests=("foundations/test_guarantees.py",),

@@ -29,14 +29,8 @@ from wordveil.neural.device_noise import DeviceNoise  # noqa: E402
 from wordveil.neural.pass_records import PassRecord  # noqa: E402
 from wordveil.neural.passes import PassCounter, promise_text  # noqa: E402
 from wordveil.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
-from wordveil.promises.guarantees import (  # noqa: E402
-    LocalDP,
-    MetricDP,
-    NoGuarantee,
-    PrivacyUnit,
-    Standing,
-    compose_releases,
-)
+from wordveil.promises.composing import compose_releases  # noqa: E402
+from wordveil.promises.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing  # noqa: E402
 from wordveil.randomness import RandomSource  # noqa: E402
 from wordveil.vocabulary.table import Embeddings, load_embeddings  # noqa: E402
 

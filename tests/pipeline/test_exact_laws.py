@@ -363,6 +363,7 @@ def find_a_breach():
         search()
 
 
+@pytest.mark.slow
 def test_stand_ins_that_join_known_words_are_found(monkeypatch):
     real = ids.once_per_document
     merged = lambda tokens, unknown, counts: real(tokens, unknown & False, counts)  # noqa: E731

@@ -89,6 +89,7 @@ def test_the_report_says_what_was_released(vocabulary, text_file, tmp_path):
     assert facts["guarantee"]["sentence"] == report.guarantee.sentence()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [1, 50, 1000, 10**7])
 def test_bytes_do_not_depend_on_blocks(vocabulary, text_file, tmp_path, block):
     run(vocabulary, text_file, tmp_path / "one.txt")
@@ -369,6 +370,7 @@ def test_records_without_text_are_counted_and_disclosed(vocabulary, tmp_path, mi
     assert not any("text column" in line for line in plain.disclosed)
 
 
+@pytest.mark.slow
 def test_a_text_too_long_to_be_read_is_told_with_its_file_and_line(vocabulary, tmp_path):
     (tmp_path / "in.jsonl").write_text(
         '{"t": "babaq"}\n{"t": "' + "babaq " * 1_500_001 + '"}\n{"t": "' + "9" * 9_000_000 + '"}\n'
@@ -394,6 +396,7 @@ def test_the_key_is_gone_before_the_output_is_there(vocabulary, text_file, tmp_p
     assert seen == [(False, True)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_a_run_killed_at_any_step_leaves_no_key_beside_its_output_and_can_be_continued(vocabulary, text_file, tmp_path):
     run(vocabulary, text_file, tmp_path / "whole.txt")
@@ -480,6 +483,7 @@ def test_what_took_the_place_of_an_output_is_not_reported_on(vocabulary, text_fi
     assert reports == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is full")
 def test_the_command_writes_its_report_before_the_run_counts_as_done(text_file, tmp_path):
     output, report = tmp_path / "out.txt", tmp_path / "r.json"

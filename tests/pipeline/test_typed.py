@@ -149,6 +149,7 @@ def test_a_kind_that_shows_in_the_number_of_draws_is_noticed(vocabulary, monkeyp
 # Options, claims, numbers that keep their magnitude.
 
 
+@pytest.mark.slow
 def test_numbers_on_a_grid_follow_its_law_and_others_do_not(vocabulary):
     made = sanitizer(vocabulary, METRIC)
     drawn = [released(made, "babaq 47 at 5pm", nonce << 8).split() for nonce in range(2000)]

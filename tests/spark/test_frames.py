@@ -108,6 +108,17 @@ def test_rows_made_of_one_row_need_ids_of_their_own(spark, sanitizer, tmp_path):
         veil.sanitize(several, ["note"], sanitizer())
 
 
+def test_a_column_of_the_name_that_spark_keeps_files_and_rows_under_is_refused(spark, sanitizer, tmp_path):
+    spark.createDataFrame([(n, "good film") for n in range(6)], "id int, note string").write.parquet(
+        str(tmp_path / "docs")
+    )
+    place = functions.struct(functions.lit("f").alias("file_path"), functions.lit(1).alias("row_index"))
+    named = spark.read.parquet(str(tmp_path / "docs")).withColumn("_Metadata", place)
+    with pytest.raises(ParameterError, match="the frame's own column _metadata"):
+        veil.sanitize(named, ["note"], sanitizer())
+    assert veil.sanitize(named, ["note"], sanitizer(), ids="id").count() == 6
+
+
 def test_the_key_is_in_no_plan_and_no_task_and_goes(frame, sanitizer, tmp_path, capsys):
     with veil.run_key(tmp_path / "k") as path:
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600

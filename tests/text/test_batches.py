@@ -78,6 +78,7 @@ def assert_reads_as_the_reference(encoder, texts):
         assert found == tuple(read_alone(encoder, text)), text
 
 
+@pytest.mark.slow
 @every_engine
 @many
 @given(
@@ -177,6 +178,7 @@ def written_alone(writer, pieces):
     return write_text(gaps, words, shapes, writer.casing, cased=writer.cased, mask=writer.mask)
 
 
+@pytest.mark.slow
 @every_engine
 @pytest.mark.usefixtures("tiny_pieces")
 @many
@@ -255,6 +257,7 @@ GAPS = [
 RELEASED = [*WORDS, "is", "élan", "ßa", "ŉa", "ıa", "日本", "İx", "hi.", "ai", "unknown", "я", "...", "I'm"]
 
 
+@pytest.mark.slow
 @every_engine
 @many
 @given(

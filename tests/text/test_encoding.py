@@ -312,6 +312,7 @@ def test_gaps_hold_listed_characters_only(text):
     assert not any(unicodedata.category(c)[0] == "N" for c in "".join(gaps))
 
 
+@pytest.mark.slow
 @given(st.lists(TEXTS, max_size=6), st.booleans())
 def test_a_text_encodes_alike_in_any_batch(texts, keep_shapes):
     settings = {"keep_shapes": keep_shapes, "public_words": frozenset({"the", "😀"})}

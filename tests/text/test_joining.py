@@ -70,6 +70,7 @@ def test_only_typed_encoders_join():
     assert len(Encoder(lookup=lookup).encode(texts)[0].ids) == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["14 March ", "March 1 ", "1 ", "0", "14 of ", "1, "])
 def test_a_hostile_text_takes_time_in_proportion_to_its_length(unit):
     def seconds(length):

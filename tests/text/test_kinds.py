@@ -62,6 +62,7 @@ def test_every_token_with_a_digit_has_one_of_the_kinds(token):
 HOSTILE = ["1", "a.", "1,", "@", "a@", "1-", ":", "a:", "\\", "1 ", "/a", "(", "a1", "Jan-", "x.", "a.com/", "1.1:"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_a_hostile_token_takes_time_in_proportion_to_its_length(unit):
     kind("1")

@@ -40,6 +40,7 @@ def go(source, target, *, seed=1, mechanism=LAPLACE, resume=False, **options):
     )
 
 
+@pytest.mark.slow
 def test_any_format_to_any_format(tmp_path, files, rows):
     for first in ENDINGS:
         source = tmp_path / f"in{first}"
@@ -272,6 +273,7 @@ def test_a_run_does_not_go_on_with_other_settings(tmp_path, files, rows, monkeyp
     assert report.resumed_rows == 27
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_run_does_not_go_on_with_an_input_that_was_edited_in_the_middle(tmp_path, files, rows, ending, monkeypatch):
     # Head, tail and size stay: 3 MiB, of which one number in the middle changes.

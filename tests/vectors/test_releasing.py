@@ -52,6 +52,7 @@ def go(rows, mechanism, *, seed=1, vocabulary=None, name="x", **options):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [*ANY_VECTORS, *ANY_WITH_VOCABULARY, *WORDS_ONLY], ids=lambda m: repr(m)[:60])
 def test_blocks_and_threads_change_nothing(table, mechanism):
     rows = np.tile(table.vectors, (9, 1))  # more than one chunk of rows

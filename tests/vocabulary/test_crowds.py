@@ -131,6 +131,7 @@ def test_crowds_of_a_saved_vocabulary_are_made_once(tmp_path, monkeypatch):
         crowds(words, 5)
 
 
+@pytest.mark.slow
 def test_the_embedded_crowds_are_those_that_every_machine_finds():
     words = load_embeddings()
     found = crowds(words, 16, outputs=4000)

@@ -208,6 +208,7 @@ def test_rows_carry_no_extreme_norm(vectors):
     assert np.abs(vectors.mean(axis=0)).max() < 0.01 * norms.mean()
 
 
+@pytest.mark.slow
 def test_median_nearest_neighbour_distance_of_a_sample_is_near_one(vectors):
     assert np.median(nearest_distances(np.arange(0, len(vectors), 16), vectors)) == pytest.approx(1.0, abs=0.03)
 

@@ -121,6 +121,7 @@ def test_lists_agree_with_the_float64_oracle_for_every_metric(seed, v, d, engine
             assert build_lists(words, k, outputs=outputs, metric=metric).ids.tolist() == oracle(distances, outputs, k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", available_engines())
 def test_near_ties_that_float32_cannot_tell_apart_are_decided_in_float64(engine, monkeypatch):
     monkeypatch.setenv("WORDVEIL_ENGINE", engine)
@@ -136,6 +137,7 @@ def test_near_ties_that_float32_cannot_tell_apart_are_decided_in_float64(engine,
     assert oracle(squared(rough), np.arange(len(rows)), k) != wanted
 
 
+@pytest.mark.slow
 def test_lists_agree_with_cosines_of_the_embedded_vocabulary():
     words = load_embeddings()
     outputs = words.candidates[::8]

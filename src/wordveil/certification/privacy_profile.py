@@ -11,7 +11,8 @@ from wordveil.mechanisms.base import Randomizer
 from wordveil.mechanisms.checks import check_fitted
 from wordveil.mechanisms.laplace_profile import laplace_epsilon
 from wordveil.parameters import check_positive
-from wordveil.promises.guarantees import LocalDP, Standing, to_local, weakest
+from wordveil.promises.composing import to_local
+from wordveil.promises.guarantees import LocalDP, Standing, weakest
 
 __all__ = ["laplace_to_local"]
 

@@ -16,15 +16,8 @@ from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_positive
 from wordveil.promises.certificates import Certificate, class_name, identity
 from wordveil.promises.class_digests import is_ours
-from wordveil.promises.guarantees import (
-    Guarantee,
-    LocalDP,
-    MetricDP,
-    NoGuarantee,
-    compose_releases,
-    to_local,
-    within_scope,
-)
+from wordveil.promises.composing import compose_releases, to_local
+from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, within_scope
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Relation
 from wordveil.vocabulary.table import Embeddings

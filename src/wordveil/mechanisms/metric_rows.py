@@ -15,6 +15,7 @@ from wordveil.errors import CertificateError, ParameterError
 from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, FunctionSource, TableSource
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
+from wordveil.metrics.axioms import check_axioms
 from wordveil.metrics.distances import (
     SAMPLE,
     Angular,
@@ -23,7 +24,6 @@ from wordveil.metrics.distances import (
     Metric,
     PairwiseMetric,
     VocabularyMetric,
-    check_axioms,
     is_known,
 )
 from wordveil.parameters import check_within

@@ -17,6 +17,7 @@ from wordveil.mechanisms.base import WordRandomizer
 from wordveil.mechanisms.worst_pairs import word_distances
 from wordveil.metrics.distances import AnyMetric, Euclidean, Metric
 from wordveil.pipeline.public_sample import public_sample
+from wordveil.promises.composing import compose_tokens
 from wordveil.promises.guarantees import (
     SUMMED,
     Guarantee,
@@ -26,7 +27,6 @@ from wordveil.promises.guarantees import (
     NoGuarantee,
     PrivacyUnit,
     Standing,
-    compose_tokens,
     round_down,
     round_up,
 )

@@ -7,9 +7,10 @@
     └── NoGuarantee    nothing, for a stated reason: a legal value, not an exception
 
 Three promises, never mixed up: composing, converting or comparing across them works only through a theorem named
-here and raises `GuaranteeError` otherwise. `slack` (nats) covers what arithmetic or a finite solve adds; it is zero
-only where that is proved, and None where the proof speaks of ideal real numbers and no bound on rounding is known.
-Numbers that are promised are rounded *up* whenever they are printed, numbers that are assumed *down*.
+in `promises.composing` and raises `GuaranteeError` otherwise. `slack` (nats) covers what arithmetic or a finite solve
+adds; it is zero only where that is proved, and None where the proof speaks of ideal real numbers and no bound on
+rounding is known. Numbers that are promised are rounded *up* whenever they are printed, numbers that are assumed
+*down*.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from enum import StrEnum
-from itertools import zip_longest
 from typing import Any
 
-from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.errors import ParameterError
 
 __all__ = [
     "SUMMED",
+    "Bounded",
     "Guarantee",
     "LocalDP",
     "MetricDP",
@@ -34,11 +35,9 @@ __all__ = [
     "NoGuarantee",
     "PrivacyUnit",
     "Standing",
-    "compose_releases",
-    "compose_tokens",
+    "check_distance",
     "round_down",
     "round_up",
-    "to_local",
     "weakest",
     "within_scope",
 ]
@@ -115,13 +114,8 @@ def _tail(delta: float, slack: float | None) -> str:
     return text + (f", arithmetic slack {round_up(slack, 2)} nats" if slack else "")
 
 
-def _add_slacks(slacks: Sequence[float | None]) -> float | None:
-    known = [slack for slack in slacks if slack is not None]
-    return math.fsum(known) if len(known) == len(slacks) else None
-
-
 @dataclass(frozen=True, kw_only=True)
-class _Bounded(Guarantee):
+class Bounded(Guarantee):
     """What every bound on the loss states.
 
     Attributes:
@@ -161,7 +155,7 @@ class _Bounded(Guarantee):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetricDP(_Bounded):
+class MetricDP(Bounded):
     """Loss at most epsilon * dist(x, x') + slack, for every pair of inputs (d_X-privacy, Lipschitz privacy).
 
     Besides what every bound states (epsilon, here loss per unit of distance, unit 1/distance; delta; slack; unit;
@@ -185,7 +179,7 @@ class MetricDP(_Bounded):
         Raises:
             ParameterError: If the distance is negative or not finite.
         """
-        _check_distance(distance)
+        check_distance(distance)
         counted = distance if self.largest_distance is None else min(distance, self.largest_distance)
         return self.epsilon * counted + (self.slack or 0.0)
 
@@ -195,13 +189,18 @@ class MetricDP(_Bounded):
         return self._sentence(f"two inputs at {self.metric} distance t", f"exp({round_up(self.epsilon)} * t){cap}")
 
 
-def _check_distance(distance: float) -> None:
+def check_distance(distance: float) -> None:
+    """Refuse what is no finite distance.
+
+    Raises:
+        ParameterError: If it is negative or not finite.
+    """
     if not (math.isfinite(distance) and distance >= 0):
         raise ParameterError("distance", distance, "must be in [0, inf).")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalDP(_Bounded):
+class LocalDP(Bounded):
     """Loss at most epsilon + slack between any two inputs, outside probability delta; epsilon is in nats."""
 
     @property
@@ -213,7 +212,7 @@ class LocalDP(_Bounded):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeighbourDP(_Bounded):
+class NeighbourDP(Bounded):
     """The local-DP inequality for pairs adjacent in a stated public graph; nothing across components.
 
     Besides what every bound states (epsilon, in nats between adjacent inputs; delta; slack; unit; standing;
@@ -267,158 +266,9 @@ def weakest(standings: Sequence[Standing]) -> Standing:
     return max(standings, key=_ORDER.index)
 
 
-def compose_releases(guarantees: Sequence[Guarantee]) -> Guarantee:
-    """Return the promise of several releases of the same input: epsilons, deltas and slacks add.
-
-    The releases must draw independently: under keys, or document ids, of their own. Releases under one key and id are
-    equal where the text is, and so tell whether it changed, which no sum covers.
-
-    Args:
-        guarantees: At least one; all of one promise, metric or graph, scope and privacy unit.
-
-    Returns:
-        A guarantee of the same kind, or the first `NoGuarantee` among them.
-
-    Raises:
-        GuaranteeError: If the promises are of different kinds or scopes, one has no scope and needs it, or nothing was
-            given.
-
-    Reference:
-        Basic composition; Chatzikokolakis et al. (2013), Broadening the Scope of Differential Privacy, Fact 1.
-    """
-    if not guarantees:
-        raise GuaranteeError("There is nothing to compose: pass at least one guarantee.")
-    for guarantee in guarantees:
-        if isinstance(guarantee, NoGuarantee):
-            return guarantee
-    first = guarantees[0]
-    for other in guarantees[1:]:
-        require_same_promise(first, other)
-    return _sum(first, guarantees)
-
-
-def _sum(first: Any, guarantees: Sequence[Any]) -> Guarantee:
-    delta = math.fsum(g.delta for g in guarantees)
-    if delta >= 1:
-        return NoGuarantee(reason=f"the deltas add up to {round_up(delta)}, which is 1 or more", unit=first.unit)
-    caps: list[Any] = [getattr(g, "largest_distance", None) for g in guarantees]
-    # Losses stop growing at the largest of the caps only, and never where one of them does not stop.
-    cap = {"largest_distance": None if None in caps else max(caps)} if isinstance(first, MetricDP) else {}
-    total: Guarantee = replace(
-        first,
-        **cap,
-        epsilon=math.fsum(g.epsilon for g in guarantees),
-        delta=delta,
-        slack=_add_slacks([g.slack for g in guarantees]),
-        standing=weakest([g.standing for g in guarantees]),
-        assumptions=tuple(dict.fromkeys(a for g in guarantees for a in g.assumptions)),
-    )
-    return total
-
-
-def require_same_promise(a: Guarantee, b: Guarantee) -> None:
-    """Raise unless two guarantees make the same kind of promise in the same unit, so that their numbers compare.
-
-    Raises:
-        GuaranteeError: Naming what differs: the promise, the metric, the graph, the scope or the privacy unit; or if
-            neither says what its unit is.
-    """
-    for name in ("promise", "metric", "graph", "scope", "unit"):
-        left, right = getattr(a, name, None), getattr(b, name, None)
-        if left != right:
-            if left and right and name == "scope":  # only the first part that differs
-                left, right = next((one, two) for one, two in zip_longest(left, right) if one != two)
-            raise GuaranteeError(
-                f"These guarantees differ in their {name} ({left} against {right}); their epsilons have different "
-                "meanings and cannot be added or compared. Convert both with a theorem first, such as to_local()."
-            )
-    as_they_come = a.unit is PrivacyUnit.VECTOR and not isinstance(a, NeighbourDP)
-    if isinstance(a, _Bounded) and not (a.scope or as_they_come):
-        raise GuaranteeError(
-            f"Nothing says what '{a.unit}' is to these guarantees: of which vocabulary, read in which way. Take them "
-            "from a Sanitizer, a layer or a release, or give both one scope."
-        )
-
-
 def within_scope(claim: Guarantee, *parts: str, assuming: Sequence[str] = ()) -> Guarantee:
     """Return the claim with these parts of its scope, and with what they take for granted; twice is once."""
-    if not isinstance(claim, _Bounded):
+    if not isinstance(claim, Bounded):
         return claim
     scope, assumptions = dict.fromkeys((*claim.scope, *parts)), dict.fromkeys((*claim.assumptions, *assuming))
     return replace(claim, scope=tuple(scope), assumptions=tuple(assumptions))
-
-
-def compose_tokens(guarantee: Guarantee, distances: Sequence[float]) -> LocalDP | NoGuarantee:
-    """Return the promise between two texts of equal length that differ in the given tokens.
-
-    Args:
-        guarantee: A per-token guarantee.
-        distances: The metric distance of each differing token pair; for local DP only their number counts.
-
-    Returns:
-        A bound for this pair of texts: the sum of epsilon * distance + slack, and of delta, over differing tokens.
-
-    Raises:
-        GuaranteeError: For neighbour DP (its pairs must be adjacent, which distances do not show), when the unit is
-            not a token, or when no token differs.
-        ParameterError: If a distance is negative or not finite.
-    """
-    if isinstance(guarantee, NoGuarantee):
-        return guarantee
-    if not isinstance(guarantee, MetricDP | LocalDP) or guarantee.unit not in SUMMED:
-        raise GuaranteeError(f"{guarantee.promise} per '{guarantee.unit}' does not sum over tokens of arbitrary texts.")
-    if not distances:
-        raise GuaranteeError("The texts do not differ: there is no pair to bound.")
-    for distance in distances:
-        _check_distance(distance)
-    slack = None if guarantee.slack is None else guarantee.slack * len(distances)
-    bare = replace(guarantee, slack=0.0)
-    each = [bare.loss(t) if isinstance(bare, MetricDP) else bare.epsilon for t in distances]
-    delta = guarantee.delta * len(distances)
-    if delta >= 1:
-        return NoGuarantee(reason=f"the deltas of {len(distances)} tokens add up to 1 or more", unit=PrivacyUnit.TEXT)
-    if math.fsum(each) == 0:
-        raise GuaranteeError("All differing tokens are at distance 0: the inputs are indistinguishable up to slack.")
-    return LocalDP(
-        epsilon=math.fsum(each),
-        delta=delta,
-        slack=slack,
-        unit=PrivacyUnit.TEXT,
-        standing=guarantee.standing,
-        assumptions=(*guarantee.assumptions, "both texts have the same length and the same exempt positions"),
-        scope=guarantee.scope,
-    )
-
-
-def to_local(guarantee: Guarantee, *, diameter: float = math.inf) -> LocalDP:
-    """Turn metric DP into local DP over a set of public diameter D: epsilon becomes epsilon * D.
-
-    Args:
-        guarantee: Metric DP (local DP is returned as it is).
-        diameter: Largest distance between two possible inputs, in the metric's unit, public and positive; needed
-            unless the guarantee has a largest distance of its own.
-
-    Raises:
-        GuaranteeError: If no theorem converts this promise.
-        ParameterError: If no finite positive diameter is known.
-    """
-    if isinstance(guarantee, LocalDP):
-        return guarantee
-    if not isinstance(guarantee, MetricDP):
-        raise GuaranteeError(f"No theorem turns '{guarantee.promise}' into local DP: it says nothing about most pairs.")
-    if guarantee.largest_distance is not None:
-        diameter = min(diameter, guarantee.largest_distance)
-    if not (math.isfinite(diameter) and diameter > 0):
-        raise ParameterError("diameter", diameter, "must be in (0, inf).")
-    return LocalDP(
-        epsilon=guarantee.epsilon * diameter,
-        delta=guarantee.delta,
-        slack=guarantee.slack,
-        unit=guarantee.unit,
-        standing=guarantee.standing,
-        assumptions=(
-            *guarantee.assumptions,
-            f"all inputs lie within a public {guarantee.metric} diameter of {round_down(diameter)}",
-        ),
-        scope=guarantee.scope,
-    )

@@ -17,7 +17,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.promises.guarantees import SUMMED, Guarantee, NoGuarantee, PrivacyUnit, Standing, require_same_promise
+from wordveil.promises.composing import require_same_promise
+from wordveil.promises.guarantees import SUMMED, Guarantee, NoGuarantee, PrivacyUnit, Standing
 
 __all__ = ["DELTA_UNITS", "LARGEST", "NAT_UNITS", "Cost", "advanced", "cost_of", "nats", "promise_of", "units"]
 

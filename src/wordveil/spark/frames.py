@@ -228,6 +228,8 @@ def with_ids(dataframe: DataFrame, ids: str, *, taken: Sequence[str], check: boo
     functions = functions_of_spark()
     if ids != FILE_AND_ROW and (ids not in dataframe.columns or ids in taken):
         raise ParameterError("ids", ids, "must be a column that is not released, or file and row (Parquet).")
+    if ids == FILE_AND_ROW and "_metadata" in map(str.lower, dataframe.columns):
+        raise ParameterError("ids", ids, "are hidden by the frame's own column _metadata: rename it, or name a column.")
     frame = dataframe.withColumn(ID, _file_and_row(functions) if ids == FILE_AND_ROW else functions.col(f"`{ids}`"))
     frame = frame.withColumn(ID, functions.col(ID).cast("string"))
     if check and (ids != FILE_AND_ROW or not _is_read(dataframe)):

@@ -71,6 +71,7 @@ def test_an_honest_gaussian_is_not_refuted(world, seed, factor):
     assert found.delta_at_least <= 1e-5
 
 
+@pytest.mark.slow
 def test_no_honest_row_is_refuted_and_every_refuted_row_is(world):
     for target in contenders(None, (3.0,), (30.0,), (2.0,)):
         found = audit_promise(fit_contender(target, world, PromiseSettings()), world, SETTINGS, 1)

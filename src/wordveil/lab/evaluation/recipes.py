@@ -37,7 +37,8 @@ from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
-from wordveil.promises.guarantees import MetricDP, NoGuarantee, to_local
+from wordveil.promises.composing import to_local
+from wordveil.promises.guarantees import MetricDP, NoGuarantee
 from wordveil.vocabulary.rank_metric import NeighbourRank
 from wordveil.vocabulary.table import Embeddings
 
