@@ -6,6 +6,7 @@ import gc
 import itertools
 import os
 import warnings
+from types import SimpleNamespace
 
 import leak_free
 import numpy as np
@@ -265,6 +266,24 @@ def test_of_litellms_own_fields_only_those_pass_that_no_vendor_gets(guardrail, v
         data = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "litellm_call_id": "1", name: NOTE}
         with pytest.raises(GuardrailRaisedException, match="nothing was sent"):
             asyncio.run(guardrail.async_pre_call_hook(None, None, data, "completion"))
+
+
+def test_what_the_caller_gets_is_not_logged_in_the_place_of_the_reply(guardrail):
+    served = pytest.importorskip("litellm.litellm_core_utils.served_output_texts")
+
+    async def both():
+        logged = SimpleNamespace(model_call_details={"model": "m"}, update_messages=lambda _: None)
+        data = {"model": "m", "messages": [{"role": "user", "content": NOTE}], "litellm_call_id": "1",
+                "litellm_logging_obj": logged}  # fmt: skip
+        data = await guardrail.async_pre_call_hook(None, None, data, "acompletion")
+        reply = ModelResponse(choices=[{"message": {"content": data["messages"][0]["content"]}}])
+        restored = await guardrail.async_post_call_success_hook(data, None, reply)
+        served.record_served_output_texts(logged.model_call_details, served.served_output_texts(restored))
+        return restored.choices[0].message.content, logged.model_call_details
+
+    said, logged = asyncio.run(both())
+    assert "B-4711" in said
+    assert logged == {"model": "m"}
 
 
 WRITTEN = {"user_id": NOTE, "session_id": NOTE, "note": NOTE, "tags": [NOTE]}

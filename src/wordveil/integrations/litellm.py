@@ -186,7 +186,17 @@ class WordveilGuardrail(CustomGuardrail):
         metadata = data.get("metadata")
         number = metadata.pop(_NUMBER, None) if isinstance(metadata, dict) else None
         found = self._open.pop(number, None) if isinstance(number, int) else None
+        if found is not None and (logged := data.get("litellm_logging_obj")) is not None:
+            logged.model_call_details = _Logged(logged.model_call_details)
         return None if found is None else found()
+
+
+class _Logged(dict[str, Any]):
+    """What LiteLLM logs of a call, without what its caller got: LiteLLM would log that in the place of the reply."""
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name != "served_output_texts":
+            super().__setitem__(name, value)
 
 
 def _take_out_words(data: dict[str, Any]) -> None:
