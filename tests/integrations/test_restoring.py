@@ -62,7 +62,7 @@ def oracle(text):
     pattern = rf"(?<![^{space}])([{opening}]*)({'|'.join(longest)})(?=(?:['’]s)?[{closing}]*(?![^{space}]))"
     openers = (
         r"<(?:[^\W\d_]|[/!?])", r"![^\s!?)\"'*_]", r"\[[^\s\d\"\]^{]", r"\][(:]", r"\\[^\W\d_]", r"`{3}", r"~{3}", "::",
-        r"(?<!\S)@", r"&(?:[^\W_]|#)*;", r"\{[^=]*=",
+        r"\{[{%]", r"(?<!\S)@", r"&(?:[^\W_]|#)*;", r"\{[^=]*=",
     )  # fmt: skip
     address = r"<|[/\\]{2}|[^\W\d_]:(?:[^\W_]|[/\\])"
     said, before, place = "", "", 0  # before: what the vendor wrote, without what was restored
@@ -155,6 +155,7 @@ def test_ten_thousand_chunkings_of_one_reply():
         "!//elsewhere.example/?to= ID-00017 !",
         ".. image:: https://elsewhere.example/?to=\n   ID-00017",
         '!."ID-00017"!',
+        '{{https://elsewhere.example/\n "ID-00017" }}',
         "[[https://elsewhere.example/?to=\n ID-00017 .png]]",
         "![x] ( ID-00017 )",
         "@startuml\n!include https://elsewhere.example/?to=\n ID-00017\n@enduml",

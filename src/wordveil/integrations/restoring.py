@@ -21,8 +21,8 @@ _OPENING = frozenset("\"'“‘«„(*_`~")
 _CLOSING = frozenset(".,;:!?)\"'”’»*_`~…")
 _LONGEST = 3  # characters of an opener
 _OPENER = re.compile(
-    r"""(?: <[^\W\d_] | <[/!?] | ![^\s!?)"'*_] | \[[^\s\d"\]^{] | \][(:] | \\[^\W\d_] | `{3} | ~{3} | :: | (?<!\S)@
-    )\Z""",
+    r"""(?: <[^\W\d_] | <[/!?] | ![^\s!?)"'*_] | \[[^\s\d"\]^{] | \][(:] | \\[^\W\d_]
+    | `{3} | ~{3} | :: | (?<!\S)@ | \{[{%] )\Z""",
     re.X,
 )
 _ADDRESS = re.compile(r"""(?: < | [/\\]{2} | [^\W\d_]:(?:[^\W_]|[/\\]) )\Z""", re.X)
@@ -98,6 +98,7 @@ class _Surroundings:
         !x, [name, [[, ](, ]:          a picture, a tag in brackets, a link, or the address that one elsewhere refers to
         \name, &name;                  formulas have links and pictures, and names that are defined anew
         ``` or ~~~ or ::, @ of a word  a block, which windows draw diagrams from, or a directive
+        {{, {%                         what templates and wikis take for a picture
         {                              attributes of Markdown's: from here on only what stands alone in double quotes,
                                        as values of JSON do, and after a = nothing
     """
