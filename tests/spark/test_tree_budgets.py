@@ -158,7 +158,7 @@ def lines_of(folder):
 @pytest.mark.parametrize(("counted", "whole"), [(True, True), (False, False)])
 def test_a_driver_killed_in_the_middle_drops_the_same_and_releases_the_same_bytes(tmp_path, sanitizer, counted, whole):
     """By the command: killed once the drops are written but not all files released, with its Java or without."""
-    root, out, allowed = written(tmp_path / "in"), tmp_path / "out", 600
+    root, out, allowed = written(tmp_path / "in"), tmp_path / "out", 3000
     counts, tokens, kept = Counter(), Counter(), set()
     for row in lines_of(root):
         counts[row["id"]] = len(row["text"].split())
