@@ -128,8 +128,8 @@ def read_and_attacked(facts: Mapping[str, Any]) -> tuple[str, ...]:
         "the original's; the promise is that of the release, as only released words and public text were read",
         f"attack: whoever reads the release in the same way is expected to name {read['attack']:.2f} of its words",
         f"tried on {public['words']:,} words of public text, released in the same way: the attack named "
-        f"{public['named']:.2f} of them, {public['content']:.2f} of the rarer ones, and {random:.2f} where random words "
-        "were released; other attackers may know more",
+        f"{public['named']:.2f} of them, {public['content']:.2f} of the rarer ones, and {random:.2f} where random "
+        "words were released; other attackers may know more",
     ]
     if read["refused_texts"]:
         said.append(f"left as released: {read['refused_texts']:,} texts of which too little can be read")
