@@ -105,5 +105,13 @@ def test_what_cannot_be_built_is_told(wordveil, built, tmp_path):
         assert answer.status == 2
         assert problem in answer.err
     assert not (tmp_path / "new").exists()
+    for more, problem in (
+        ((), "holds no banking77.train.tsv or banking_data/train.csv, the training part of BANKING77"),
+        ((built / "public.txt",), "takes no files"),
+        (("--licence", "CC0-1.0"), "takes no files"),
+    ):
+        answer = wordveil("sentences", "build", "--recipe", "support", "--data", built, "-o", tmp_path / "new", *more)
+        assert answer.status == 2
+        assert problem in answer.err
     answer = wordveil("rephrase", built / "public.txt", "--stock", tmp_path)
     assert answer.status == 2

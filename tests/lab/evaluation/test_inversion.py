@@ -8,7 +8,8 @@ import pytest
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation import inversion
-from wordveil.lab.evaluation.inversion import ATTACKERS, ReviewInversion, SentenceInversion, plain
+from wordveil.lab.evaluation.data import plain
+from wordveil.lab.evaluation.inversion import ATTACKERS, ReviewInversion, SentenceInversion
 from wordveil.lab.evaluation.subjects import subject_of, unprotected
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP

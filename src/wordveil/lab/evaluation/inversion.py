@@ -14,7 +14,6 @@ function words are guessed whatever the noise; there, `alone`, `pairs` and `trip
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -113,15 +112,15 @@ class _Inversion(Task):
     def prepare(self, embeddings: Embeddings) -> Attack:
         if min(self.candidates, self.passes, self.epochs) < 1:
             raise ParameterError("candidates", self.candidates, "must be at least 1, like passes and epochs.")
-        texts = [plain(text) for text in read_texts(self.path, column=self.text, limit=self.limit)]
+        texts = read_texts(self.path, column=self.text, limit=self.limit)
         corpus = encode(embeddings, [" ".join(text.split()[: self.length]) for text in texts])
         known = corpus.tokens >= 0
         if not known.any():
             raise ParameterError("path", self.path, "must hold at least one word of the vocabulary.")
-        attacked = set(texts)
+        attacked, limits = set(texts), (self.public_limit, self.model_limit)
         public = [
-            encode(embeddings, [text for text in self._public(limit) if text not in attacked])
-            for limit in (self.public_limit, self.model_limit)
+            encode(embeddings, [text for text in texts if text not in attacked])
+            for texts in (read_texts(self.public, column=self.public_text, limit=limit) for limit in limits)
         ]
         return Attack(
             corpus,
@@ -137,9 +136,6 @@ class _Inversion(Task):
             ),
             WordPredictor.of(public[1], embeddings, epochs=self.epochs),
         )
-
-    def _public(self, limit: int) -> list[str]:
-        return [plain(text) for text in read_texts(self.public, column=self.public_text, limit=limit)]
 
     def applies(self, subject: Entrant) -> bool:
         return subject.vectors is None or subject.law_known
@@ -163,11 +159,6 @@ class _Inversion(Task):
         commonest = prepared.prior.frequency[: len(subject.embeddings)].argmax()
         found["guessing"] = float((corpus.tokens[prepared.known] == commonest).mean())
         return {score.name: found[score.name] for score in _Inversion.scores}
-
-
-def plain(text: str) -> str:
-    """Return a review without its markup: *br* would be the commonest content word that attackers know."""
-    return re.sub(r"</?[A-Za-z][^<>]*>", " ", text)
 
 
 _Guesses = tuple[IdArray, IdArray]
