@@ -36,6 +36,7 @@ OPTIONAL = {
     "matplotlib",
     "dp_accounting",
     "sentence_transformers",
+    "transformers",
     "sklearn",
     "faiss",
     "gensim",

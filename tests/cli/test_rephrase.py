@@ -48,7 +48,7 @@ def test_the_summary_says_what_is_promised_disclosed_and_lost(wordveil, built, t
     assert answer.status == 0
     assert "2 documents, 3 sentences" in answer.err
     assert "factor of at most exp(4); unit: one sentence of a text with a fixed number of sentences" in answer.err
-    assert "a whole text: the losses of its sentences add up, 6 nats for one of 1.5, the mean here" in answer.err
+    assert "a whole text: the losses of its sentences add up, 6 nats for a text of 1.5, the mean here" in answer.err
     assert "never for care" in answer.err
     assert "disclosed: the number of sentences of each text" in answer.err
     lines = (tmp_path / "out.txt").read_text().splitlines()
@@ -105,5 +105,13 @@ def test_what_cannot_be_built_is_told(wordveil, built, tmp_path):
         assert answer.status == 2
         assert problem in answer.err
     assert not (tmp_path / "new").exists()
+    for more, problem in (
+        ((), "holds no banking77.train.tsv or banking_data/train.csv, the training part of BANKING77"),
+        ((built / "public.txt",), "takes no files"),
+        (("--licence", "CC0-1.0"), "takes no files"),
+    ):
+        answer = wordveil("sentences", "build", "--recipe", "support", "--data", built, "-o", tmp_path / "new", *more)
+        assert answer.status == 2
+        assert problem in answer.err
     answer = wordveil("rephrase", built / "public.txt", "--stock", tmp_path)
     assert answer.status == 2

@@ -122,8 +122,8 @@ def test_public_texts_go_out_verbatim_and_are_declared():
     sent = conversation.release([Message("system", "You are a helpful assistant."), *user("You are a helpful")])
     assert sent[0] == "You are a helpful assistant."
     leak_free.check_release(sent[1])
-    assert any("1 public texts" in line for line in conversation.disclosed)
-    assert any("1 public texts" in line for line in conversation.guarantee.assumptions)
+    assert any("declared public (1 of them" in line for line in conversation.disclosed)
+    assert any("declared public (1 of them" in line for line in conversation.guarantee.assumptions)
 
 
 def test_the_promise_names_what_a_conversation_adds():

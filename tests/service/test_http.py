@@ -48,6 +48,8 @@ def test_a_subjects_budget_is_spent_and_then_refused_with_account_and_rest(serve
     assert (refused.value.status, refused.value.error.code) == (402, "budget-spent")
     (budget,) = served.client.budgets("subject:spent")
     assert (budget["granted"], budget["spent"], budget["left"]) == ("100", "56", "44")
+    assert budget["composed"] == {"epsilon": "56", "delta": "0.000001"}  # few tokens of 8 nats lose all they can
+    assert float(budget["advanced"]["epsilon"]) > 300
 
 
 def test_many_clients_at_once_spend_one_budget_to_the_last_release(served):

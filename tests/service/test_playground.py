@@ -50,6 +50,10 @@ def test_a_paragraph_is_released_by_keyboard_at_phone_width(served, browser, sch
     among = page.locator("dt:text-is('depression') + dd").inner_text()
     assert len(among.split(", ")) == 16
     assert "local DP (proved)" in page.locator("#promise").inner_text()
+    spent = [line for line in page.locator("#spent li").all_inner_texts() if "one token" in line]
+    sums = r"key:\w+, local DP for one token of .*: [\d.]+ nats by the plain sum; by advanced composition [\d.]+ "
+    sums += r"outside probability 0\.000001; by privacy loss distributions [\d.]+ outside probability 0\.000001"
+    assert re.fullmatch(sums, spent[0])
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     unnamed = "e => ![...e.labels].length"
     for field in page.locator("textarea, input, select").element_handles():

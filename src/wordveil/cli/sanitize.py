@@ -308,7 +308,7 @@ def sanitizing_vocabulary(
     if embedded or exclude == "offensive":
         notes.append(
             f"never output: the slurs and obscene words of wordveil's public list of {len(listed)} "
-            "(--exclude-outputs none lets them)"
+            "(--exclude-outputs none lets them through)"
         )
     if exclude not in (None, "none", "offensive"):
         own = read_word_list(Path(str(exclude)))

@@ -15,6 +15,7 @@ from wordveil.cli.progress import row_bar
 from wordveil.cli.rephrase import EncoderOption, StockOption
 
 if TYPE_CHECKING:
+    from wordveil.sentences.building import PublicSet
     from wordveil.sentences.stock import Stock
 
 __all__ = ["app"]
@@ -26,8 +27,16 @@ EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0, 12.0)
 
 @app.command(cls=Command)
 def build(
-    public: Annotated[list[Path], typer.Argument(metavar="PUBLIC...", help="Files of public text, in any format.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory to make.")],
+    public: Annotated[
+        list[Path] | None, typer.Argument(metavar="PUBLIC...", help="Files of public text, in any format.")
+    ] = None,
+    recipe: Annotated[
+        str | None, typer.Option("--recipe", help="Instead of files: support or clinical, from the sets in --data.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", envvar="WORDVEIL_DATA", help="Folder of a recipe's sets.")
+    ] = None,
     prototypes: Annotated[
         str, typer.Option("--prototypes", help="Sizes, between commas; each has prototypes of its own.")
     ] = "16,32,64,128,256,512,1024",
@@ -35,7 +44,10 @@ def build(
     judge: Annotated[
         str, typer.Option("--judge", help="Encoder that measures which size is best. Default: the same.")
     ] = "",
-    each: Annotated[int, typer.Option("--each", help="Number of sentences taken from a file at most.")] = 30_000,
+    each: Annotated[
+        int | None,
+        typer.Option("--each", help="Sentences taken from a file at most. Default: 30000; of a recipe's set, 4000."),
+    ] = None,
     column: ColumnOption = None,
     format: FormatOption = None,
     name: Annotated[str | None, typer.Option("--name", help="Short name. Default: that of the directory.")] = None,
@@ -50,6 +62,7 @@ def build(
     from wordveil.documents import DocumentSettings
     from wordveil.errors import ParameterError
     from wordveil.sentences.building import StockSettings, build_stock
+    from wordveil.sentences.recipes import EACH, followed, gathered
 
     try:
         sizes = tuple(int(size) for size in prototypes.split(","))
@@ -59,13 +72,20 @@ def build(
         prototypes=sizes,
         encoder=encoder,
         judge=judge,
-        each=each,
+        each=each if each is not None else EACH if recipe else StockSettings.each,
         name=output.name if name is None else name,
         licence=licence,
         documents=DocumentSettings(format=format, columns=tuple(column or ())),
     )
+    sets: list[Path] | list[PublicSet] = public or []
+    if recipe is not None:
+        if data is None:
+            raise ParameterError("--data", None, "must name the folder that holds the sets of the recipe.")
+        if public or column or format or licence:
+            raise ParameterError("--recipe", recipe, "takes no files, --column, --format or --licence.")
+        sets, settings = gathered(recipe, data), followed(recipe, settings)
     with _bars() as progress:
-        stock = build_stock(public, output, settings, resume=resume, progress=progress, notice=say)
+        stock = build_stock(sets, output, settings, resume=resume, progress=progress, notice=say)
     _show_facts(stock, as_json=as_json)
 
 

@@ -46,7 +46,7 @@ _SAME = (
     "the same value has the same surrogate in all of a conversation, and two values that can be restored have two"
 )
 _OWN = "which assistant messages repeat a reply of the vendor's in this conversation: they go back as it wrote them"
-_PUBLIC = "which messages are among {} public texts: they go out verbatim"
+_PUBLIC = "which messages are declared public ({} of them, line ends aside): they go out verbatim"
 
 
 class Message(NamedTuple):
@@ -110,7 +110,7 @@ class Conversation:
     @property
     def disclosed(self) -> tuple[str, ...]:
         """What the conversation discloses whatever the noise, a sentence each."""
-        public = (_PUBLIC.format(len(self._public)),) if self._public else ()
+        public = (_PUBLIC.format(len({text.rstrip("\n") for text in self._public})),) if self._public else ()
         return (*self._sanitizer.disclosed, _SAME, _OWN, *public)
 
     def release(self, messages: Iterable[Message]) -> list[ReleasedText]:

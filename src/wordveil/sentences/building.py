@@ -14,6 +14,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import numpy as np
 from wordveil.arrays import Float32Array, PrivateText, Progress
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
-from wordveil.files.atomic import open_private, sync
+from wordveil.files.atomic import open_private, sync, write_whole
 from wordveil.files.journal import file_identity
 from wordveil.parameters import check_whole
 from wordveil.pipeline.run import Notice, Position, Run, silent
@@ -31,10 +32,10 @@ from wordveil.sentences.curve import measured_levels
 from wordveil.sentences.encoding import STATIC, SentenceEncoder, StaticEncoder, encoder_named, fitted_map
 from wordveil.sentences.slots import clean, fill, slots_of
 from wordveil.sentences.splitting import split_sentences
-from wordveil.sentences.stock import MAP_FILE, Stock, StockFacts, load_stock
+from wordveil.sentences.stock import MAP_FILE, NOTICE_FILE, Stock, StockFacts, load_stock
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["StockSettings", "build_stock"]
+__all__ = ["PublicSet", "StockSettings", "build_stock"]
 
 _WHOLE, _ROWS = "whole", "rows"
 _TOGETHER = 2048  # sentences encoded between two points where a build can go on
@@ -51,11 +52,12 @@ class StockSettings:
         prototypes: Sizes, each at least 2: the stock has prototypes of its own for each.
         encoder: Name of the encoder; see `encoding`.
         judge: Name of the encoder that measures the curve; "" for the same.
-        each: Sentences taken from each file at most, so that none outweighs the others.
+        each: Sentences taken from each file, or set of files, at most, so that none outweighs the others.
         held_out: Sentences on which the curve is measured, none of which becomes a prototype.
         name: Short name shown to users.
         source: Where the text comes from; "" names the files.
         licence: Licence of the text.
+        notice: Whom to credit, for a file NOTICE in the stock; "" for none.
         documents: How the files are read.
     """
 
@@ -67,6 +69,7 @@ class StockSettings:
     name: str = "stock"
     source: str = ""
     licence: str = ""
+    notice: str = ""
     documents: DocumentSettings = field(default_factory=DocumentSettings)
 
     def __post_init__(self) -> None:
@@ -79,8 +82,21 @@ class StockSettings:
         check_whole("held_out", self.held_out)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PublicSet:
+    """Files of public text that count as one, and what reads them.
+
+    Attributes:
+        files: The files.
+        texts: Yields the texts of one.
+    """
+
+    files: tuple[Path, ...]
+    texts: Callable[[Path], Iterator[str]]
+
+
 def build_stock(
-    public: Sequence[str | os.PathLike[str]],
+    public: Sequence[str | os.PathLike[str] | PublicSet],
     destination: str | os.PathLike[str],
     settings: StockSettings | None = None,
     *,
@@ -91,7 +107,7 @@ def build_stock(
     """Build a stock into a directory and return it from there.
 
     Args:
-        public: Files of public text, in any document format.
+        public: Files of public text, in any document format, or sets of files.
         destination: The directory; must not exist, or be empty.
         settings: How it is built.
         resume: Go on with an interrupted build of the same files and settings.
@@ -103,16 +119,18 @@ def build_stock(
         DocumentFormatError: If a file is malformed.
         ResumeError: If the interrupted build had other files or settings.
     """
-    paths, settings = [Path(path) for path in public], settings or StockSettings()
-    if not paths:
+    settings = settings or StockSettings()
+    own = partial(_texts, settings=settings.documents)
+    sets = [one if isinstance(one, PublicSet) else PublicSet(files=(Path(one),), texts=own) for one in public]
+    if not sets:
         raise ParameterError("public", "no file", "must name at least one file of public text.")
     target = Path(destination)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ParameterError("destination", str(target), "already exists; remove it or choose another name.")
     encoder = encoder_named(settings.encoder)
-    sources = [file_identity(path) for path in paths]
+    sources = [file_identity(path) for one in sets for path in one.files]
     facts = {**asdict(settings), "documents": settings.documents.fingerprint()}
-    work = _Build(paths=paths, sources=sources, settings=settings, encoder=encoder, shown=progress or _nothing)
+    work = _Build(sets=sets, sources=sources, settings=settings, encoder=encoder, shown=progress or _nothing)
     identity = {"sources": sources, "settings": facts, "encoder": encoder.identity}
     Run(destination=target, work=work, identity=identity, source=None, resume=resume, notice=notice or silent).execute()
     return load_stock(target)
@@ -126,7 +144,7 @@ def _nothing(done: int, total: int, what: str) -> None:
 class _Build:
     """A stock on its way; a `Work`. Positions name the rows encoded and the sizes clustered."""
 
-    paths: Sequence[Path]
+    sets: Sequence[PublicSet]
     sources: Sequence[Mapping[str, Any]]
     settings: StockSettings
     encoder: SentenceEncoder
@@ -174,9 +192,9 @@ class _Build:
         """Return the sentences to choose prototypes from, those of the curve, and what was dropped and typed."""
         counted = {"dropped": Counter[str](), "slots": Counter[str]()}
         seen, taken = set[str](), list[str]()
-        for number, path in enumerate(self.paths):
+        for number, public in enumerate(self.sets):
             own = list[str]()
-            for sentence in _sentences_of(path, self.settings.documents):
+            for sentence in _sentences_of(public):
                 found, why = clean(sentence)
                 plain = "" if found is None else "".join(filter(str.isalnum, found.casefold()))
                 if found is None or plain in seen:
@@ -186,7 +204,7 @@ class _Build:
                 own.append(found)
                 counted["slots"].update(slots_of(found))
             taken += sorted(own, key=_place)[: self.settings.each]
-            self.shown(number + 1, len(self.paths), "files read")
+            self.shown(number + 1, len(self.sets), "files read")
         taken.sort(key=_place)
         held = min(self.settings.held_out, max(1, len(taken) // 5))
         return taken[held:], taken[:held], counted
@@ -219,7 +237,7 @@ class _Build:
             [kept[i] for i in union],
             rows[union],
             name=settings.name,
-            source=settings.source or ", ".join(path.name for path in self.paths),
+            source=settings.source or ", ".join(path.name for one in self.sets for path in one.files),
             licence=settings.licence,
             casing="cased",
             candidate_rule="all",
@@ -254,17 +272,23 @@ class _Build:
             with (folder / MAP_FILE).open("wb") as file:
                 np.save(file, into)
                 sync(file)
+        if settings.notice:
+            write_whole(folder / NOTICE_FILE, settings.notice.encode())
         facts.save(folder)
 
     def finish(self) -> None:
         """Nothing is left to report."""
 
 
-def _sentences_of(path: Path, settings: DocumentSettings) -> Iterator[str]:
+def _texts(path: Path, settings: DocumentSettings) -> Iterator[str]:
     with settings.open(str(path)) as reader:
-        for record in reader:
-            for text in record.texts:
-                yield from () if text is None else split_sentences(PrivateText(text))
+        yield from (text for record in reader for text in record.texts if text is not None)
+
+
+def _sentences_of(public: PublicSet) -> Iterator[str]:
+    for path in public.files:
+        for text in public.texts(path):
+            yield from split_sentences(PrivateText(text))
 
 
 def _place(sentence: str) -> bytes:

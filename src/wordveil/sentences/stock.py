@@ -4,6 +4,7 @@
     DIR/stock.json                                 which of them make the stock of each size, the curve, the sources
     DIR/map.npy                                    from rows of the static encoder to those of the stock's, where it has
                                                    another
+    DIR/NOTICE                                     whom to credit, of stocks built by a recipe
 
 For each size there are prototypes of its own. Which size an epsilon is best served by is read off the curve, measured
 on public sentences when the stock was built: nothing here ever sees a private text. What comes inside the package is
@@ -36,7 +37,7 @@ from wordveil.vocabulary.table import Embeddings, load_embeddings
 __all__ = ["GENERAL", "Level", "Stock", "StockFacts", "load_stock", "unit_rows"]
 
 GENERAL = Path(__file__).parent / "general"
-FACTS_FILE, MAP_FILE = "stock.json", "map.npy"
+FACTS_FILE, MAP_FILE, NOTICE_FILE = "stock.json", "map.npy", "NOTICE"
 _REMEDY = "Build one with: wordveil sentences build."
 _VERSION = 1
 
