@@ -103,7 +103,7 @@ class MiniLMHead:
     facts: Mapping[str, Any] = field(repr=False)
     embeddings: Embeddings = field(repr=False)
     candidates: int = 16
-    contexts: int = 8
+    contexts: int = 4
     words: int = 2000
 
     @cached_property
