@@ -88,7 +88,7 @@ def test_what_the_page_says_to_do_works(page, tmp_path):
 def missing_module(output):
     """The optional library that a step needs and that is not here, or None."""
     absent = re.search(
-        r"^ModuleNotFoundError: No module named '(\w+)|needs the package ([\w.]+)\. ", output, re.MULTILINE
+        r"^ModuleNotFoundError: No module named '(\w+)|needs the package ([\w.-]+)\. ", output, re.MULTILINE
     )
     library = absent and (absent[1] or absent[2]).replace("-", "_")
     return library if library in OPTIONAL else None
