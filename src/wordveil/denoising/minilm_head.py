@@ -104,7 +104,7 @@ class MiniLMHead:
     embeddings: Embeddings = field(repr=False)
     candidates: int = 16
     contexts: int = 4
-    words: int = 2000
+    words: int = 1000
 
     @cached_property
     def checksum(self) -> str:
