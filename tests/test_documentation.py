@@ -118,6 +118,12 @@ def test_links_between_pages_lead_somewhere():
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_no_page_holds_the_marks_of_a_conflict():
+    marked = re.compile(r"^(?:<{7}|>{7}) ", flags=re.MULTILINE)
+    assert marked.search("a\n>>>>>>> main\n")
+    assert [page.name for page in PAGES if marked.search(page.read_text(encoding="utf-8"))] == []
+
+
 STEMS = "normal|recogn|summar|organ|character|random|token|minim|maxim|optim|general|special|real|vector|standard|quant"
 FORMATS = ("normaliser-lipschitz", "normalisation")
 """Names in files that exist, which keep their spelling."""
