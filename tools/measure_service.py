@@ -1,9 +1,11 @@
 """Measures the service beside a bare FastAPI echo on loopback: requests a second, p50, p99, and memory.
 
-    python tools/measure_service.py [--seconds 5] [--requests 100000] [--url postgresql+psycopg://...]
+    python tools/measure_service.py [--seconds 6] [--clients 1 16 64] [--requests 100000] [--url URL]
 
-Both run in processes of their own and are asked in turns by the same clients, a third process. Ratios say more than
-figures: whatever else the machine does hits both. "busy" is the time of a processor that one request takes.
+Each runs in a process of its own and all are asked in short turns by the same clients, another process. Ratios say more
+than figures, and are medians of those of neighbouring turns: whatever else the machine does hits both. A second echo
+writes one page of 4 kB a request to the service's disk and waits until it lies there, as whatever may not forget an
+answer has to. "busy" is the time of a processor that one request takes.
 """
 
 from __future__ import annotations
@@ -25,17 +27,21 @@ import numpy as np
 
 TEXT = "Maria was diagnosed with depression in March."
 ECHO = """
-import sys, uvicorn
+import os, sys, uvicorn
 from fastapi import FastAPI
 from wordveil.service.messages import TextRequest
 app = FastAPI()
+kept = os.open(sys.argv[2], os.O_CREAT | os.O_WRONLY | os.O_APPEND) if len(sys.argv) > 2 else None
 @app.post("/v1/sanitize")
 async def echo(asked: TextRequest) -> dict[str, str]:
+    if kept is not None:
+        os.write(kept, bytes(4096))
+        os.fdatasync(kept)
     return {"text": asked.text}
 uvicorn.run(app, port=int(sys.argv[1]), log_config=None, access_log=False, lifespan="off")
 """
 SERVE = "from wordveil.cli.main import main; main()"
-TURNS = 3
+TURN = 0.5  # seconds
 
 
 class Client(asyncio.Protocol):
@@ -117,52 +123,56 @@ def worked(process: subprocess.Popen[bytes]) -> float:
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
+def turns(
+    servers: dict[str, tuple[subprocess.Popen[bytes], int, str]], clients: int, seconds: float
+) -> dict[str, tuple[list[float], list[float], float]]:
+    """Ask all servers by turns; return of each its rates, the seconds of all answers, and its work for one, in ms."""
+    rates: dict[str, list[float]] = {name: [] for name in servers}
+    times: dict[str, list[float]] = {name: [] for name in servers}
+    busy = dict.fromkeys(servers, 0.0)
+    for turn in range(1 + round(seconds / TURN)):
+        for name, (process, port, headers) in servers.items():
+            began, before = time.perf_counter(), worked(process)
+            found = asyncio.run(ask(port, headers, clients, TURN, 10**9))
+            if turn:  # the first warms
+                busy[name] += worked(process) - before
+                rates[name].append(len(found) / (time.perf_counter() - began))
+                times[name] += found
+    return {name: (rates[name], times[name], 1e3 * busy[name] / len(times[name])) for name in servers}
+
+
 def main() -> None:
     """Measure and print a table."""
     given = argparse.ArgumentParser()
-    given.add_argument("--seconds", type=float, default=5.0)
+    given.add_argument("--seconds", type=float, default=6.0)
+    given.add_argument("--clients", type=int, nargs="+", default=[1, 16, 64])
     given.add_argument("--requests", type=int, default=100_000)
     given.add_argument("--url", default="")
     given.add_argument("--folder", default=None, help="where the ledger lies; /dev/shm leaves the disk out")
     asked = given.parse_args()
-    echo_port, port, state = free_port(), free_port(), tempfile.mkdtemp(dir=asked.folder)
-    echo, _ = start(ECHO, str(echo_port), path=f"http://127.0.0.1:{echo_port}/openapi.json")
-    options = ["--rate", "1000000", "--key-budget", "9000000000", "--state", state, "--port", str(port)]
+    ports, state = [free_port() for _ in range(3)], tempfile.mkdtemp(dir=asked.folder)
+    echo, _ = start(ECHO, str(ports[0]), path=f"http://127.0.0.1:{ports[0]}/openapi.json")
+    writing, _ = start(ECHO, str(ports[1]), f"{state}/written", path=f"http://127.0.0.1:{ports[1]}/openapi.json")
+    options = ["--rate", "1000000", "--key-budget", "9000000000", "--state", state, "--port", str(ports[2])]
     options += ["--database", asked.url] if asked.url else []
-    service, log = start(SERVE, "serve", *options, path=f"http://127.0.0.1:{port}/ready")
+    service, log = start(SERVE, "serve", *options, path=f"http://127.0.0.1:{ports[2]}/ready")
     key = re.search(r"wv_\w+", log.read_text())[0]  # type: ignore[index]
-    servers = {"echo": (echo_port, ""), "service": (port, f"authorization: Bearer {key}\r\n")}
-    processes = {"echo": echo, "service": service}
-    head = "| clients | requests/s | p50 ms | p99 ms | busy ms | echo: requests/s | p50 | p99 | busy | rate to echo's |"
-    print(head + "\n" + "|---" * 10 + "|")
-    for clients in (1, 16, 64):
-        rates: dict[str, list[float]] = {name: [] for name in servers}
-        times: dict[str, list[float]] = {name: [] for name in servers}
-        busy: dict[str, float] = dict.fromkeys(servers, 0.0)
-        for where, headers in servers.values():
-            asyncio.run(ask(where, headers, clients, 1.0, 10**9))
-        for _ in range(TURNS):
-            for name, (where, headers) in servers.items():
-                began, before = time.perf_counter(), worked(processes[name])
-                found = asyncio.run(ask(where, headers, clients, asked.seconds / TURNS, 10**9))
-                busy[name] += worked(processes[name]) - before
-                rates[name].append(len(found) / (time.perf_counter() - began))
-                times[name] += found
-        cells = [
-            [
-                f"{np.median(rates[name]):.0f}",
-                *(f"{1e3 * np.percentile(times[name], p):.1f}" for p in (50, 99)),
-                f"{1e3 * busy[name] / len(times[name]):.2f}",
-            ]
-            for name in ("service", "echo")
-        ]
-        ratio = np.median(rates["service"]) / np.median(rates["echo"])
-        print("| " + " | ".join([str(clients), *cells[0], *cells[1], f"{ratio:.2f}"]) + " |", flush=True)
+    servers = {"echo": (echo, ports[0], ""), "service": (service, ports[2], f"authorization: Bearer {key}\r\n")}
+    servers["writing echo"] = (writing, ports[1], "")
+    print("| clients | server | requests/s | p50 ms | p99 ms | busy ms | rate to the echo's |\n" + "|---" * 7 + "|")
+    for clients in asked.clients:
+        found = turns(servers, clients, asked.seconds)
+        for name, (rates, times, busy) in found.items():
+            ratios = np.divide(rates, found["echo"][0])
+            low, middle, high = np.percentile(ratios, (25, 50, 75))
+            p50, p99 = 1e3 * np.percentile(times, (50, 99))
+            cells = [f"{clients} | {name} | {np.median(rates):.0f} | {p50:.1f} | {p99:.1f} | {busy:.2f}"]
+            print("| " + " | ".join([*cells, f"{middle:.2f} ({low:.2f} to {high:.2f})"]) + " |", flush=True)
     if asked.requests:
         before = resident(service)
-        asyncio.run(ask(*servers["service"], 16, 1e9, asked.requests))
+        asyncio.run(ask(*servers["service"][1:], 16, 1e9, asked.requests))
         print(f"memory: {before:.0f} MB before {asked.requests} requests, {resident(service):.0f} MB after")
-    for process in (echo, service):
+    for process, _, _ in servers.values():
         process.terminate()
         process.wait()
 

@@ -1,9 +1,9 @@
 """Puts the numbers of the stored runs into the sentences and tables that quote them.
 
-The runs are default.json, league.json, local.json, neighbours.json and together.json of docs/results; the pages
-README.md, docs/results/README.md, docs/rephrase.md, and the notes on the choice of the default and on crowds. A
-quotation is a phrase with {} where a number stands: the words are written by hand, and must be read again when a number
-moves. The tests check that running this changes nothing.
+The runs are league.json, local.json, neighbours.json and together.json of docs/results; the pages README.md,
+docs/results/README.md, docs/rephrase.md, and the notes on the choice of the default and on crowds. A quotation is a
+phrase with {} where a number stands: the words are written by hand, and must be read again when a number moves. The
+tests check that running this changes nothing.
 
     python tools/quote_results.py
 """
@@ -27,17 +27,17 @@ REPHRASE = ROOT / "docs/rephrase.md"
 NOTE, LISTS = (ROOT / f"docs/design/2026-11-22-neighbour-{name}.md" for name in ("response", "lists"))
 NUMBER = r"-?\d*\.?\d+"
 SHOWN = {
-    "sentiment": ("centroid-classification", "accuracy"),
+    "sentiment": ("SST-2 sentiment", "accuracy"),
+    "topic": ("topic", "accuracy"),
     "search": ("retrieval", "ndcg"),
-    "similarity": ("aligned-similarity", "content"),
-    "named": ("inversion-reviews", "best"),
-    "rarer": ("inversion-reviews", "best-content"),
+    "similarity": ("SST-2 similarity", "content"),
+    "named": ("SST-2 attack", "best"),
+    "rarer": ("SST-2 attack", "best-content"),
 }
 """Columns of the README's table -> task and score."""
 WORDS = "projection-principal+nearest"
 DEFAULT, SHORT, PLAIN = (f"neighbours-{k}-of-4000 @ 8" for k in (16, 8, 1))
 EIGHT = "neighbours-8-of-4000 @ 9"
-LEFT = {"topic": ("topic", "accuracy"), "named": ("SST-2 attack", "best-content")}
 RIVALS = ("tem", "santext", WORDS)
 ERROR = ("mean", "standard_error")
 
@@ -47,7 +47,6 @@ class Runs:
     """The stored runs."""
 
     league: dict[str, Any]
-    default: dict[str, Any]
     local: dict[str, Any]
     neighbours: dict[str, Any]
     together: dict[str, Any]
@@ -55,7 +54,7 @@ class Runs:
     @classmethod
     def stored(cls) -> Runs:
         """Return those of the repository."""
-        names = ("league", "default", "local", "neighbours", "together")
+        names = ("league", "local", "neighbours", "together")
         return cls(*(json.loads((RESULTS / f"{name}.json").read_text()) for name in names))
 
     def row(self, label: str) -> dict[str, Any]:
@@ -68,29 +67,29 @@ class Runs:
 
     def best(self, label: str) -> str:
         """Return the share of the reviews' words that the best attacker of the league finds."""
-        return self.score(label, *SHOWN["named"])
+        return self.score(label, "inversion-reviews", "best")
 
     def of(self, label: str, *columns: str) -> list[str]:
-        """Return some columns of the README's table for a row of the default's run."""
-        return [_score(self.default, label, *SHOWN[column]) for column in columns]
+        """Return some columns of the README's table for a row of the run at equal promise."""
+        return [_score(self.local, label, *SHOWN[column]) for column in columns]
 
     def plain_beside(self, label: str, column: str) -> str:
         """Return what plain randomized response keeps where as many of the rarer words are named as of a row."""
         curve = [
             tuple(
-                _summary(self.default, f"{PLAIN[:-1]}{nats}", *SHOWN[name])[part]
+                _summary(self.local, f"{PLAIN[:-1]}{nats}", *SHOWN[name])[part]
                 for name in ("rarer", column)
                 for part in ERROR
             )
             for nats in (8, 9)
         ]
-        found = read_at(curve, _summary(self.default, label, *SHOWN["rarer"])["mean"])
+        found = read_at(curve, _summary(self.local, label, *SHOWN["rarer"])["mean"])
         assert found is not None
         return written(found.value)
 
     def of_4000(self) -> str:
-        """Return the similarity of uniform outputs of the 4 000 common words, film reviews."""
-        return _score(self.neighbours, "neighbours-16-of-4000 @ 0.001", "MR similarity", "content")
+        """Return the similarity of uniform outputs of the 4 000 common words."""
+        return self.of("neighbours-16-of-4000 @ 0.001", "similarity")[0]
 
     def audited(self, label: str) -> str:
         """Return the smallest true epsilon, rounded up where it is exact, a lower bound rounded down; "" without."""
@@ -174,7 +173,7 @@ def _of_league(runs: Runs) -> _Phrases:
 
 def _of_rivals(runs: Runs) -> _Phrases:
     """Return how often neighbour response is ahead and behind at equal attack, and what the fifth attacker adds."""
-    ours = [row["cells"]["inversion-reviews"]["scores"] for row in runs.default["rows"] if "neighbours" in row["name"]]
+    ours = [row["cells"]["SST-2 attack"]["scores"] for row in runs.local["rows"] if "neighbours" in row["name"]]
     more = max(found["triples-content"]["mean"] - found["pairs-content"]["mean"] for found in ours)
     return [
         ("they name at most {} more of the rarer words than pairs do", [written(math.ceil(more * 100) / 100)]),
@@ -199,28 +198,28 @@ def _of_rivals(runs: Runs) -> _Phrases:
 
 def _of_promises(runs: Runs) -> _Phrases:
     """Return what is left, and named, at equal promise."""
-
-    def of(label: str, *names: str) -> list[str]:
-        return [_score(runs.local, label, *LEFT[name]) for name in names]
-
     ours, plain = "neighbours-16-of-4000 @ 8", "neighbours-1 @ 12"
     return [
         (
             "at 8 nats certified TEM and SanText tell a topic with accuracy {} and {} (random words {}, no noise {})",
             [
-                *of("tem-certified @ 8", "topic"),
-                *of("santext-certified @ 8", "topic"),
-                *of("random words", "topic"),
-                *of("no noise", "topic"),
+                *runs.of("tem-certified @ 8", "topic"),
+                *runs.of("santext-certified @ 8", "topic"),
+                *runs.of("random words", "topic"),
+                *runs.of("no noise", "topic"),
             ],
         ),
         (
             "neighbour response, 16 of 4 000 words, {}, with {} of the content words named beside their {} and {}",
-            [*of(ours, "topic", "named"), *of("tem-certified @ 8", "named"), *of("santext-certified @ 8", "named")],
+            [
+                *runs.of(ours, "topic", "rarer"),
+                *runs.of("tem-certified @ 8", "rarer"),
+                *runs.of("santext-certified @ 8", "rarer"),
+            ],
         ),
         (
             "at 12 nats SanText reaches {} with {} named, and randomized response (k = 1) {} with {}",
-            [*of("santext-certified @ 12", "topic", "named"), *of(plain, "topic", "named")],
+            [*runs.of("santext-certified @ 12", "topic", "rarer"), *runs.of(plain, "topic", "rarer")],
         ),
     ]
 
@@ -277,7 +276,7 @@ def _of_choice(runs: Runs) -> _Phrases:
         (
             "at 8 nats, keeps sentiment {}, search {} and similarity {}, and its attacker finds {} of all words and {} "
             "of the rarer",
-            runs.of(PLAIN, *SHOWN),
+            runs.of(PLAIN, "sentiment", "search", "similarity", "named", "rarer"),
         ),
         (
             "sixteen neighbours keep {} more sentiment and {} more search for {} more of the rarer words",
@@ -342,6 +341,9 @@ TABLE = (
     ("randomized response, 4 000 words", "8", "neighbours-1-of-4000 @ 8"),
     ("TEM, certified local DP", "8", "tem-certified @ 8"),
     ("TEM at epsilon 9.36 (metric DP)", "34.56 (truly at most 13.81)", "tem @ 9.36"),
+    ("neighbours, 16 of 4 000", "12", "neighbours-16-of-4000 @ 12"),
+    ("randomized response, all words", "12", "neighbours-1 @ 12"),
+    ("TEM, certified local DP", "12", "tem-certified @ 12"),
 )
 """Rows of the README's table: name, nats that any two words may lose, label in the run."""
 

@@ -60,7 +60,11 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Turn links between files of the repository into links between pages of the site."""
+    """Turn links between files of the repository into links between pages of the site.
+
+    A comment at the start goes: behind one the page's title is not seen, and the navigation shows the file's name.
+    """
+    markdown = re.sub(r"\A<!--.*?-->\s*", "", markdown, flags=re.DOTALL)
     source = Path(page.file.abs_src_path)
     here = posixpath.dirname(page.file.src_uri)
 

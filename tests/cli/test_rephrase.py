@@ -48,7 +48,7 @@ def test_the_summary_says_what_is_promised_disclosed_and_lost(wordveil, built, t
     assert answer.status == 0
     assert "2 documents, 3 sentences" in answer.err
     assert "factor of at most exp(4); unit: one sentence of a text with a fixed number of sentences" in answer.err
-    assert "a whole text: the losses of its sentences add up, 6 nats for one of 1.5, the mean here" in answer.err
+    assert "a whole text: the losses of its sentences add up, 6 nats for a text of 1.5, the mean here" in answer.err
     assert "never for care" in answer.err
     assert "disclosed: the number of sentences of each text" in answer.err
     lines = (tmp_path / "out.txt").read_text().splitlines()

@@ -122,8 +122,8 @@ def test_public_texts_go_out_verbatim_and_are_declared():
     sent = conversation.release([Message("system", "You are a helpful assistant."), *user("You are a helpful")])
     assert sent[0] == "You are a helpful assistant."
     leak_free.check_release(sent[1])
-    assert any("1 public texts" in line for line in conversation.disclosed)
-    assert any("1 public texts" in line for line in conversation.guarantee.assumptions)
+    assert any("declared public (1 of them" in line for line in conversation.disclosed)
+    assert any("declared public (1 of them" in line for line in conversation.guarantee.assumptions)
 
 
 def test_the_promise_names_what_a_conversation_adds():
@@ -165,6 +165,36 @@ def test_a_conversation_goes_on_with_what_was_said():
     assert live.of("me", [*user("one"), Message("assistant", "x"), *user("two")]).release(user("one")) == sent
     others = live.of("you", user("one")), live.of("me", user("two")), live.of("me", [Message("system", "one")])
     assert all(not other._sent for other in others)
+
+
+@pytest.mark.parametrize("kind", ["clock", "cut off", "others begin alike"])
+def test_a_message_is_released_once_though_what_stands_before_it_changes(kind):
+    live, drawn, history = Conversations(leak_free.sanitizer()), Counter(), []
+    for turn in range(5):
+        history += user(f"note {turn}: mail a{turn}@b.se")
+        shown = history[-3:] if kind == "cut off" else history
+        told = [Message("system", f"It is 10:0{turn}."), *shown] if kind == "clock" else shown
+        conversation, sent = live.release("me", told)
+        drawn.update({pair for pair in zip(told, sent, strict=True) if pair[0].role != "system"})
+        if kind == "others begin alike":
+            other, _ = live.release("me", told)
+            other.restore("fine")
+        reply = f"To {sent[-1].split()[-1]} again."
+        history.append(Message("assistant", conversation.restore(reply)))
+        drawn[history[-1], reply] += 1
+        assert history[-1].text == f"To a{turn}@b.se again."
+    assert len({message for message, _ in drawn}) == len(drawn), "drawn again, or not sent back as the vendor wrote it"
+
+
+def test_who_hears_the_same_reply_sends_alike_only_what_both_said():
+    live = Conversations(leak_free.sanitizer())
+    first, _ = live.release("me", user("mail a@b.se"))
+    first.restore("fine")
+    second, other = live.release("me", [*user("mail c@d.se"), Message("assistant", "fine"), *user("and a@b.se")])
+    assert not {"mail a@b.se"} & second._sent.keys()
+    assert second.restore(other[0]).split()[-1] == "c@d.se"
+    stranger, _ = live.release("you", [*user("mail a@b.se"), Message("assistant", "fine")])
+    assert stranger._sent["mail a@b.se"] is not first._sent["mail a@b.se"]
 
 
 @pytest.mark.parametrize(

@@ -253,11 +253,17 @@ def test_the_unit_is_a_token() -> None:
     assert NeighbourResponse(epsilon=2.0, k=2).fit(vocabulary(9)).guarantee().unit is PrivacyUnit.TOKEN
 
 
-@given(v=st.integers(6, 40), k=st.integers(1, 5), epsilon=st.floats(0.1, 20), input_only=st.integers(0, 2))
+@given(
+    v=st.integers(6, 40),
+    k=st.integers(1, 5),
+    epsilon=st.floats(0.1, 20),
+    twins=st.integers(0, 2),
+    input_only=st.integers(0, 2),
+)
 def test_crowds_keep_their_claim_and_hide_a_word_among_all_of_its_crowd(
-    v: int, k: int, epsilon: float, input_only: int
+    v: int, k: int, epsilon: float, twins: int, input_only: int
 ) -> None:
-    embeddings = vocabulary(v, input_only=input_only)
+    embeddings = vocabulary(v, twins=twins, input_only=input_only)
     if 2 * k > len(embeddings.candidates):
         return
     fitted = NeighbourResponse(epsilon=epsilon, k=k, outputs=None, lists="crowds").fit(embeddings)

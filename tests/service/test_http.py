@@ -48,6 +48,8 @@ def test_a_subjects_budget_is_spent_and_then_refused_with_account_and_rest(serve
     assert (refused.value.status, refused.value.error.code) == (402, "budget-spent")
     (budget,) = served.client.budgets("subject:spent")
     assert (budget["granted"], budget["spent"], budget["left"]) == ("100", "56", "44")
+    assert budget["composed"] == {"epsilon": "56", "delta": "0.000001"}  # few tokens of 8 nats lose all they can
+    assert float(budget["advanced"]["epsilon"]) > 300
 
 
 def test_many_clients_at_once_spend_one_budget_to_the_last_release(served):
@@ -198,6 +200,7 @@ def test_vocabularies_are_read_again_and_no_request_is_dropped(tmp_path):
     write([f"old{'abcdefghij'[i % 10]}{'klmnopqrst'[i // 10]}" for i in range(100)])
     served = Served(tmp_path, "--vocabulary", f"default={file}", "--rate", "100000")
     how = {"text": "some words"}
+    old = served.client.sanitize(TextRequest(text="some words"))
     stop, seen = threading.Event(), []
 
     def ask():
@@ -237,6 +240,8 @@ def test_vocabularies_are_read_again_and_no_request_is_dropped(tmp_path):
         for _, found, _ in seen
     }
     assert list(kinds.values()) == [{"old"}, {"new"}, {"newest"}]
+    with pytest.raises(ServiceError, match="only what this service released is read"):  # under another promise
+        served.client.denoise(DenoiseRequest(texts=old.texts, seal=old.seal))
     served.end()
 
 
@@ -260,6 +265,9 @@ def test_litellm_is_told_to_go_on_with_released_text_or_to_stop(served):
     for broken in ({"texts": "no list"}, asked | {"images": ["x"]}, asked | {"request_data": {SUBJECT: "a b"}}, []):
         assert guard(broken)["action"] == "BLOCKED"
     assert guard(key="wv_nobody")["action"] == "BLOCKED"
+    assert guard({"texts": [], "structured_messages": []})["action"] == "NONE"
+    picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "Maria"}}]}
+    assert guard({"texts": [], "structured_messages": [picture]})["action"] == "BLOCKED"
     spoken = {"role": "user", "content": "good film"}
     fine = {
         "texts": ["good film", "bad film"],

@@ -12,7 +12,6 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
 from sqlalchemy import event, text
 from sqlalchemy.exc import IntegrityError
 from tests.service.spenders import (
@@ -33,9 +32,10 @@ from wordveil.errors import GuaranteeError, ParameterError, WordveilError
 from wordveil.promises.guarantees import PrivacyUnit, Standing
 from wordveil.service.access import make_key, revoke_key
 from wordveil.service.charges import Allowance, BudgetSpentError, KeyRevokedError, RetryError
-from wordveil.service.costs import LARGEST, NAT_UNITS, advanced, cost_of, nats, promise_of, units
+from wordveil.service.costs import LARGEST, NAT_UNITS, cost_of, nats, promise_of, units
 from wordveil.service.ledger import Ledger
 from wordveil.service.schema import METADATA
+from wordveil.service.sums import advanced, composed
 
 KILLS = 50
 SCOPE = ("a vocabulary",)
@@ -128,28 +128,6 @@ def test_a_cost_that_no_ledger_can_hold_is_refused():
         cost_of(wv.LocalDP(epsilon=1.0, delta=0.5, standing=Standing.PROVED, scope=SCOPE), 2)
 
 
-def exact_delta(epsilon, count, beyond):
-    """Delta of `count` randomized responses at a loss of `beyond`: sum of max(0, P - e^beyond Q) over all outcomes."""
-    heads = np.arange(count + 1)
-    likely = 1 / (1 + math.exp(-epsilon))
-    loss = epsilon * (2 * heads - count)
-    return float((binom.pmf(heads, count, likely) * -np.expm1(np.minimum(beyond - loss, 0.0))).sum())
-
-
-@pytest.mark.parametrize(("epsilon", "count"), [(0.01, 10**5), (0.1, 1000), (0.1, 10**5), (0.5, 500), (8.0, 10)])
-def test_the_advanced_sum_holds_for_randomized_response_and_half_of_it_does_not(epsilon, count):
-    cost = cost_of(wv.LocalDP(epsilon=epsilon, standing=Standing.PROVED, scope=SCOPE), count)
-    shown = advanced(cost.promise, cost.squares, 0)
-    assert shown["delta"] == "0.000001"
-    assert exact_delta(epsilon, count, float(shown["epsilon"])) <= 1e-6
-    if epsilon < 1:
-        assert exact_delta(epsilon, count, 0.5 * float(shown["epsilon"])) > 1e-6
-        assert float(shown["epsilon"]) < 0.7 * epsilon * count
-    # Nothing is gained by cutting a history in parts: squares of parts add up to that of the whole, or more.
-    part = cost_of(wv.LocalDP(epsilon=epsilon, standing=Standing.PROVED, scope=SCOPE), count // 2)
-    assert cost.squares <= (part + part).squares <= cost.squares + 1
-
-
 def test_both_sums_are_shown_where_both_apply(ledger):
     small = cost_of(wv.LocalDP(epsilon=0.1, slack=1e-9, standing=Standing.PROVED, scope=("vocabulary abab",)), 100)
     assert small.promise == COST.promise
@@ -160,9 +138,34 @@ def test_both_sums_are_shown_where_both_apply(ledger):
     assert balance.spent == "100.00000101"  # each release rounded up to a unit
     assert balance.advanced == advanced(small.promise, 10 * small.squares, 0)
     assert 20 < float(balance.advanced["epsilon"]) < 30
+    assert balance.composed == composed(small.promise, small.loss, 1000, 0, units(balance.spent))
+    assert 20 < float(balance.composed["epsilon"]) < float(balance.advanced["epsilon"])
     metric = cost_of(wv.MetricDP(epsilon=0.1, metric="euclidean", standing=Standing.PROVED, scope=SCOPE), 100)
     ledger.grant(ACCOUNT, replace(metric, units=NAT_UNITS))
-    assert {each.advanced is None for each in ledger.balances(ACCOUNT)} == {True, False}
+    assert {(each.advanced is None, each.composed is None) for each in ledger.balances(ACCOUNT)} == {
+        (True, True),
+        (False, False),
+    }
+
+
+def test_tokens_count_at_the_loss_of_the_first_and_for_nothing_after_a_larger_one(ledger):
+    def paid(epsilon, count):
+        return charge(cost=cost_of(replace(PROMISE, epsilon=epsilon), count))
+
+    ledger.grant(ACCOUNT, granted(10**4 * NAT_UNITS))
+    shown = []
+    for epsilon, count in ((0.2, 300), (0.1, 500), (0.2, 200), (0.3, 1), (0.2, 1)):
+        ledger.charge(paid(epsilon, count))
+        (balance,) = ledger.balances(ACCOUNT)
+        shown.append(balance.composed)
+    loss = cost_of(replace(PROMISE, epsilon=0.2), 1).loss
+    assert loss == math.ceil((Fraction(0.2) + Fraction(1e-9)) * NAT_UNITS)
+    expected = [composed(COST.promise, loss, tokens, 0, LARGEST) for tokens in (300, 800, 1000)]
+    assert shown == [*expected, None, None]
+    # Of a group, the largest is the first: all were asked for before any was answered.
+    ledger.grant("subject:two", granted(10**4 * NAT_UNITS))
+    ledger.charge_all([replace(paid(epsilon, 100), accounts=("subject:two",)) for epsilon in (0.1, 0.2)])
+    assert ledger.balances("subject:two")[0].composed == composed(COST.promise, loss, 200, 0, LARGEST)
 
 
 def test_a_ledger_of_the_first_version_has_no_advanced_sum_for_what_was_spent(tmp_path):
@@ -172,14 +175,16 @@ def test_a_ledger_of_the_first_version_has_no_advanced_sum_for_what_was_spent(tm
     ledger.grant("subject:new", granted(2 * COST.units))
     ledger.charge(charge())
     with ledger.transaction() as connection:
-        connection.execute(text("ALTER TABLE budgets DROP COLUMN squares"))
+        for column in ("squares", "tokens", "loss"):
+            connection.execute(text(f"ALTER TABLE budgets DROP COLUMN {column}"))
         connection.execute(text("DROP TABLE facts"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
     ledger.close()
     ledger = Ledger.open(url)
     assert {each.account: each.advanced is None for each in ledger.balances()} == {ACCOUNT: True, "subject:new": False}
+    assert {each.account: each.composed is None for each in ledger.balances()} == {ACCOUNT: True, "subject:new": False}
     ledger.charge(charge())
-    assert ledger.balances(ACCOUNT)[0].advanced is None
+    assert ledger.balances(ACCOUNT)[0].advanced is ledger.balances(ACCOUNT)[0].composed is None
     ledger.close()
 
 
@@ -447,7 +452,7 @@ def test_the_steps_make_the_tables_that_the_ledger_reads(ledger):
     with ledger.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
         made = {name for (name,) in connection.execute(text("SELECT version_num FROM alembic_version"))}
-    assert made == {"0002"}
+    assert made == {"0003"}
 
 
 def test_commits_of_sqlite_are_on_the_disk_and_the_file_is_the_owners(tmp_path):

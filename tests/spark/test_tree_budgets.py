@@ -3,15 +3,22 @@
 import gzip
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
 
 import pytest
 from tests.spark.spark_sessions import JSONL, MARKS
-from tests.spark.test_files import contents
+from tests.spark.test_files import contents, receipts
 
 import wordveil as wv
 from wordveil import spark as veil
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
+from wordveil.files.atomic import sibling
+from wordveil.files.run_key import load_run_key, run_key_path
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -126,3 +133,62 @@ def test_records_that_are_skipped_do_not_shift_what_is_left_out(spark, sanitizer
     kept = [json.loads(line) for line in (tmp_path / "out" / "a.jsonl").read_text().splitlines() if line]
     assert [row.get("user") for row in kept] == ["b", None]
     assert (report.skipped_documents, report.budget["documents_left_out"]) == (1, 1)
+
+
+FILES, LINES, USERS = 12, 400, 60
+
+
+def written(root, wanted=lambda n: True):
+    """Twelve files; whose text it is, and how long, has nothing to do with the file."""
+    root.mkdir()
+    for index in range(FILES):
+        rows = (
+            {"id": n, "user": f"user {n * n % USERS}", "text": "a good film " + "it was fine " * (n % 7)}
+            for n in range(index * LINES, (index + 1) * LINES)
+        )
+        lines = [json.dumps(row) + "\n" for row in rows if wanted(row["id"])]
+        (root / f"part-{index:02}.jsonl").write_text("".join(lines))
+    return root
+
+
+def lines_of(folder):
+    return [json.loads(line) for file in sorted(folder.glob("*.jsonl")) for line in file.read_text().splitlines()]
+
+
+@pytest.mark.parametrize(("counted", "whole"), [(True, True), (False, False)])
+def test_a_driver_killed_in_the_middle_drops_the_same_and_releases_the_same_bytes(tmp_path, sanitizer, counted, whole):
+    """By the command: killed once the drops are written but not all files released, with its Java or without."""
+    root, out, allowed = written(tmp_path / "in"), tmp_path / "out", 3000
+    counts, tokens, kept = Counter(), Counter(), set()
+    for row in lines_of(root):
+        counts[row["id"]] = len(row["text"].split())
+        tokens[row["user"]] += counts[row["id"]]
+        if tokens[row["user"]] <= allowed:
+            kept.add(row["id"])
+    command = [sys.executable, "-c", "from wordveil.cli.main import main; main()", "spark-sanitize", str(root)]
+    command += ["--output", str(out), "--column", "text", "--keep", "id", "--keep", "user", "--master", "local[2]"]
+    command += ["--user-column", "user", "--max-nats-per-user", str(8.0 * allowed + 0.01), "--over-budget", "truncate"]
+    command += ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2"]
+    partial = sibling(out, "partial")
+    with subprocess.Popen([*command, "--quiet"], start_new_session=True) as driver:
+        while not any((partial / "left_out").glob("[0-9]*")) if counted else receipts(out) < 3:
+            assert driver.poll() is None
+            time.sleep(0.02)
+        (os.killpg if whole else os.kill)(driver.pid, signal.SIGKILL)
+    key, before = load_run_key(run_key_path(out)), receipts(out)
+    assert before < FILES
+    assert not out.exists()
+    ran = subprocess.run([*command, "--resume"], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    less = written(tmp_path / "less", kept.__contains__)
+    wv.sanitize_documents(less, tmp_path / "one", sanitizer(wv.RandomSource(key)), settings=JSONL)
+    assert contents(out) == contents(tmp_path / "one")
+    released = lines_of(out)
+    assert [row["id"] for row in released] == sorted(kept)  # none lost, none twice
+    assert 0.2 < len(kept) / (FILES * LINES) < 0.8
+    lost = Counter()
+    for row in released:
+        lost[row["user"]] += counts[row["id"]]
+    assert allowed - 30 < max(lost.values()) <= allowed
+    assert not partial.exists()
+    assert not run_key_path(out).exists()

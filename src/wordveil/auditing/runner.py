@@ -8,6 +8,7 @@ so an honest mechanism is called refuted with probability at most alpha, whateve
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -142,7 +143,7 @@ def audit_mechanism(
     options = options or AuditOptions()
     source = RandomSource() if options.seed is None else RandomSource.seeded_for_tests(options.seed)
     thing = adapt(mechanism, embeddings=embeddings, dimensions=dimensions, kind=kind, **(claim or {}))
-    name = name or repr(mechanism)
+    name = name or re.sub(r"^<(?:function )?([\w.]+)(?: object)? at 0x\w+>$", r"\1", repr(mechanism))  # no address
     inputs = Inputs(
         embeddings=embeddings, dimensions=dimensions, texts=texts, pairs=options.pairs, seed=options.seed or 0
     )

@@ -1,4 +1,4 @@
-"""`wordveil demo`: a made-up note, what is released for it, and what that promises."""
+"""`wordveil demo`: a made-up note, what is released for it, what that promises, and how it reads when denoised."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ NEXT = "Next: wordveil sanitize FILE -o CLEAN --report report.html, and wordveil
 
 def demo(as_json: JsonOption = False) -> None:
     """Release a made-up clinical note and explain what that promises; needs no file. Every run draws afresh."""
+    from wordveil.denoising.denoiser import Denoiser
     from wordveil.mechanisms.neighbours import NeighbourResponse
     from wordveil.pipeline.explanations import explain
     from wordveil.pipeline.sanitizer import Sanitizer
@@ -31,13 +32,21 @@ def demo(as_json: JsonOption = False) -> None:
         for public in (frozenset(), FUNCTION_WORDS)
     ]
     plain, readable = (one(NOTE) for one in sanitizers)
+    denoised = Denoiser(embeddings, NeighbourResponse(), options=sanitizers[1].options)(readable)
     drawn = sanitizers[0].parts.randomizer
     told = explain(embeddings, plain.guarantee, metric=drawn.metric, pairs=PAIRS, tokens=plain.tokens, randomizer=drawn)
-    result = {"note": NOTE, "released": plain.text, "function_words_public": readable.text, "promise": str(told)}
+    result = {
+        "note": NOTE,
+        "released": plain.text,
+        "function_words_public": readable.text,
+        "denoised": denoised.text,
+        "promise": str(told),
+    }
     titles = {
         "note": "a made-up note",
         "released": "released",
         "function_words_public": "released once more, with function words declared public",
+        "denoised": "the same, denoised: no less private, better English, and a guess",
         "promise": "what the first of the two promises",
     }
     lines = [line for key, title in titles.items() for line in (f"== {title} ==", result[key].rstrip("\n"), "")]

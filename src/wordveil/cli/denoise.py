@@ -29,7 +29,15 @@ class Guess:
     style: Annotated[str, option("--style", help="fluent (reads best), faithful (nearest in meaning) or balanced.")] = (
         "fluent"
     )
-    prior: Annotated[Path | None, option("--prior", metavar="FILE", help="What `wordveil prior build` wrote.")] = None
+    prior: Annotated[
+        list[str] | None,
+        option(
+            "--prior",
+            metavar="PRIOR",
+            help="What `wordveil prior build` wrote, hf:FOLDER with a model of Hugging Face, or the address of an "
+            "OpenAI-compatible endpoint, which sees the release; twice for a trigram and a model beside it.",
+        ),
+    ] = None
     public: Annotated[
         Path | None,
         option("--public", metavar="FILE", help="Public text of this kind, one a line, for the calibration."),
@@ -43,15 +51,17 @@ class Guess:
     def denoiser(self, facts: ReleaseReport) -> Denoiser:
         """Return what reads the release that a report speaks of."""
         from wordveil.denoising.denoiser import Denoiser
-        from wordveil.denoising.prior import Prior
+        from wordveil.denoising.models import open_priors
         from wordveil.promises.certificates import Certificate
 
         embeddings, _ = sanitizing_vocabulary(self.vocabulary, self.exclude_outputs, verify=False)
+        prior, context = open_priors(self.prior or (), embeddings)
         return Denoiser(
             embeddings,
             facts.mechanism(),
             options=facts.options,
-            prior=None if self.prior is None else Prior.load(self.prior),
+            prior=prior,
+            context=context,
             style=cast("Style", self.style),
             least=self.least,
             marked=self.confidences,
@@ -82,7 +92,7 @@ def denoise(
     from wordveil.pipeline.run_report import read_and_attacked, write_facts
 
     if report_to is not None:
-        check_report_path(report_to, others=(release, report, output, guess.prior, guess.public))
+        check_report_path(report_to, others=(release, report, output, *map(Path, guess.prior or ()), guess.public))
     facts = ReleaseReport.load(report)
     facts.check(release)
     denoiser = guess.denoiser(facts)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["EncoderOption", "StockOption", "rephrase"]
 
 LOSES = (
-    "loses: all but the gist, and often that: names, numbers, negation. For search, triage, labelling and statistics; "
-    "never for care"
+    "lost: names, numbers, negation, all but the gist, and often that too. "
+    "For search, triage, labelling and statistics; never for care"
 )
 
 StockOption = Annotated[
@@ -43,7 +43,7 @@ class Response:
     ] = None
     crowd: Annotated[
         int,
-        option("--crowd", help="Prototypes in a list: which of them it was, only numbers that are kept can tell."),
+        option("--crowd", help="Prototypes in a crowd, never told apart but by numbers on a grid."),
     ] = 1
     encoder: EncoderOption = "static"
     numbers: Annotated[str, option("--numbers", help="made-up, or metric to keep magnitude by --grid.")] = "made-up"
@@ -132,6 +132,6 @@ def _print_summary(report: RunReport, rephraser: Rephraser) -> None:
         mean = report.tokens / report.documents
         total = round_up(mean * promise.epsilon)
         between.append(
-            f"a whole text: the losses of its sentences add up, {total} nats for one of {mean:.3g}, the mean here"
+            f"a whole text: the losses of its sentences add up, {total} nats for a text of {mean:.3g}, the mean here"
         )
     say_promise(promise, report.disclosed, *between, LOSES)

@@ -18,11 +18,11 @@ from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.randomness import RandomSource
 
-__all__ = ["ConfidenceCurve", "Trial", "trial_releases"]
+__all__ = ["WORDS", "ConfidenceCurve", "Trial", "trial_releases"]
 
 WORDS = 2000  # public words read: the share that is named is known to about .01
 FEWEST = 50
-BINS = 20
+BINS, IN_EACH = 20, 100  # bins of the curve at most; shares of fewer words would rise by chance
 COMMON = 2e-4
 """Share of public text below which a word counts as one that carries content."""
 
@@ -42,13 +42,16 @@ class Trial:
     counted: NDArray[np.bool_] = field(repr=False)
 
 
-def trial_releases(segments: Sequence[IdArray], randomizer: WordRandomizer, exempt: IdArray) -> tuple[Trial, Trial]:
+def trial_releases(
+    segments: Sequence[IdArray], randomizer: WordRandomizer, exempt: IdArray, words: int = WORDS
+) -> tuple[Trial, Trial]:
     """Return public segments released by the mechanism, and as random words; equal every time.
 
     Args:
         segments: Public text, from stop to stop.
         randomizer: The mechanism.
         exempt: Words that pass as they are.
+        words: How many words are tried, about.
 
     Raises:
         ParameterError: If they hold too few words.
@@ -57,7 +60,7 @@ def trial_releases(segments: Sequence[IdArray], randomizer: WordRandomizer, exem
     count = sum(int(np.count_nonzero(segment < v)) for segment in segments)
     if count < FEWEST:
         raise ParameterError("public", f"<{count} words>", f"must hold at least {FEWEST} words of the vocabulary.")
-    taken = segments[:: max(1, count // WORDS)]  # from all over: sources stand one after the other
+    taken = segments[:: max(1, count // words)]  # from all over: sources stand one after the other
     true = np.concatenate(taken)
     counted = (true < v) & ~np.isin(true, exempt)
     ids = true[counted]
@@ -68,9 +71,9 @@ def trial_releases(segments: Sequence[IdArray], randomizer: WordRandomizer, exem
     }
     cuts = np.cumsum([len(segment) for segment in taken])[:-1]
     trials = []
-    for words in drawn.values():
+    for own in drawn.values():
         seen = true.copy()
-        seen[counted] = words
+        seen[counted] = own
         trials.append(Trial(true, np.split(seen, cuts), counted))
     return trials[0], trials[1]
 
@@ -102,7 +105,7 @@ class ConfidenceCurve:
         right, counted = hits[0], trials[0].counted
         content = prior.frequency[trials[0].true[counted]] < COMMON
         order = np.argsort(found[0].chances[counted, 0], kind="stable")
-        bins = [part for part in np.array_split(order, BINS) if len(part)]
+        bins = [part for part in np.array_split(order, min(BINS, len(order) // IN_EACH) or 1) if len(part)]
         shares = np.array([right[part].mean() for part in bins])
         return cls(
             named=float(right.mean()) if len(right) else 0.0,

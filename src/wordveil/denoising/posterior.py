@@ -35,11 +35,13 @@ class Posterior:
     Attributes:
         states: Candidates, shape (m, c), the likeliest first.
         chances: P(state | all that is seen), shape (m, c); each row sums to 1.
+        likelihoods: P(what is seen there | state) as it was given, shape (m, c).
         sequence: The states of the likeliest sequence, shape (m,).
     """
 
     states: IdArray = field(repr=False)
     chances: Float32Array = field(repr=False)
+    likelihoods: Float32Array = field(repr=False)
     sequence: IdArray = field(repr=False)
 
 
@@ -60,11 +62,12 @@ def posteriors(
     total = int(lengths.sum())
     seen = np.concatenate(segments) if segments else np.empty(0, np.int32)
     states, likelihoods = candidates(seen)
-    found = Posterior(np.empty_like(states), np.empty(states.shape, np.float32), np.empty(total, np.int32))
+    chances, kept = np.empty((2, *states.shape), np.float32)
+    found = Posterior(np.empty_like(states), chances, kept, np.empty(total, np.int32))
     for rows in _batches(lengths, states.shape[1]):
         places = starts[rows, None] + np.arange(lengths[rows[0]])
         part = _read(states[places], likelihoods[places], prior, fidelity)
-        for name in ("states", "chances", "sequence"):
+        for name in ("states", "chances", "likelihoods", "sequence"):
             getattr(found, name)[places] = getattr(part, name)
     return found
 
@@ -84,7 +87,8 @@ def _read(states: IdArray, likelihoods: Float32Array, prior: Prior, fidelity: fl
     first = _by_pairs(after, likelihoods)
     ranked = np.argsort(-first, axis=2, kind="stable")
     states, first = np.take_along_axis(states, ranked, 2), np.take_along_axis(first, ranked, 2)
-    few, likely = states[:, :, :KEPT], np.take_along_axis(likelihoods, ranked[:, :, :KEPT], 2)
+    likelihoods = np.take_along_axis(likelihoods, ranked, 2)
+    few, likely = states[:, :, :KEPT], likelihoods[:, :, :KEPT]
     after, pairs = prior.pairs(few[:, :-1, :, None], few[:, 1:, None, :])
     thrice = prior.triples(pairs[:, :-1, :, :, None], few[:, 2:, None, None, :], after[:, 1:, None, :, :])
     second = _by_triples(after[:, 0], thrice, likely)
@@ -94,7 +98,8 @@ def _read(states: IdArray, likelihoods: Float32Array, prior: Prior, fidelity: fl
     chosen = _likeliest(after[:, 0], thrice, emitted)
     sequence = np.take_along_axis(few, chosen[:, :, None], 2)[:, :, 0]
     ranked = np.argsort(-chances, axis=2, kind="stable")
-    return Posterior(np.take_along_axis(states, ranked, 2), np.take_along_axis(chances, ranked, 2), sequence)
+    chances, likelihoods = np.take_along_axis(chances, ranked, 2), np.take_along_axis(likelihoods, ranked, 2)
+    return Posterior(np.take_along_axis(states, ranked, 2), chances, likelihoods, sequence)
 
 
 def _by_pairs(after: Float32Array, likelihoods: Float32Array) -> Float32Array:

@@ -237,7 +237,7 @@ def absent_column(name: str, present: Collection[str]) -> tuple[str, str]:
         problem += " One differs from it only in upper and lower case."
     if "," in name:
         return problem, "Give --column once for each column."
-    return problem, "Choose with --column."
+    return problem, "Check what --column and --keep name."
 
 
 def decode_utf8(raw: bytes, path: str, *, line: int | None = None, offset: int = 0) -> str:

@@ -4,36 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import asdict
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import anyio
-from fastapi import FastAPI, Header, Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi import Path as PathParameter
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import StreamingResponse
+from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
-from starlette.exceptions import HTTPException
 
 from wordveil import __version__
-from wordveil.denoising.denoiser import UnreadableReleaseError
-from wordveil.errors import GuaranteeError, ParameterError, WordveilError
-from wordveil.names import DEFAULT_MECHANISM
+from wordveil.errors import WordveilError
 from wordveil.service.access import Buckets, Caller, Callers
-from wordveil.service.charges import BudgetSpentError, Charge, Charged, KeyRevokedError, RetryError
+from wordveil.service.charges import BudgetSpentError
+from wordveil.service.desk import Desk
 from wordveil.service.guarding import GUARDRAIL_PATH, Guard, Limits, error_body, only_texts
 from wordveil.service.messages import (
     BatchRequest,
     DenoiseAnswer,
     DenoiseRequest,
-    Error,
     ExplainRequest,
     GuardrailAnswer,
     GuardrailRequest,
@@ -45,31 +43,19 @@ from wordveil.service.messages import (
     VectorsAnswer,
     VectorsRequest,
 )
-from wordveil.service.releasing import Releaser
+from wordveil.service.refusals import KNOWN, MISFIT, RequestRefusedError, told, unauthenticated
+from wordveil.service.releasing import Asked, Releaser
 
 __all__ = ["Limits", "build_app"]
 
-SHORT = 2000  # characters
 STATIC = Path(__file__).parent / "static"
-UNAUTHENTICATED = "Send a key of this service: Authorization: Bearer wv_..."
 SUBJECT_FIELDS = ("user_api_key_end_user_id", "user_api_key_user_id")
+LONGEST_RETRY = 200
+
+JSON = re.compile(r"(?i)application/([^;]*\+)?json *(;|$)")
 
 T = TypeVar("T")
-Bearer = Annotated[str | None, Header(description="Bearer wv_...")]
-ApiKey = Annotated[str | None, Header(description="The same without Bearer, as LiteLLM sends it.")]
-Retry = Annotated[
-    str | None,
-    Header(min_length=1, max_length=200, description="Under one key the same request is charged and drawn once."),
-]
-NoRetry = Annotated[str | None, Header(description="Refused: what is released here is drawn afresh every time.")]
-
-
-class RequestRefusedError(WordveilError):
-    """A request is refused before anything is done for it."""
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        self.status, self.code = status, code
-        super().__init__(message)
+ANSWER = TypeAdapter(ReleaseAnswer)
 
 
 class Metrics:
@@ -82,11 +68,29 @@ class Metrics:
         self.seconds = Histogram("request_seconds", "Seconds of a request.", ["route"], **of_ours)
         self.tokens = Counter("tokens_released", "Tokens released, repetitions included.", **of_ours)
         self.refused = Counter("releases_refused", "Releases refused because a budget is spent.", **of_ours)
+        self._counted = lru_cache(maxsize=256)(lambda route, status: self.requests.labels(route, str(status)))
+        self._timed = lru_cache(maxsize=64)(self.seconds.labels)
 
     def seen(self, route: str, status: int, seconds: float) -> None:
         """Count one request."""
-        self.requests.labels(route, str(status)).inc()
-        self.seconds.labels(route).observe(seconds)
+        self._counted(route, status).inc()
+        self._timed(route).observe(seconds)
+
+
+class Direct(APIRoute):  # type: ignore[misc, unused-ignore]
+    """A route whose body is read straight into its type: what FastAPI can do besides takes as long as a release."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers; the first parameter of the endpoint is the body."""
+        read = TypeAdapter(next(iter(get_type_hints(self.endpoint).values())))
+
+        async def answer(request: Request) -> Response:
+            if not JSON.match(request.headers.get("content-type", "")):
+                raise RequestRefusedError(422, "request", MISFIT)
+            answered: Response = await self.endpoint(read.validate_json(await request.body()), request)
+            return answered
+
+        return answer
 
 
 class Service:
@@ -101,9 +105,9 @@ class Service:
         self.releaser, self.ledger, self.limits = releaser, releaser.ledger, limits
         self.metrics = Metrics()
         self._callers = Callers(self.ledger)
+        self._looking: dict[str, asyncio.Task[Caller | None]] = {}
         self._buckets = Buckets(limits.rate, limits.burst)
-        self._charges: list[tuple[Charge, asyncio.Future[Charged]]] = []
-        self._teller: asyncio.Task[None] | None = None
+        self._desk = Desk(releaser)
         self._workers: anyio.CapacityLimiter | None = None
 
     async def work(self, task: Callable[[], T]) -> T:
@@ -112,100 +116,77 @@ class Service:
         done: T = await anyio.to_thread.run_sync(task, limiter=self._workers, abandon_on_cancel=True)
         return done
 
-    async def charged(self, charge: Charge) -> Charged:
-        """Charge, together with all that waits for the disk at this moment."""
-        answer: asyncio.Future[Charged] = asyncio.get_running_loop().create_future()
-        self._charges.append((charge, answer))
-        if self._teller is None or self._teller.done():
-            self._teller = asyncio.create_task(self._tell())
-        return await answer
-
-    async def _tell(self) -> None:
-        while self._charges:
-            group, self._charges = self._charges, []
-            try:
-                outcomes = await asyncio.to_thread(self.ledger.charge_all, [charge for charge, _ in group])
-            except Exception as error:  # noqa: BLE001 - raised where each of them waits
-                outcomes = [error] * len(group)
-            for (_, answer), outcome in zip(group, outcomes, strict=True):
-                if answer.cancelled():
-                    continue  # nobody waits any more; the charge stands
-                if isinstance(outcome, Exception):
-                    answer.set_exception(outcome)
-                else:
-                    answer.set_result(outcome)
-
-    async def caller(self, scope: str, authorization: str | None, x_api_key: str | None) -> Caller:
+    async def caller(self, scope: str, request: Request) -> Caller:
         """Return whose request this is.
 
         Raises:
             RequestRefusedError: If it is nobody's, its key is not for this, or it asks too often.
         """
-        kind, _, bearer = (authorization or "").partition(" ")
-        key = bearer.strip() if kind.lower() == "bearer" else x_api_key or ""
-        found = self._callers.known(key) or await self.work(partial(self._callers.find, key))
+        kind, _, bearer = request.headers.get("authorization", "").partition(" ")
+        key = bearer.strip() if kind.lower() == "bearer" else request.headers.get("x-api-key", "")
+        found = self._callers.known(key) or await self._looked_up(key)
         if found is None:
-            raise RequestRefusedError(401, "unauthenticated", UNAUTHENTICATED)
+            raise unauthenticated()
         if scope not in found.scopes:
             raise RequestRefusedError(403, "forbidden", f"This key is not for the scope {scope}.")
         if not self._buckets.take(found.id):
             raise RequestRefusedError(429, "too-many", "This key asks too often; wait a second.")
         return found
 
-    async def sanitize(
-        self, asked: TextRequest, authorization: Bearer = None, x_api_key: ApiKey = None, idempotency_key: Retry = None
-    ) -> ReleaseAnswer:
+    async def _looked_up(self, key: str) -> Caller | None:
+        """Look a key up once for all who wait for it."""
+        if key not in self._looking:
+            self._looking[key] = asyncio.create_task(self.work(partial(self._callers.find, key)))
+            self._looking[key].add_done_callback(lambda _: self._looking.pop(key))
+        return await asyncio.shield(self._looking[key])
+
+    async def sanitize(self, asked: TextRequest, request: Request) -> Response:
         """Release one text."""
-        caller = await self.caller("release", authorization, x_api_key)
-        return await self._released([asked.text], asked, caller, idempotency_key)
+        return await self._answered([asked.text], asked, request)
 
-    async def sanitize_batch(
-        self, asked: BatchRequest, authorization: Bearer = None, x_api_key: ApiKey = None, idempotency_key: Retry = None
-    ) -> ReleaseAnswer:
+    async def sanitize_batch(self, asked: BatchRequest, request: Request) -> Response:
         """Release texts together: all are paid for, or none is released."""
-        caller = await self.caller("release", authorization, x_api_key)
-        return await self._released(asked.texts, asked, caller, idempotency_key)
+        return await self._answered(asked.texts, asked, request)
 
-    async def _released(self, texts: list[str], asked: Any, caller: Caller, retry: str | None) -> ReleaseAnswer:
-        begin = partial(self.releaser.begin, texts, asked, caller, retry=retry)
-        # A thread for each short text would take longer than the text.
-        short = sum(map(len, texts)) <= SHORT and self.releaser.made(asked) and asked.mechanism == DEFAULT_MECHANISM
-        charge, draw = begin() if short else await self.work(begin)
-        charged = await self.charged(charge)
-        answer: ReleaseAnswer = draw(charged) if short else await self.work(partial(draw, charged))
+    async def _answered(self, texts: list[str], how: Any, request: Request) -> Response:
+        caller, retry = await self.caller("release", request), request.headers.get("idempotency-key")
+        if retry is not None and not 1 <= len(retry) <= LONGEST_RETRY:
+            raise RequestRefusedError(422, "request", MISFIT)
+        answer = await self._released(Asked(texts=texts, how=how, caller=caller, retry=retry))
+        return Response(ANSWER.dump_json(answer), media_type="application/json")
+
+    async def _released(self, asked: Asked) -> ReleaseAnswer:
+        if self.releaser.soon_done(asked):
+            answer = await self._desk.release(asked)
+        else:
+            (counted,) = await self.work(partial(self.releaser.count, [asked]))
+            charged = await self._desk.charge(counted)
+            (answer,) = await self.work(partial(self.releaser.draw, [(counted, charged)]))
         self.metrics.tokens.inc(answer.tokens)
         return answer
 
-    async def rephrase(
-        self,
-        asked: RephraseRequest,
-        authorization: Bearer = None,
-        x_api_key: ApiKey = None,
-        idempotency_key: Retry = None,
-    ) -> ReleaseAnswer:
+    async def rephrase(self, asked: RephraseRequest, request: Request) -> Response:
         """Release public sentences in the place of the texts' own; the promise is per sentence."""
-        caller = await self.caller("release", authorization, x_api_key)
-        return await self._released(asked.texts, asked, caller, idempotency_key)
+        return await self._answered(asked.texts, asked, request)
 
-    async def denoise(
-        self, asked: DenoiseRequest, authorization: Bearer = None, x_api_key: ApiKey = None
-    ) -> DenoiseAnswer:
+    async def denoise(self, asked: DenoiseRequest, request: Request) -> DenoiseAnswer:
         """Read what a release of this service may have said; nothing is charged, and a private text is refused."""
-        await self.caller("release", authorization, x_api_key)
+        await self.caller("release", request)
         return await self.work(partial(self.releaser.denoised, asked))
 
-    async def sanitize_stream(
-        self,
-        request: Request,
-        authorization: Bearer = None,
-        x_api_key: ApiKey = None,
-        idempotency_key: NoRetry = None,
-    ) -> StreamingResponse:
+    async def sanitize_stream(self, request: Request) -> StreamingResponse:
         """Release one text a line of NDJSON, each paid for by itself; a line that fails is answered by its error."""
-        _refuse_retry(idempotency_key)
-        caller = await self.caller("release", authorization, x_api_key)
+        caller = await self._fresh_only(request)
         lines = (await request.body()).splitlines()
         return StreamingResponse(self._lines(lines, caller), media_type="application/x-ndjson")
+
+    async def _fresh_only(self, request: Request) -> Caller:
+        """Return whose request this is; what is drawn afresh every time takes no idempotency key."""
+        if "idempotency-key" in request.headers:
+            raise RequestRefusedError(
+                422, "idempotency-key", "This route draws afresh every time and takes no idempotency key."
+            )
+        return await self.caller("release", request)
 
     async def _lines(self, lines: list[bytes], caller: Caller) -> AsyncIterator[bytes]:
         read = TypeAdapter(TextRequest)
@@ -216,30 +197,21 @@ class Service:
     async def _line(self, line: bytes, read: Any, caller: Caller) -> bytes:
         try:
             asked = read.validate_json(line)
-            answer = asdict(await self._released([asked.text], asked, caller, None))
+            answer = asdict(await self._released(Asked(texts=[asked.text], how=asked, caller=caller)))
         except (ValidationError, WordveilError, SQLAlchemyError) as error:
-            answer = {"error": asdict(_told(error)[1])}
+            answer = {"error": asdict(told(error)[1])}
             if isinstance(error, BudgetSpentError):
                 self.metrics.refused.inc()
         return json.dumps(answer).encode() + b"\n"
 
-    async def vectors(
-        self,
-        asked: VectorsRequest,
-        authorization: Bearer = None,
-        x_api_key: ApiKey = None,
-        idempotency_key: NoRetry = None,
-    ) -> VectorsAnswer:
+    async def vectors(self, asked: VectorsRequest, request: Request) -> VectorsAnswer:
         """Release vectors, each row with noise of its own."""
-        _refuse_retry(idempotency_key)
-        caller = await self.caller("release", authorization, x_api_key)
+        caller = await self._fresh_only(request)
         return await self.work(partial(self.releaser.vectors, asked, caller))
 
-    async def explain(
-        self, asked: ExplainRequest, authorization: Bearer = None, x_api_key: ApiKey = None
-    ) -> dict[str, Any]:
+    async def explain(self, asked: ExplainRequest, request: Request) -> dict[str, Any]:
         """Explain what a setting promises, in plain words, on public words."""
-        await self.caller("release", authorization, x_api_key)
+        await self.caller("release", request)
         found = await self.work(partial(self.releaser.explained, asked))
         return {
             "guarantee": found.guarantee.as_dict(),
@@ -249,21 +221,19 @@ class Service:
             "text_loss": found.text_loss,
         }
 
-    async def hides_among(
-        self, asked: HidesRequest, authorization: Bearer = None, x_api_key: ApiKey = None
-    ) -> HidesAmong:
+    async def hides_among(self, asked: HidesRequest, request: Request) -> HidesAmong:
         """Show what may be released for words: the list or crowd that each hides among, with chances."""
-        await self.caller("release", authorization, x_api_key)
+        await self.caller("release", request)
         return await self.work(partial(self.releaser.hides_among, asked))
 
-    async def mechanisms(self, authorization: Bearer = None, x_api_key: ApiKey = None) -> list[dict[str, Any]]:
+    async def mechanisms(self, request: Request) -> list[dict[str, Any]]:
         """List the mechanisms with their parameters."""
-        await self.caller("release", authorization, x_api_key)
+        await self.caller("release", request)
         return self.releaser.mechanisms()
 
-    async def vocabularies(self, authorization: Bearer = None, x_api_key: ApiKey = None) -> dict[str, dict[str, Any]]:
+    async def vocabularies(self, request: Request) -> dict[str, dict[str, Any]]:
         """List the vocabularies with size and checksum."""
-        await self.caller("release", authorization, x_api_key)
+        await self.caller("release", request)
         return {
             name: {"vocabulary": table.header.name, "words": len(table), "checksum": table.header.checksum}
             for name, table in self.releaser.vocabularies.items()
@@ -272,33 +242,32 @@ class Service:
     async def budgets(
         self,
         account: Annotated[str, PathParameter(pattern=r"^(subject|key):[A-Za-z0-9_.@+-]{1,128}$")],
-        authorization: Bearer = None,
-        x_api_key: ApiKey = None,
+        request: Request,
     ) -> list[dict[str, Any]]:
         """Show the budgets of an account, one a promise: what was granted, spent and is left."""
-        await self.caller("read", authorization, x_api_key)
+        await self.caller("read", request)
         return [asdict(balance) for balance in await self.work(partial(self.ledger.balances, account))]
 
-    async def guardrail(
-        self, asked: GuardrailRequest, authorization: Bearer = None, x_api_key: ApiKey = None
-    ) -> GuardrailAnswer:
+    async def guardrail(self, asked: GuardrailRequest, request: Request) -> GuardrailAnswer:
         """Stand between a gateway and a language model (LiteLLM's Generic Guardrail API).
 
         A request's texts are released; what comes back was made from released text alone and passes. Pictures, tool
         calls, names and whatever else of a message is not sanitized are blocked, and so is everything that fails.
         """
-        caller = await self.caller("release", authorization, x_api_key)
-        if asked.input_type == "response" or not (asked.texts or asked.images or asked.tool_calls):
+        caller = await self.caller("release", request)
+        if asked.input_type == "response":
             return GuardrailAnswer(action="NONE")
         if asked.images or asked.tool_calls or not only_texts(asked.structured_messages or [], {*asked.texts}):
             raise RequestRefusedError(
                 422, "not-sanitized", "Only a role and texts are sanitized, nothing else of a message."
             )
+        if not asked.texts:
+            return GuardrailAnswer(action="NONE")
         named = [value for field in SUBJECT_FIELDS if (value := (asked.request_data or {}).get(field))]
         # Checked as a request of ours, the subject's name too; a call may come in several requests, each its own.
         batch = TypeAdapter(BatchRequest).validate_python({"texts": asked.texts, "subject": (named or [None])[0]})
         retry = None if asked.litellm_call_id is None else json.dumps([asked.litellm_call_id, asked.texts])
-        answer = await self._released(batch.texts, batch, caller, retry)
+        answer = await self._released(Asked(texts=batch.texts, how=batch, caller=caller, retry=retry))
         return GuardrailAnswer(action="GUARDRAIL_INTERVENED", texts=answer.texts)
 
     async def health(self) -> dict[str, str]:
@@ -315,55 +284,40 @@ class Service:
         await self.work(ask)
         return {"status": "ready"}
 
-    async def metrics_page(self, authorization: Bearer = None, x_api_key: ApiKey = None) -> Response:
+    async def metrics_page(self, request: Request) -> Response:
         """Counts and times for Prometheus."""
-        await self.caller("read", authorization, x_api_key)
+        await self.caller("read", request)
         return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     async def failed(self, request: Request, error: Exception) -> Response:
         """Answer an error that we know."""
         if isinstance(error, BudgetSpentError):
             self.metrics.refused.inc()
-        status, body = error_body(request.url.path, *_told(error))
+        status, body = error_body(request.url.path, *told(error))
         return Response(body, status, media_type="application/json")
 
 
-def _refuse_retry(key: str | None) -> None:
-    if key is not None:
-        raise RequestRefusedError(
-            422, "idempotency-key", "This route draws afresh every time and takes no idempotency key."
-        )
+def _header(name: str, description: str, **schema: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "header",
+        "required": False,
+        "description": description,
+        "schema": {"type": "string", **schema},
+    }
 
 
-def _told(error: Exception) -> tuple[int, Error]:
-    """Return status and error of an exception, without any value that was sent."""
-    if isinstance(error, BudgetSpentError):
-        message = "The budget is spent; nothing was released."
-        return 402, Error(code="budget-spent", message=message, account=error.account, left=error.left)
-    if isinstance(error, RequestRefusedError):
-        return error.status, Error(code=error.code, message=str(error))
-    if isinstance(error, KeyRevokedError):
-        return 401, Error(code="unauthenticated", message=UNAUTHENTICATED)
-    if isinstance(error, RetryError):
-        return 409, Error(code="idempotency-key", message=str(error))
-    if isinstance(error, ParameterError):
-        return 422, Error(code="parameter", message=f"{error.name} {error.requirement}")
-    if isinstance(error, GuaranteeError):
-        return 422, Error(code="guarantee", message=str(error))
-    if isinstance(error, SQLAlchemyError):
-        return 503, Error(code="ledger", message="The ledger does not answer; nothing was released.")
-    if isinstance(error, HTTPException) and error.status_code in (404, 405):
-        return error.status_code, Error(code="route", message="There is nothing at this address.")
-    if isinstance(error, RequestValidationError | ValidationError | HTTPException):
-        return 422, Error(code="request", message="The request does not fit the schema at /openapi.json.")
-    if isinstance(error, UnreadableReleaseError):  # speaks of public text alone
-        return 422, Error(code="unreadable", message=str(error))
-    if isinstance(error, WordveilError):
-        return 422, Error(code="setting", message="This setting cannot be used here.")
-    return 500, Error(code="internal", message="The service failed; nothing is released.")
-
-
-KNOWN = (WordveilError, SQLAlchemyError, RequestValidationError, ValidationError, HTTPException, Exception)
+KEY = (
+    _header("authorization", "Bearer wv_..."),
+    _header("x-api-key", "The same without Bearer, as LiteLLM sends it."),
+)
+RETRY = _header(
+    "idempotency-key",
+    "Under one key the same request is charged and drawn once.",
+    minLength=1,
+    maxLength=LONGEST_RETRY,
+)
+NO_RETRY = _header("idempotency-key", "Refused: what is released here is drawn afresh every time.")
 STATUSES: dict[int | str, dict[str, Any]] = {
     402: {"description": "A budget is spent; nothing was released."},
     **{status: {"description": "Refused; nothing was released."} for status in (401, 403, 409, 413, 422, 429)},
@@ -378,26 +332,27 @@ def build_app(releaser: Releaser, limits: Limits | None = None) -> Any:
     app = FastAPI(title="wordveil", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False)
     for error in KNOWN:
         app.add_exception_handler(error, cast(Any, service.failed))
-    for path, handler, method in (
-        ("/v1/sanitize", service.sanitize, "POST"),
-        ("/v1/sanitize/batch", service.sanitize_batch, "POST"),
-        ("/v1/rephrase", service.rephrase, "POST"),
-        ("/v1/denoise", service.denoise, "POST"),
-        ("/v1/vectors", service.vectors, "POST"),
-        ("/v1/explain", service.explain, "POST"),
-        ("/v1/hides-among", service.hides_among, "POST"),
-        ("/v1/mechanisms", service.mechanisms, "GET"),
-        ("/v1/vocabularies", service.vocabularies, "GET"),
-        ("/v1/budgets/{account}", service.budgets, "GET"),
-        (GUARDRAIL_PATH, service.guardrail, "POST"),
-        ("/health", service.health, "GET"),
-        ("/ready", service.ready, "GET"),
+    post, get, released = ["POST"], ["GET"], {"response_model": ReleaseAnswer, "route_class_override": Direct}
+    lines = {"requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}}
+    for path, handler, methods, headers, more in (
+        ("/v1/sanitize", service.sanitize, post, (*KEY, RETRY), released),
+        ("/v1/sanitize/batch", service.sanitize_batch, post, (*KEY, RETRY), released),
+        ("/v1/sanitize/stream", service.sanitize_stream, post, (*KEY, NO_RETRY), {"response_class": StreamingResponse}),
+        ("/v1/rephrase", service.rephrase, post, (*KEY, RETRY), released),
+        ("/v1/denoise", service.denoise, post, KEY, {}),
+        ("/v1/vectors", service.vectors, post, (*KEY, NO_RETRY), {}),
+        ("/v1/explain", service.explain, post, KEY, {}),
+        ("/v1/hides-among", service.hides_among, post, KEY, {}),
+        ("/v1/mechanisms", service.mechanisms, get, KEY, {}),
+        ("/v1/vocabularies", service.vocabularies, get, KEY, {}),
+        ("/v1/budgets/{account}", service.budgets, get, KEY, {}),
+        (GUARDRAIL_PATH, service.guardrail, post, KEY, {}),
+        ("/metrics", service.metrics_page, get, KEY, {}),
+        ("/health", service.health, get, (), {}),
+        ("/ready", service.ready, get, (), {}),
     ):
-        app.add_api_route(path, handler, methods=[method], responses=STATUSES)
-    body = {"requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}}
-    streamed = {"response_class": StreamingResponse, "responses": STATUSES, "openapi_extra": body}
-    app.add_api_route("/v1/sanitize/stream", service.sanitize_stream, methods=["POST"], **streamed)
-    app.add_api_route("/metrics", service.metrics_page, methods=["GET"], responses=STATUSES)
+        extra = {"parameters": [*headers]} | (lines if "response_class" in more else {})
+        app.router.add_api_route(path, handler, methods=methods, responses=STATUSES, openapi_extra=extra, **more)
     if STATIC.is_dir():
         app.mount("/", StaticFiles(directory=STATIC, html=True))
     return Guard(app, limits, seen=service.metrics.seen)

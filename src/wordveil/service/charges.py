@@ -81,7 +81,7 @@ class Charge:
     mechanism: str
     vocabulary: str
     guarantee: str
-    assumptions: Sequence[str]
+    assumptions: tuple[str, ...]
     key: str = ""
     retry: str | None = None
     fingerprint: str | None = None
@@ -117,8 +117,9 @@ class Balance:
         left: The difference.
         delta_granted: The same of delta.
         delta_spent: The same of delta.
-        advanced: The same releases by advanced composition: an epsilon and its delta; see `costs.advanced`. None where
+        advanced: The same releases by advanced composition: an epsilon and its delta; see `sums.advanced`. None where
             that does not apply. Only the plain sum is limited.
+        composed: The same by their privacy loss distribution; see `sums.composed`. None where that does not apply.
     """
 
     account: str
@@ -129,3 +130,4 @@ class Balance:
     delta_granted: str
     delta_spent: str
     advanced: dict[str, str] | None
+    composed: dict[str, str] | None

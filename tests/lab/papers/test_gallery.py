@@ -11,6 +11,7 @@ import pytest
 from wordveil.documents.rows import data_folder
 from wordveil.errors import ParameterError
 from wordveil.lab.papers.gallery import ENTRIES, NEEDS, exhibit, gallery_page, nearest_of, told_apart
+from wordveil.lab.papers.radius_lists import length_law, own_chance
 
 PAGE = Path(__file__).parents[3] / "docs" / "gallery" / "README.md"
 NUMBER = r"(?<![\w-])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?"
@@ -54,7 +55,7 @@ def test_an_entry_without_its_data_says_so(monkeypatch, tmp_path):
         exhibit("nothing")
 
 
-@pytest.mark.parametrize("name", ["top-k", "tem-bottom", "post-processing", "floorless-lists"])
+@pytest.mark.parametrize("name", ["top-k", "tem-bottom", "post-processing", "floorless-lists", "radius-lists"])
 def test_claims_are_refuted_and_what_mends_them_is_not(name):
     said = ENTRIES[name]()
     if name == "top-k":
@@ -65,6 +66,9 @@ def test_claims_are_refuted_and_what_mends_them_is_not(name):
         assert float(said["honest"]) == 0
     elif name == "post-processing":
         assert float(said["tight"]) > 10 * 4.0  # more than all draws together: the choice reads the original
+    elif name == "radius-lists":
+        assert float(said["worst"]) > float(said["loss"]) > 2 * float(said["epsilon"])
+        assert float(said["share"]) > 90
     else:
         assert float(said["exact"]) == 8.0
         assert float(said["share"]) > 99
@@ -83,6 +87,22 @@ def test_the_nearest_of_several_draws_has_the_law_that_is_computed():
         expected = nearest_of(once[row : row + 1], gaps[row : row + 1], 3)[0]
         assert (np.abs(share - expected) < 6 * np.sqrt(expected * (1 - expected) / n) + 1e-9).all()
     np.testing.assert_allclose(nearest_of(once, gaps[:3], 1), once)
+
+
+def test_lists_as_long_as_the_noise_have_the_law_that_is_computed():
+    # alpha: each of 9 shares of 200 000 draws within 6 standard deviations, 9 x 2e-9, beyond what rounding up adds.
+    generator, n, epsilon = np.random.default_rng(0), 200_000, 4.0
+    scales, gaps = np.linspace(0.05, 0.2, 16), np.array([0.0, 0.5, 0.6, 0.8, 1.5])
+    drawn = np.linalg.norm(generator.laplace(size=(n, 16)) * scales, axis=1)
+    lengths, chances = length_law(scales, longest=4.0, kept=4096)
+    assert chances.sum() == pytest.approx(1.0, abs=1e-9)
+    for length in np.linspace(0.3, 1.4, 8):
+        seen, expected = (drawn > length).mean(), chances[lengths > length].sum()
+        assert -6 * np.sqrt(0.25 / n) < expected - seen < 6 * np.sqrt(0.25 / n) + 0.002
+    law = np.where(gaps < drawn[:, None], np.exp(epsilon / 2 * (1 - gaps / drawn[:, None])), 0.0)
+    cumulated = np.cumsum(law / law.sum(axis=1, keepdims=True), axis=1)
+    kept = (generator.random(n) < cumulated[:, 0]).mean()  # the word itself stands first
+    assert -6 * np.sqrt(0.25 / n) - 0.002 < own_chance(gaps, lengths, chances, epsilon) - kept < 6 * np.sqrt(0.25 / n)
 
 
 def test_shares_of_pairs_told_apart_are_those_of_a_loop():

@@ -23,7 +23,7 @@ from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Cell", "CellCache", "audit_key", "cell_key", "compute_cell", "promise_key"]
 
-CACHE_FORMAT = 3  # raised whenever a task's meaning changes under the same settings
+CACHE_FORMAT = 4  # raised whenever a task, or what a row is, changes under the same settings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ __all__ = [
     "ScoredPair",
     "Spans",
     "mixed_order",
+    "plain",
     "read_labelled",
     "read_pairs",
     "read_spans",
@@ -98,8 +100,13 @@ def read_labelled(
 
 
 def read_texts(name: str | os.PathLike[str], *, column: str = "text", limit: int | None = None) -> list[str]:
-    """Return the texts of a column; a limit takes every k-th row."""
-    return thinned([str(row[column]) for row in read_rows(name, (column,))], limit)
+    """Return the texts of a column without their markup; a limit takes every k-th row."""
+    return [plain(text) for text in thinned([str(row[column]) for row in read_rows(name, (column,))], limit)]
+
+
+def plain(text: str) -> str:
+    """Return a text without its markup: *br* would be the commonest content word of reviews."""
+    return re.sub(r"</?[A-Za-z][^<>]*>", " ", text)
 
 
 def train_and_test(

@@ -22,9 +22,9 @@ from wordveil.decoding.nearest import Nearest
 from wordveil.decoding.rank_softmax import RankSoftmax
 from wordveil.decoding.vickrey import Vickrey
 from wordveil.lab.evaluation.promises import Contender, Group, PromiseSettings
-from wordveil.mechanisms.base import VectorMechanism, WordRandomizer
+from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, WordRandomizer
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
-from wordveil.mechanisms.clipped_l2 import ClippedL2
+from wordveil.mechanisms.clipped_l2 import ClippedL2, clipped_diameter
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.jaccard import Jaccard
 from wordveil.mechanisms.laplace_profile import laplace_delta
@@ -42,7 +42,7 @@ from wordveil.promises.guarantees import MetricDP, NoGuarantee
 from wordveil.vocabulary.rank_metric import NeighbourRank
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["RECIPES", "RowPlan", "diameter"]
+__all__ = ["RECIPES", "RowPlan", "diameter", "noise_diameter"]
 
 
 @dataclass(frozen=True)
@@ -156,16 +156,23 @@ def _tem_rank_certified(plan: RowPlan) -> Contender:
     return _with_certificate(plan, TEM(epsilon=plan.epsilon, metric=NeighbourRank(), calibration="certified"))
 
 
+@lru_cache(maxsize=4)  # rows over one vocabulary share it
 def diameter(embeddings: Embeddings) -> float:
-    """Return the largest distance between two words, rounded up, in blocks of rows."""
-    rows = np.asarray(embeddings.vectors, dtype=np.float64)
-    norms = np.square(rows).sum(axis=1)
-    largest = 0.0
-    for start in range(0, len(rows), 512):
-        part = slice(start, start + 512)
-        largest = max(largest, float((norms[part, None] + norms - 2 * rows[part] @ rows.T).max()))
-    rounding = 64 * rows.shape[1] * 2.0**-53 * 4 * float(norms.max())
-    return math.sqrt(largest + rounding)
+    """Return the largest distance between two words, rounded up."""
+    largest = float(np.linalg.norm(np.asarray(embeddings.vectors, dtype=np.float64), axis=1).max())
+    return clipped_diameter(embeddings.vectors, largest * (1 + 1e-9))  # nothing is clipped
+
+
+def noise_diameter(noise: VectorRandomizer, embeddings: Embeddings) -> float:
+    """Return by how many units of its promise two words differ at most for additive noise, rounded up.
+
+    A projection adds its noise to projected vectors, at rate epsilon over its stretch: what two words lose is this rate
+    times the distance of *these* vectors, as nothing else of them is read.
+    """
+    space = noise.decoding_space(embeddings)
+    largest = float(np.abs(space.vectors).sum(axis=1, dtype=np.float64).max())
+    found = diameter(space) + 2.0**-23 * largest  # noise is added before they are rounded to float32
+    return math.nextafter(found / getattr(noise, "stretch", 1.0), math.inf)
 
 
 def _laplace_local(plan: RowPlan) -> Contender:
@@ -177,7 +184,7 @@ def _principal_local(plan: RowPlan) -> Contender:
 
 
 def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], VectorMechanism], d: int) -> Contender:
-    reach, delta = diameter(plan.embeddings), plan.settings.delta
+    reach, delta = noise_diameter(mechanism(1.0).fit(plan.embeddings), plan.embeddings), plan.settings.delta
     low = high = plan.epsilon  # loss at the diameter: delta is 0 there, and grows with the loss
     while laplace_delta(plan.epsilon, dimensions=d, loss=high) <= delta:
         low, high = high, 2 * high
@@ -191,7 +198,7 @@ def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], VectorMechanis
     own = words.randomizer.guarantee()
     assert isinstance(own, MetricDP)
     local = laplace_to_local(words.randomizer, diameter=reach, delta=delta)
-    note = f"exact privacy profile at the vocabulary's diameter {reach:.4g}; {own.epsilon:.4g} metric DP"
+    note = f"exact privacy profile at the diameter {reach:.4g} of what noise is added to; {own.epsilon:.4g} metric DP"
     return Contender(words=words, guarantee=local, note=note)
 
 

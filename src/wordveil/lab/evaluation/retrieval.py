@@ -62,8 +62,11 @@ class _Search(Task):
     queries: int = 400
 
     def run(self, prepared: Collection, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
-        queries = centroids(prepared.queries.tokens, prepared.queries, subject.space.vectors)
-        stored = released_centroids(prepared.documents, subject, source, self.name)
+        return self.found(prepared, released_centroids(prepared.documents, subject, source, self.name), subject.space)
+
+    def found(self, prepared: Collection, stored: Float64Array, space: Embeddings) -> Mapping[str, float]:
+        """Return the scores of a search for the queries as they are in mean vectors of stored texts."""
+        queries = centroids(prepared.queries.tokens, prepared.queries, space.vectors)
         unit_queries, unit_stored = (_normalized(rows) for rows in (queries, stored))
         scores = unit_queries @ unit_stored.T
         k = min(self.k, scores.shape[1])

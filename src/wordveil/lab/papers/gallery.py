@@ -23,6 +23,7 @@ from wordveil.denoising.prior import load_prior
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.league import first_words
 from wordveil.lab.papers.base import table_of
+from wordveil.lab.papers.radius_lists import coordinate_scales, length_law, own_chance
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.jaccard import Jaccard, class_delta, class_errors
 from wordveil.mechanisms.nadp import NADP
@@ -36,7 +37,7 @@ from wordveil.mechanisms.truncated_law import (
 )
 from wordveil.mechanisms.worst_pairs import word_distances
 from wordveil.metrics.distances import Euclidean
-from wordveil.promises.guarantees import round_up
+from wordveil.promises.guarantees import round_down, round_up
 from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.frequencies import word_frequencies
 from wordveil.vocabulary.table import Embeddings, load_embeddings
@@ -302,6 +303,28 @@ def _floorless(k: int = 20, nats: float = 8.0) -> Numbers:
     }
 
 
+def _radius(epsilon: float = 4.0, unseen: float = 1e-12) -> Numbers:
+    table, gaps = _table()
+    lengths, chances = length_law(coordinate_scales(table.vectors.astype(np.float64), epsilon), longest=4.0)
+    mean = chances @ lengths
+    own = np.array([own_chance(row, lengths, chances, epsilon) for row in gaps])
+    reaches = np.append(np.cumsum(chances[::-1])[::-1], 0.0)[np.searchsorted(lengths, gaps, side="right")] + unseen
+    losses = np.where(gaps > 0, np.log(own[:, None] / reaches), -np.inf)  # of the first word, as itself
+    first, second = divmod(int(np.argsort(gaps, axis=None)[gaps.size // 2]), len(table))
+    return {
+        **_pair(table, gaps, first, second),
+        "epsilon": f"{epsilon:g}",
+        "d": table.dimensions,
+        "length": f"{mean:.2f}",
+        "deviation": f"{math.sqrt(chances @ (lengths - mean) ** 2):.2f}",
+        "own": round_down(own[first], 2),
+        "other": round_up(reaches[first, second], 2),
+        "loss": round_down(losses[first, second], 3),
+        "share": f"{100 * float((losses > epsilon)[gaps > 0].mean()):.0f}",
+        "worst": round_down(losses.max(), 3),
+    }
+
+
 def _tem_ten(epsilon: float = 10.0, asked: int = 200) -> Numbers:
     table = table_of(GLOVE)
     fitted = TEM(epsilon=epsilon).fit(table)
@@ -332,6 +355,7 @@ ENTRIES: Mapping[str, Callable[[], Numbers]] = {
     "clusters": _clusters,
     "unknown-words": _unknown_words,
     "floorless-lists": _floorless,
+    "radius-lists": _radius,
     "tem-epsilon-10": _tem_ten,
 }
 """Name -> what computes its numbers."""

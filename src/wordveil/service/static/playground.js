@@ -18,9 +18,9 @@ for (const name of ["epsilon", "k", "samples"]) {
 
 async function ask(path, body) {
   const answer = await fetch(path, {
-    method: "POST",
+    method: body ? "POST" : "GET",
     headers: { "content-type": "application/json", authorization: `Bearer ${at("key").value}` },
-    body: JSON.stringify(body),
+    body: body && JSON.stringify(body),
   });
   const said = await answer.json();
   if (answer.ok) return said;
@@ -125,10 +125,20 @@ async function attacked(text, chosen, last) {
   }
 }
 
+// What limits is the plain sum; the others say what the same releases come to together.
+async function spent(accounts) {
+  const sum = (found, name) => found ? `; by ${name} ${found.epsilon} outside probability ${found.delta}` : "";
+  const lines = await Promise.all(accounts.map(async (account) => (await ask(`v1/budgets/${account}`)).map((budget) =>
+    `${account}, ${budget.promise.promise} for ${budget.promise.unit}: ${budget.spent} nats by the plain sum` +
+    sum(budget.advanced, "advanced composition") + sum(budget.composed, "privacy loss distributions"))));
+  filled("spent", "li", lines.flat());
+}
+
 async function release() {
   const text = at("text").value, chosen = how();
   const last = await released(text, chosen);
   await explained(text, chosen, last);
+  await spent(Object.keys(last.left)).catch((error) => filled("spent", "li", [error.message]));
   at("result").hidden = false;
   attacked(text, chosen, last);
   const left = Object.entries(last.left).map(([account, nats]) => `${account} has ${nats} nats left`).join("; ");
