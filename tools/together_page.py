@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measure_neighbours import _line, _short
+from league_rows import _line, _short
 from wordveil.lab.evaluation.curves import read_at
 
 ROOT = Path(__file__).resolve().parents[1]
