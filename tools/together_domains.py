@@ -21,7 +21,7 @@ from wordveil.documents.rows import data_folder, locate, read_rows
 from wordveil.lab.court.utility import log_likelihoods
 from wordveil.lab.evaluation.bert_score import matching_scores
 from wordveil.lab.evaluation.corpora import centroids
-from wordveil.lab.evaluation.inversion import plain
+from wordveil.lab.evaluation.data import plain
 from wordveil.lab.evaluation.models import as_numbers, bag_of_words, fit_quietly, linear_model, standardized
 from wordveil.lab.evaluation.priors import content_words
 from wordveil.sentences.building import StockSettings, build_stock

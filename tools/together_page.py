@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measure_neighbours import _line, _short
+from league_rows import _line, _short
 from wordveil.lab.evaluation.curves import read_at
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -198,8 +198,6 @@ def _panel(axis: Any, report: Mapping[str, Any], score: str, domain: str) -> Non
     rows = rows_of(report, domain)
     for number, (series, shown) in enumerate(SHOWN.items()):
         own = [row for row in rows if row.series == series]
-        if not own:
-            continue
         nats, colour = [row.nats for row in own], f"C{number}"
         values, errors = zip(*(row.scores[score] for row in own), strict=True)
         axis.errorbar(nats, values, yerr=errors, color=colour, marker="o", markersize=4, linewidth=1.2, label=shown)
@@ -208,6 +206,7 @@ def _panel(axis: Any, report: Mapping[str, Any], score: str, domain: str) -> Non
     if score in whole and score in ("task", "perplexity"):
         axis.axhline(whole[score][0], color="grey", linewidth=0.8, linestyle="--")
     axis.set_xscale("log")
+    axis.set_xlim(3, 400)
     if score == "perplexity":
         axis.set_yscale("log")
     axis.set_title(f"{domain}: {TITLES.get(score, score)}", fontsize=9)
