@@ -34,7 +34,8 @@ def test_the_default_and_its_rivals_met_every_attacker():
     for report in (RUNS.local, RUNS.neighbours):
         met = {task["name"]: {score["name"] for score in task["scores"]} for task in report["tasks"]}
         attacks = [name for name in met if name.endswith("attack")]
-        assert len(attacks) == 3 and all(met[name] >= set(ATTACKERS) for name in attacks)
+        assert len(attacks) == 3
+        assert all(met[name] >= set(ATTACKERS) for name in attacks)
 
 
 def test_the_league_names_its_command():
