@@ -266,8 +266,8 @@ def _of_choice(runs: Runs) -> _Phrases:
             runs.of(SHORT, "search", "similarity", "named", "rarer"),
         ),
         (
-            "Lists of 64 over all words, at 8 nats, keep sentiment {}, search {} and, beyond random words, similarity {}; "
-            "their attacker finds {} of all words and {} of the rarer",
+            "Lists of 64 over all words, at 8 nats, keep sentiment {}, search {} and, beyond random words, similarity "
+            "{}; their attacker finds {} of all words and {} of the rarer",
             [
                 *runs.of(WIDE, "sentiment", "search"),
                 beyond(*runs.of(WIDE, "similarity"), *runs.of("random words", "similarity")),
