@@ -152,12 +152,12 @@ noise. The command, whose finished cells are kept, so that an interrupted run go
 """
 VERDICT = """\
 At equal attack, counted over the rows of neighbour response: ahead or behind by more than two standard errors of both
-together, near otherwise. **In similarity neighbour response is behind at most points**: a word that TEM or SanText
-releases is often the word itself, which counts as 1, while neighbour response seldom releases the word itself and
-mostly one that is like it, which counts as about one half. **In sentiment it is ahead of TEM and SanText or near
-them**, but for crowds on MR, and about as good as Laplace noise in principal directions, which promises 54 nats and
-more (37 by the diameter after the projection, which would do) where neighbour response promises 4 to 12. Of the rows
-behind in sentiment half are crowds: that is what they pay for hiding a word for good."""
+together, near otherwise. **As released, neighbour response is behind in similarity at most points**: a word that TEM or
+SanText releases is often the word itself, which counts as 1, while neighbour response seldom releases the word itself
+and mostly one that is like it, which counts as about one half. **Denoised, it is ahead in similarity** of all of them
+at most points, and behind at few, all on IMDB: randomized response, and crowds at 4 nats. **In sentiment it is ahead of
+TEM and SanText or near them**, but for randomized response at 8 nats on IMDB, and about as good as words decoded from
+Laplace noise in principal directions, which promises 37 nats and more where neighbour response promises 4 to 12."""
 
 
 def task(kind: str, name: str) -> Task:

@@ -37,7 +37,7 @@ SHOWN = {
 """Columns of the README's table -> task and score."""
 WORDS = "projection-principal+nearest"
 DEFAULT, SHORT, PLAIN = (f"neighbours-{k}-of-4000 @ 8" for k in (16, 8, 1))
-EIGHT = "neighbours-8-of-4000 @ 9"
+EIGHT, WIDE = "neighbours-8-of-4000 @ 9", "neighbours-64 @ 8"
 RIVALS = ("tem", "santext", WORDS)
 ERROR = ("mean", "standard_error")
 
@@ -217,6 +217,7 @@ def _of_promises(runs: Runs) -> _Phrases:
                 *runs.of("santext-certified @ 8", "rarer"),
             ],
         ),
+        ("Vector noise reaches {} at 12 nats", runs.of("projection-principal-profile-vectors @ 12", "topic")),
         (
             "at 12 nats SanText reaches {} with {} named, and randomized response (k = 1) {} with {}",
             [*runs.of("santext-certified @ 12", "topic", "rarer"), *runs.of(plain, "topic", "rarer")],
@@ -267,6 +268,15 @@ def _of_choice(runs: Runs) -> _Phrases:
         (
             "k = 8 at the same 8 nats buys search ({}) and similarity ({}) with {} of all words, but of the rarer {}",
             runs.of(SHORT, "search", "similarity", "named", "rarer"),
+        ),
+        (
+            "Lists of 64 over all words, at 8 nats, keep sentiment {}, search {} and, beyond random words, similarity "
+            "{}; their attacker finds {} of all words and {} of the rarer",
+            [
+                *runs.of(WIDE, "sentiment", "search"),
+                beyond(*runs.of(WIDE, "similarity"), *runs.of("random words", "similarity")),
+                *runs.of(WIDE, "named", "rarer"),
+            ],
         ),
         ("Nine nats with k = 8 buy search ({}) with rarer words ({})", runs.of(EIGHT, "search", "rarer")),
         (

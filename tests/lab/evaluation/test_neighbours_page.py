@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import measure_neighbours as measured  # noqa: E402
+from wordveil.lab.evaluation.inversion import ATTACKERS  # noqa: E402
 
 REPORT = json.loads(measured.OUT.read_text(encoding="utf-8"))
 
@@ -43,7 +44,7 @@ def row(name, group, epsilon, named, sentiment):
     def one(mean):
         return {"mean": mean, "standard_error": 0.01}
 
-    attack = {"best-content": one(named), **{f"{each}-content": one(named) for each in measured.ATTACKERS}}
+    attack = {"best-content": one(named), **{f"{each}-content": one(named) for each in ATTACKERS}}
     scores = {"attack": attack, "sentiment": {"accuracy": one(sentiment)}, "similarity": {}}
     cells = {f"MR {kind}": {"scores": found} for kind, found in scores.items()}
     return {"label": f"{name} @ {epsilon}", "name": name, "group": group, "epsilon": epsilon, "cells": cells}
