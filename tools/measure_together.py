@@ -1,4 +1,4 @@
-"""Words, denoised words and whole sentences measured together: one axis, exact nats of a sentence, on three domains.
+"""Words, denoised words and whole sentences measured together: one axis, nats of a sentence at most, on three domains.
 
 Writes docs/results/together.json, .md and .svg. Finished cells lie in build/together.cells, stocks in build/together,
 so that an interrupted run goes on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn, matplotlib and
@@ -16,6 +16,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -27,9 +28,9 @@ from together_domains import DOMAINS, TEXTS, Domain, Scores, picked, table
 from together_persons import RELEASES, random_words, told
 from wordveil.arrays import Float32Array, Float64Array, IdArray, PrivateText, ReleasedText
 from wordveil.denoising.denoiser import Denoiser
+from wordveil.denoising.evidence import ChannelEvidence
 from wordveil.denoising.posterior import posteriors
-from wordveil.denoising.prior import Prior
-from wordveil.denoising.reading import Layout, ReleaseReader
+from wordveil.denoising.reading import STATES, TYPED, Layout, ReleaseReader
 from wordveil.files.atomic import write_whole
 from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.randomness import RandomSource
@@ -38,6 +39,7 @@ from wordveil.sentences.slots import fill
 
 CACHE = together_page.ROOT / "build/together.cells"
 VERSION = 1  # raised whenever a score's meaning changes
+NAMED = 2  # the same for attackers who name words of words
 SEEDS = (0, 1)
 RATES: Mapping[str, tuple[float, ...]] = {
     "TEM": (9.36,),
@@ -46,6 +48,7 @@ RATES: Mapping[str, tuple[float, ...]] = {
 NATS = (4.0, 6.0, 8.0, 10.0)
 ENCODERS = ("static", "minilm")
 OPTIONS = wv.TextOptions(unknown="typed")
+MARK = 1 << 20  # added to the state of a place where a word stands that carries content
 
 
 class Words:
@@ -67,7 +70,7 @@ class Words:
     def released(self, domain: Domain, seed: int, blind: bool) -> list[ReleasedText]:
         """Return a release of a domain, or uniform outputs in its layout."""
         sanitizer = wv.Sanitizer(table(), self.mechanism, options=OPTIONS, source=RandomSource.seeded_for_tests(seed))
-        texts = list(sanitizer.release_batch([PrivateText(text) for text in domain.texts]).texts)
+        texts = list(sanitizer.release_batch([PrivateText(text) for text in domain.texts], ids=domain.names).texts)
         return random_words(texts, self.denoiser, seed) if blind else texts
 
     def run(self, domain: Domain, seed: int, blind: bool) -> tuple[Scores, Scores]:
@@ -76,25 +79,49 @@ class Words:
         layouts = self.reader.read(texts)
         raw = domain.kept(texts)
         read = domain.kept([str(one.text) for one in self.denoiser.read(texts)])
-        attack = {"named: naming": domain.named(self._guesses(domain, layouts, None))}
-        for name, prior in (("triples", self.denoiser.prior), ("triples of the domain", domain.prior)):
-            attack[f"named: {name}"] = domain.named(self._guesses(domain, layouts, prior))
-        attack["picked: law"] = picked(self._likelihoods(domain, layouts))
+        attack = {"picked: law": picked(self._likelihoods(domain, layouts))}
         attack |= {"picked: MiniLM": picked(raw.pop("near")), "picked: MiniLM, denoised": picked(read.pop("near"))}
         return raw | attack, read | attack
 
-    def _guesses(self, domain: Domain, layouts: Sequence[Layout], prior: Prior | None) -> list[list[int]]:
-        """Return what an attacker takes the content words for: the released words, or the likeliest by a prior."""
-        guesses = [layout.ids.copy() for layout in layouts]
-        if prior is not None:
-            found = posteriors([layout.states for layout in layouts], self.denoiser._evidence, prior).states[:, 0]
-            ends = np.cumsum([len(layout.states) for layout in layouts])[:-1]
-            for guess, layout, own in zip(guesses, layouts, np.split(found, ends), strict=True):
-                guess[layout.places[layout.places >= 0]] = own[layout.places >= 0]
-        pairs = zip(guesses, domain.layouts, strict=True)
+    def named(self, domain: Domain, seed: int, blind: bool) -> Scores:
+        """Return what attackers name who know which words carry content, and guess such words there, no others."""
+        layouts = self.reader.read(self.released(domain, seed, blind))
+        content = [
+            domain.content[true.ids] if len(true.ids) == len(own.ids) else own.ids >= 0
+            for own, true in zip(layouts, domain.layouts, strict=True)
+        ]
+        seen = [own.ids[there] for own, there in zip(layouts, content, strict=True)]
+        common, rare = self._evidence(domain)
+        alone, in_context = [], []
+        for own in seen:
+            states, likelihoods = rare(own)
+            weights = likelihoods * rare.prior.frequency[states]
+            alone.append((states, weights / weights.sum(axis=1, keepdims=True)))
+        marked = [
+            own.states + MARK * (there[own.places] & (own.places >= 0))
+            for own, there in zip(layouts, content, strict=True)
+        ]
+        found = posteriors(marked, lambda states: _either(states, common, rare), domain.prior)
+        ends = np.cumsum([0, *map(len, marked)])
+        for first, own in zip(ends, marked, strict=False):
+            there = first + np.flatnonzero(own >= MARK)
+            in_context.append((found.states[there], found.chances[there]))
+        return {
+            "named: naming": domain.named([own.tolist() for own in seen]),
+            "named: each alone": domain.named(_likeliest(alone, domain)),
+            "named: triples": domain.named(_likeliest(in_context, domain)),
+        }
+
+    @cache  # noqa: B019 (as for a domain's stock)
+    def _evidence(self, domain: Domain) -> list[ChannelEvidence]:
+        """Return what may stand behind an output where a common word stands, and where one stands that says much."""
+        prior, content = domain.prior, np.append(domain.content[:-1], np.zeros(STATES, bool))
+        sentences = np.append(np.asarray(domain.counts.sum(axis=0)).ravel(), np.zeros(STATES))
+        rare = prior.frequency * content
+        weights = (prior.frequency * ~content, rare / rare.sum() + sentences / sentences.sum())
         return [
-            guess[domain.content[true.ids]].tolist() if len(guess) == len(true.ids) else guess.tolist()
-            for guess, true in pairs
+            ChannelEvidence(self.randomizer, replace(prior, frequency=own.astype(np.float32)), np.empty(0, np.int32))
+            for own in weights
         ]
 
     def _likelihoods(self, domain: Domain, layouts: Sequence[Layout]) -> Float64Array:
@@ -112,6 +139,29 @@ class Words:
                     rows, columns = np.searchsorted(seen, true.ids[both]), np.searchsorted(outputs, own.ids[both])
                     found[i, j] = logs[rows, np.minimum(columns, len(outputs) - 1)].sum(dtype=np.float64)
         return found
+
+
+def _either(seen: IdArray, common: ChannelEvidence, rare: ChannelEvidence) -> tuple[IdArray, Float32Array]:
+    """Return candidates: words that carry content where the place is marked, others elsewhere."""
+    there = seen >= MARK
+    states, likelihoods = common(np.where(there, seen - MARK, seen))
+    states[there], likelihoods[there] = rare(seen[there] - MARK)
+    return states, likelihoods
+
+
+def _likeliest(read: Sequence[tuple[IdArray, Float32Array]], domain: Domain) -> list[list[int]]:
+    """Return as many different words as each text has, the likeliest to stand in any of its places.
+
+    Args:
+        read: Of each text candidates and their chances, each of shape (m, c).
+        domain: Whose texts.
+    """
+    guesses = []
+    for (states, chances), own in zip(read, domain.own, strict=True):
+        words, places = np.unique(states, return_inverse=True)
+        missed = np.bincount(places.ravel(), np.log1p(-np.minimum(chances, 1 - 1e-6)).ravel(), len(words))
+        guesses.append(words[np.argsort(missed, kind="stable")[: len(own)]].tolist())
+    return guesses
 
 
 class Sentences:
@@ -172,10 +222,11 @@ def summary(runs: Sequence[Scores]) -> dict[str, list[float]]:
         each = np.mean([run[name] for run in runs], axis=0)
         each = each[~np.isnan(each)]
         found[name] = [float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each)))]
-    likely, states = (np.sum([run[name] for run in runs], axis=0) for name in ("likely", "states"))
-    rate = likely.sum() / states.sum()
-    error = np.sqrt(np.square(likely - rate * states).sum()) / states.sum()
-    found["perplexity"] = [float(np.exp(-rate)), float(np.exp(-rate) * error)]
+    if "likely" in runs[0]:
+        likely, states = (np.sum([run[name] for run in runs], axis=0) for name in ("likely", "states"))
+        rate = likely.sum() / states.sum()
+        error = np.sqrt(np.square(likely - rate * states).sum()) / states.sum()
+        found["perplexity"] = [float(np.exp(-rate)), float(np.exp(-rate) * error)]
     return dict(sorted(found.items()))
 
 
@@ -207,8 +258,21 @@ def words_cell(name: str, rate: float, domain: str) -> dict[str, Any]:
     mechanism, own = words_at(name, rate), domain_named(domain)
     runs = {blind: [mechanism.run(own, seed, blind) for seed in SEEDS] for blind in (False, True)}
     both = {blind: [summary([run[i] for run in runs[blind]]) for i in (0, 1)] for blind in runs}
-    tokens = float(np.mean([len(layout.ids) for layout in own.layouts]))
-    return {"tokens": tokens, "scores": both[False], "random": both[True]}
+    return {"scores": both[False], "random": both[True]}
+
+
+def named_cell(name: str, rate: float, domain: str) -> dict[str, Any]:
+    """Return what attackers name of a word mechanism's releases."""
+    mechanism, own = words_at(name, rate), domain_named(domain)
+    found = {blind: summary([mechanism.named(own, seed, blind) for seed in SEEDS]) for blind in (False, True)}
+    return {"scores": found[False], "random": found[True]}
+
+
+def blind_cell(domain: str) -> dict[str, Any]:
+    """Return how many words are named by who has seen no release: the commonest of public sentences."""
+    own = domain_named(domain)
+    ranked = np.argsort(-np.asarray(own.counts.sum(axis=0)).ravel(), kind="stable").tolist()
+    return summary([{"named: blind": own.named([ranked[: len(words)] for words in own.own])}])
 
 
 def sentences_cell(stock: str, encoder: str, epsilon: float, domain: str) -> dict[str, Any]:
@@ -234,6 +298,14 @@ def commonest(domain: str) -> dict[str, float]:
     """Return the share of the commonest class."""
     labels = domain_named(domain).labels
     return {"commonest": float(np.bincount(labels).max() / len(labels))}
+
+
+def drawn(domain: str) -> dict[str, float]:
+    """Return for how many tokens of a text a word is drawn, unknown words included: all but those of a kind."""
+    typed = len(table()) + TYPED
+    return {
+        "tokens": float(np.mean([(one.states[one.places >= 0] != typed).sum() for one in domain_named(domain).layouts]))
+    }
 
 
 def plan() -> list[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
@@ -270,10 +342,28 @@ def measure(only: str = "") -> dict[str, Any]:
         row = {**facts, **kept_cell(facts, compute)}
         if facts["series"] == "original":
             row |= kept_cell({**facts, "series": "commonest"}, lambda d=facts["domain"]: commonest(d))
+        elif facts["domain"] in DOMAINS:
+            row |= _with_names(row)
         rows.append(row)
     known = json.loads((together_page.ROOT / "docs/results/neighbours.json").read_text(encoding="utf-8"))["nats"]
     of_tem = {f"{rate:g}": known[f"tem @ {rate:g}"] for rate in RATES["TEM"]}
     return {"texts": TEXTS, "seeds": len(SEEDS), "nats of TEM": of_tem, "rows": rows}
+
+
+def _with_names(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row's scores with those of attackers that are measured on their own."""
+    name, domain, epsilon = row["series"], row["domain"], row["epsilon"]
+    blind = kept_cell({"series": "blind", "domain": domain}, lambda: blind_cell(domain))
+    if name not in RATES:
+        return {key: row[key] | blind for key in ("scores", "random")}
+    facts = {"series": name, "domain": domain, "epsilon": epsilon, "named": NAMED}
+    own = kept_cell(facts, lambda: named_cell(name, epsilon, domain))
+    found = {key: [_unnamed(part) | own[key] | blind for part in row[key]] for key in ("scores", "random")}
+    return kept_cell({"series": "drawn", "domain": domain}, lambda: drawn(domain)) | found
+
+
+def _unnamed(scores: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in scores.items() if not name.startswith("named")}
 
 
 def main() -> None:

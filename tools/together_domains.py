@@ -118,6 +118,11 @@ class Domain:
             if len(sentence.split()) > 3
         }
 
+    @property
+    def names(self) -> list[str]:
+        """An id for each text: without one a release cannot be repeated, whatever the seed."""
+        return [str(i) for i in range(len(self.texts))]
+
     @cached_property
     def public(self) -> list[str]:
         """Text of the domain that attackers have read."""

@@ -57,13 +57,16 @@ def released(series: str, epsilon: float | None, texts: Sequence[str], blind: bo
     if epsilon is None:
         return list(texts)
     private, source = [PrivateText(text) for text in texts], RandomSource.seeded_for_tests(0)
+    ids = [str(i) for i in range(len(texts))]  # without them a release cannot be repeated, whatever the seed
     if series.startswith("rephrase"):
         _, encoder, _ = series.split(", ")
         size = Rephraser(epsilon=epsilon, encoder=encoder).options.chosen["prototypes"]
         given = {"epsilon": 1e-9, "encoder": "static"} if blind else {"epsilon": epsilon, "encoder": encoder}
-        return list(Rephraser(prototypes=size, source=source, **given).release_batch(private).texts)
+        return list(Rephraser(prototypes=size, source=source, **given).release_batch(private, ids=ids).texts)
     read = denoiser(epsilon)
-    found = list(wv.Sanitizer(table(), read.mechanism, options=OPTIONS, source=source).release_batch(private).texts)
+    found = list(
+        wv.Sanitizer(table(), read.mechanism, options=OPTIONS, source=source).release_batch(private, ids=ids).texts
+    )
     if blind:
         found = random_words(found, read)
     return [str(one.text) for one in read.read(found)] if series.endswith("denoised") else [str(one) for one in found]

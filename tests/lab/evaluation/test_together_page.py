@@ -10,6 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from wordveil.denoising.prior import load_prior
+from wordveil.lab.evaluation.priors import content_words
 from wordveil.text.minilm import model_installed
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -36,6 +38,35 @@ def test_every_cell_is_there_and_no_score_without_that_of_random_outputs():
         for row in shown.rows_of(REPORT, domain):
             assert row.scores.keys() == row.random.keys() == {*shown.KEPT, *shown.ATTACKS}
             assert row.series.startswith("rephrase") == (row.nats == row.epsilon)
+
+
+def test_nobody_names_less_of_a_release_than_who_has_not_seen_it():
+    for domain in measured.DOMAINS:
+        for cell in REPORT["rows"]:
+            if cell["domain"] == domain and "epsilon" in cell:
+                for part in (
+                    [cell["scores"], cell["random"]] if "tokens" not in cell else cell["scores"] + cell["random"]
+                ):
+                    assert shown.best(part)["named"][0] >= part["named: blind"][0]
+
+
+def test_guesses_are_different_words_the_likeliest_to_stand_anywhere():
+    states, chances = np.array([[1, 2, 4], [1, 3, 4]], np.int32), np.array([[0.4, 0.6, 0], [0.4, 0.5, 0.1]])
+    own = SimpleNamespace(own=[{7, 8}])
+    assert measured._likeliest([(states, chances)], own) == [[1, 2]]  # .64 and .6; one word is not guessed twice
+
+
+def test_words_that_carry_content_are_looked_for_where_they_stand_and_nowhere_else():
+    class Own:
+        content, prior = np.append(content_words(domains.table()), False), load_prior()
+        counts = content[None, :-1].astype(float)
+
+    common, rare = measured.words_at("neighbours", 8.0)._evidence(Own())
+    outputs = rare.randomizer.outputs[:200]
+    states, likelihoods = measured._either(np.concatenate((outputs, outputs + measured.MARK)), common, rare)
+    found = Own.content[states]
+    assert not found[:200][likelihoods[:200] > 0].any()
+    assert found[200:][likelihoods[200:] > 0].all()
 
 
 def test_no_personal_value_survives_more_often_than_in_another_texts_release():
