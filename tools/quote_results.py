@@ -1,9 +1,9 @@
 """Puts the numbers of the stored runs into the sentences and tables that quote them.
 
-The runs are docs/results/league.json, local.json and neighbours.json; the pages README.md,
-docs/results/README.md, and the notes on the choice of the default and on crowds. A quotation is a phrase with {} where
-a number stands: the words are written by hand, and must be read again when a number moves. The tests check that running
-this changes nothing.
+The runs are league.json, local.json, neighbours.json and together.json of docs/results; the pages README.md,
+docs/results/README.md, docs/rephrase.md, and the notes on the choice of the default and on crowds. A quotation is a
+phrase with {} where a number stands: the words are written by hand, and must be read again when a number moves. The
+tests check that running this changes nothing.
 
     python tools/quote_results.py
 """
@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import measure_neighbours as reviews
+import together_page as together
 from wordveil.lab.evaluation.curves import read_at
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, PAGE, README = (ROOT / name for name in ("docs/results", "docs/results/README.md", "README.md"))
+REPHRASE = ROOT / "docs/rephrase.md"
 NOTE, LISTS = (ROOT / f"docs/design/2026-11-22-neighbour-{name}.md" for name in ("response", "lists"))
 NUMBER = r"-?\d*\.?\d+"
 SHOWN = {
@@ -47,11 +49,12 @@ class Runs:
     league: dict[str, Any]
     local: dict[str, Any]
     neighbours: dict[str, Any]
+    together: dict[str, Any]
 
     @classmethod
     def stored(cls) -> Runs:
         """Return those of the repository."""
-        names = ("league", "local", "neighbours")
+        names = ("league", "local", "neighbours", "together")
         return cls(*(json.loads((RESULTS / f"{name}.json").read_text()) for name in names))
 
     def row(self, label: str) -> dict[str, Any]:
@@ -127,6 +130,7 @@ def quotations(runs: Runs) -> list[tuple[Path, str, list[str]]]:
         README: _of_default(runs),
         NOTE: _of_choice(runs),
         LISTS: _of_crowds(runs),
+        REPHRASE: _of_recipes(runs),
     }
     return [(path, phrase, numbers) for path, phrases in found.items() for phrase, numbers in phrases]
 
@@ -296,6 +300,26 @@ def _of_choice(runs: Runs) -> _Phrases:
     ]
 
 
+def _of_recipes(runs: Runs) -> _Phrases:
+    """Return what the stocks of two domains keep at 6 nats by MiniLM, with random prototypes beside it."""
+    numbers = []
+    for domain in ("clinical", "support"):
+        for stock in ("domain", "general"):
+            row = next(
+                row
+                for row in together.rows_of(runs.together, domain)
+                if (row.series, row.epsilon) == (f"rephrase, minilm, {stock}", 6.0)
+            )
+            numbers += [written(row.scores["similarity"][0]), written(row.random["similarity"][0])]
+    return [
+        (
+            "at 6 nats a similarity of {} on clinical notes (random prototypes: {}), where the general stock keeps {} "
+            "({}), and of {} ({}) on questions to a bank, where the general stock keeps {} ({})",
+            numbers,
+        )
+    ]
+
+
 def _of_crowds(runs: Runs) -> _Phrases:
     rows = {(row.name, row.epsilon): row for row in reviews.rows_of(runs.neighbours, "IMDB")}
     numbers = []
@@ -368,7 +392,7 @@ def with_table(readme: str, lines: list[str]) -> str:
 
 def pages(runs: Runs) -> dict[Path, str]:
     """Return the pages with the numbers of the runs."""
-    found = {path: path.read_text(encoding="utf-8") for path in (PAGE, README, NOTE, LISTS)}
+    found = {path: path.read_text(encoding="utf-8") for path in (PAGE, README, NOTE, LISTS, REPHRASE)}
     for path, phrase, numbers in quotations(runs):
         found[path] = quoted(found[path], phrase, numbers)
     return found | {README: with_table(found[README], table_lines(runs))}

@@ -24,13 +24,30 @@ guardrails:
       guardrail: wordveil.integrations.litellm.WordveilGuardrail
       mode: [pre_call, post_call]
       default_on: true
+litellm_settings: {{callbacks: [logger.everything]}}
 general_settings: {{master_key: sk-local}}
 """
+LOGGER = """
+from pathlib import Path
+
+from litellm.integrations.custom_logger import CustomLogger
+
+
+class Everything(CustomLogger):
+    def log_pre_api_call(self, *told, **more): self.write("pre", (told, more))
+    async def async_log_success_event(self, *told, **more): self.write("success", (told, more))
+    async def async_log_failure_event(self, *told, **more): self.write("failure", (told, more))
+    def write(self, event, told): Path(__file__).with_name(f"{event}.log").open("a").write(repr(told))
+
+
+everything = Everything()
+"""
 NOTE = "Write to maria.lindqvist@clinic.se about case B-4711; she lives in Uppsala."
+PRIVATE = ("lindqvist", "B-4711", "Uppsala")
 
 
 def main() -> None:
-    """Start vendor and gateway, ask once whole and once streamed, show who got what."""
+    """Start vendor and gateway, ask once whole and once streamed, show who got what, loggers included."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -40,6 +57,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder, "config.yaml")
         config.write_text(CONFIG.format(vendor=recording_vendor.start()), encoding="utf-8")
+        Path(folder, "logger.py").write_text(LOGGER, encoding="utf-8")
         command = [
             Path(sys.executable).parent / "litellm",
             "--config",
@@ -54,9 +72,12 @@ def main() -> None:
         try:
             wait_for(gateway, running)
             show(gateway)
+            time.sleep(3)  # it logs after it has answered
+            logged = [Path(folder, f"{event}.log").read_text() for event in ("pre", "success", "failure")]
         finally:
             running.terminate()
             running.wait()
+    assert all(private not in each for each in logged for private in PRIVATE)
 
 
 def wait_for(gateway: httpx.Client, running: subprocess.Popen[bytes]) -> None:
@@ -83,7 +104,7 @@ def show(gateway: httpx.Client) -> None:
     print("whole: ", whole)
     print("stream:", streamed)
     for heard in recording_vendor.HEARD:
-        assert all(private not in json.dumps(heard) for private in ("lindqvist", "B-4711", "Uppsala"))
+        assert all(private not in json.dumps(heard) for private in PRIVATE)
     for reply in (whole, streamed):
         assert "maria.lindqvist@clinic.se" in reply
         assert "B-4711" in reply

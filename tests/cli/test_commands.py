@@ -60,7 +60,9 @@ def test_the_help_of_every_command_ends_with_two_examples(wordveil, command):
 
 
 def test_the_overview_names_every_command(wordveil):
-    assert set(re.findall(r"^  ([a-z][a-z-]*)  ", wordveil("--help").out, flags=re.MULTILINE)) == set(COMMANDS)
+    said = wordveil("--help").out
+    assert set(re.findall(r"^  ([a-z][a-z-]*)  ", said, flags=re.MULTILINE)) == set(COMMANDS)
+    assert re.findall(r"^  [a-z].*\.\.\.$", said, flags=re.MULTILINE) == [], "a line that does not fit is cut off"
 
 
 def test_the_version(wordveil):

@@ -167,6 +167,36 @@ def test_a_conversation_goes_on_with_what_was_said():
     assert all(not other._sent for other in others)
 
 
+@pytest.mark.parametrize("kind", ["clock", "cut off", "others begin alike"])
+def test_a_message_is_released_once_though_what_stands_before_it_changes(kind):
+    live, drawn, history = Conversations(leak_free.sanitizer()), Counter(), []
+    for turn in range(5):
+        history += user(f"note {turn}: mail a{turn}@b.se")
+        shown = history[-3:] if kind == "cut off" else history
+        told = [Message("system", f"It is 10:0{turn}."), *shown] if kind == "clock" else shown
+        conversation, sent = live.release("me", told)
+        drawn.update({pair for pair in zip(told, sent, strict=True) if pair[0].role != "system"})
+        if kind == "others begin alike":
+            other, _ = live.release("me", told)
+            other.restore("fine")
+        reply = f"To {sent[-1].split()[-1]} again."
+        history.append(Message("assistant", conversation.restore(reply)))
+        drawn[history[-1], reply] += 1
+        assert history[-1].text == f"To a{turn}@b.se again."
+    assert len({message for message, _ in drawn}) == len(drawn), "drawn again, or not sent back as the vendor wrote it"
+
+
+def test_who_hears_the_same_reply_sends_alike_only_what_both_said():
+    live = Conversations(leak_free.sanitizer())
+    first, _ = live.release("me", user("mail a@b.se"))
+    first.restore("fine")
+    second, other = live.release("me", [*user("mail c@d.se"), Message("assistant", "fine"), *user("and a@b.se")])
+    assert not {"mail a@b.se"} & second._sent.keys()
+    assert second.restore(other[0]).split()[-1] == "c@d.se"
+    stranger, _ = live.release("you", [*user("mail a@b.se"), Message("assistant", "fine")])
+    assert stranger._sent["mail a@b.se"] is not first._sent["mail a@b.se"]
+
+
 @pytest.mark.parametrize(
     "answer", [(), (Message("assistant", "y"), Message("user", "two"))], ids=["retry", "answered anew"]
 )

@@ -6,6 +6,7 @@ import gc
 import itertools
 import os
 import warnings
+from types import SimpleNamespace
 
 import leak_free
 import numpy as np
@@ -114,10 +115,26 @@ def test_a_direct_call_sends_the_release_and_logs_nothing_else(guardrail, vendor
     ids=lambda fields: next(iter(fields)),
 )
 def test_what_is_not_covered_is_refused_unsent(guardrail, vendor, fields):
-    with pytest.raises(GuardrailRaisedException, match="nothing was sent") as caught:
-        asyncio.run(ask(vendor, "hello", **fields))
-    assert "ppsala" not in str(caught.value)
+    async def refused():
+        with pytest.raises(GuardrailRaisedException, match="nothing was sent") as caught:
+            await ask(vendor, NOTE, **fields)
+        await asyncio.sleep(0.5)  # logs are written after the answer
+        return str(caught.value)
+
+    assert "ppsala" not in asyncio.run(refused())
     assert not recording_vendor.HEARD
+    assert all(raw not in said for said in guardrail.log.said for raw in RAW)
+
+
+def test_a_request_that_the_gateway_refuses_leaves_nothing_to_its_logs(guardrail):
+    """LiteLLM logs of a call that failed what the request holds then."""
+    body = {"model": "m", "messages": [{"role": "user", "content": NOTE}], "stop": [NOTE], "metadata": {"note": [NOTE]}}
+    data = {**body, "litellm_call_id": "1", "metadata": {"note": [NOTE], "user_api_key": "h"}, "session_id": NOTE,
+            "proxy_server_request": {"body": body}}  # fmt: skip
+    with pytest.raises(GuardrailRaisedException, match="nothing was sent"):
+        asyncio.run(guardrail.async_pre_call_hook(None, None, data, "acompletion"))
+    assert all(raw not in repr(data) for raw in RAW)
+    assert data["metadata"] == {"user_api_key": "h"}
 
 
 def test_images_are_refused_even_alone(guardrail, vendor):
@@ -153,9 +170,11 @@ def test_any_error_blocks_and_says_nothing_of_the_text(guardrail, vendor, place,
 def test_a_retry_under_the_same_call_is_released_again_and_never_skipped(guardrail):
     async def both():
         raw = {"model": "m", "messages": [{"role": "user", "content": NOTE}], "litellm_call_id": "9"}
-        first = await guardrail.async_pre_call_deployment_hook(dict(raw), litellm.types.utils.CallTypes.acompletion)
-        second = await guardrail.async_pre_call_deployment_hook(dict(raw), litellm.types.utils.CallTypes.acompletion)
-        third = await guardrail.async_pre_call_deployment_hook(first, litellm.types.utils.CallTypes.acompletion)
+        kind, other = litellm.types.utils.CallTypes.acompletion, [{"role": "user", "content": "Hello"}]
+        first = await guardrail.async_pre_call_deployment_hook(dict(raw), kind)
+        second = await guardrail.async_pre_call_deployment_hook(dict(raw), kind)
+        await guardrail.async_pre_call_deployment_hook({**raw, "messages": other}, kind)  # another call of that id
+        third = await guardrail.async_pre_call_deployment_hook(dict(first), kind)
         return first["messages"], second["messages"], third["messages"]
 
     first, second, third = asyncio.run(both())
@@ -249,14 +268,34 @@ def test_of_litellms_own_fields_only_those_pass_that_no_vendor_gets(guardrail, v
             asyncio.run(guardrail.async_pre_call_hook(None, None, data, "completion"))
 
 
+def test_what_the_caller_gets_is_not_logged_in_the_place_of_the_reply(guardrail):
+    served = pytest.importorskip("litellm.litellm_core_utils.served_output_texts")
+
+    async def both():
+        logged = SimpleNamespace(model_call_details={"model": "m"}, update_messages=lambda _: None)
+        data = {"model": "m", "messages": [{"role": "user", "content": NOTE}], "litellm_call_id": "1",
+                "litellm_logging_obj": logged}  # fmt: skip
+        data = await guardrail.async_pre_call_hook(None, None, data, "acompletion")
+        reply = ModelResponse(choices=[{"message": {"content": data["messages"][0]["content"]}}])
+        restored = await guardrail.async_post_call_success_hook(data, None, reply)
+        served.record_served_output_texts(logged.model_call_details, served.served_output_texts(restored))
+        return restored.choices[0].message.content, logged.model_call_details
+
+    said, logged = asyncio.run(both())
+    assert "B-4711" in said
+    assert logged == {"model": "m"}
+
+
 WRITTEN = {"user_id": NOTE, "session_id": NOTE, "note": NOTE, "tags": [NOTE]}
 
 
 def test_what_a_caller_writes_into_metadata_and_sessions_reaches_no_vendor(guardrail):
-    gateways = {"model_group": "m", "user_api_key": "h"}
+    gateways = {"model_group": "m", "user_api_key": "h", "guardrails": ["wordveil"]}
+    more = {"deployment": NOTE, "deep": {"note": [NOTE]}, NOTE: 1, "headers": {"x-note": NOTE}}
     body = {"metadata": WRITTEN, "litellm_metadata": WRITTEN, "session_id": NOTE, "id": NOTE, "num_retries": 2}
     data = {"model": "m", "messages": [{"role": "user", "content": NOTE}], "litellm_call_id": "1",
-            "metadata": {**WRITTEN, "requester_metadata": WRITTEN, "user_agent": NOTE, **gateways},
+            "metadata": {**WRITTEN, **more, "requester_metadata": WRITTEN | more, "spend_logs_metadata": {"note": NOTE},
+                         "user_agent": NOTE, **gateways},
             "litellm_metadata": dict(WRITTEN), "session_id": NOTE, "id": NOTE, "litellm_session_id": NOTE,
             "litellm_trace_id": NOTE, "num_retries": 2, "proxy_server_request": {"body": body}}  # fmt: skip
     data = asyncio.run(guardrail.async_pre_call_hook(None, None, data, "acompletion"))

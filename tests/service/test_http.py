@@ -200,6 +200,7 @@ def test_vocabularies_are_read_again_and_no_request_is_dropped(tmp_path):
     write([f"old{'abcdefghij'[i % 10]}{'klmnopqrst'[i // 10]}" for i in range(100)])
     served = Served(tmp_path, "--vocabulary", f"default={file}", "--rate", "100000")
     how = {"text": "some words"}
+    old = served.client.sanitize(TextRequest(text="some words"))
     stop, seen = threading.Event(), []
 
     def ask():
@@ -239,6 +240,8 @@ def test_vocabularies_are_read_again_and_no_request_is_dropped(tmp_path):
         for _, found, _ in seen
     }
     assert list(kinds.values()) == [{"old"}, {"new"}, {"newest"}]
+    with pytest.raises(ServiceError, match="only what this service released is read"):  # under another promise
+        served.client.denoise(DenoiseRequest(texts=old.texts, seal=old.seal))
     served.end()
 
 
@@ -262,6 +265,9 @@ def test_litellm_is_told_to_go_on_with_released_text_or_to_stop(served):
     for broken in ({"texts": "no list"}, asked | {"images": ["x"]}, asked | {"request_data": {SUBJECT: "a b"}}, []):
         assert guard(broken)["action"] == "BLOCKED"
     assert guard(key="wv_nobody")["action"] == "BLOCKED"
+    assert guard({"texts": [], "structured_messages": []})["action"] == "NONE"
+    picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "Maria"}}]}
+    assert guard({"texts": [], "structured_messages": [picture]})["action"] == "BLOCKED"
     spoken = {"role": "user", "content": "good film"}
     fine = {
         "texts": ["good film", "bad film"],

@@ -99,8 +99,10 @@ def test_the_page_is_painted_within_a_second(served, browser):
     painted = []
     for _ in range(3):  # the best of three: the machine may be busy with something else
         page.goto(served.address)
-        found = page.wait_for_function("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
-        painted.append(found.json_value())
+        # Asked again and again from here: the page's own policy lets nothing wait in it by evaluating strings.
+        while not (found := page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")):
+            page.wait_for_timeout(20)
+        painted.append(found)
     assert 0 < min(painted) < 1000
     page.close()
 

@@ -28,7 +28,7 @@ def test_the_commands_and_the_client_of_the_page(tmp_path):
         said[tuple(command[:2])] = run.stdout
     assert '"left": "10500"' not in said["budget", "show"]  # granted before the first release: no allowance yet
     assert '"left": "500"' in said["budget", "show"]
-    asked = re.search(r"^    \$ (curl .*?)\n\n", PAGE, flags=re.MULTILINE | re.DOTALL)[1]
+    asked = re.search(r"^    (curl .*?)\n\n", PAGE, flags=re.MULTILINE | re.DOTALL)[1]
     asked = asked.replace("http://127.0.0.1:8080", served.address)
     run = subprocess.run(["bash", "-c", asked], env={"KEY": served.key, "PATH": "/usr/bin:/bin"}, capture_output=True)
     assert b'"cost":"40"' in run.stdout, run.stderr

@@ -135,7 +135,7 @@ def test_records_that_are_skipped_do_not_shift_what_is_left_out(spark, sanitizer
     assert (report.skipped_documents, report.budget["documents_left_out"]) == (1, 1)
 
 
-FILES, LINES, USERS = 12, 1000, 60
+FILES, LINES, USERS = 12, 400, 60
 
 
 def written(root, wanted=lambda n: True):
@@ -158,7 +158,7 @@ def lines_of(folder):
 @pytest.mark.parametrize(("counted", "whole"), [(True, True), (False, False)])
 def test_a_driver_killed_in_the_middle_drops_the_same_and_releases_the_same_bytes(tmp_path, sanitizer, counted, whole):
     """By the command: killed once the drops are written but not all files released, with its Java or without."""
-    root, out, allowed = written(tmp_path / "in"), tmp_path / "out", 1500
+    root, out, allowed = written(tmp_path / "in"), tmp_path / "out", 3000
     counts, tokens, kept = Counter(), Counter(), set()
     for row in lines_of(root):
         counts[row["id"]] = len(row["text"].split())
@@ -168,6 +168,7 @@ def test_a_driver_killed_in_the_middle_drops_the_same_and_releases_the_same_byte
     command = [sys.executable, "-c", "from wordveil.cli.main import main; main()", "spark-sanitize", str(root)]
     command += ["--output", str(out), "--column", "text", "--keep", "id", "--keep", "user", "--master", "local[2]"]
     command += ["--user-column", "user", "--max-nats-per-user", str(8.0 * allowed + 0.01), "--over-budget", "truncate"]
+    command += ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2"]
     partial = sibling(out, "partial")
     with subprocess.Popen([*command, "--quiet"], start_new_session=True) as driver:
         while not any((partial / "left_out").glob("[0-9]*")) if counted else receipts(out) < 3:

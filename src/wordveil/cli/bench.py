@@ -16,7 +16,7 @@ __all__ = ["bench"]
 
 def bench(
     vocabulary: Annotated[
-        int | None, typer.Option("--vocabulary", help="Words in the generated vocabulary: 70 000 without --growth.")
+        int | None, typer.Option("--vocabulary", help="Words in the generated vocabulary; 70 000 without --growth.")
     ] = None,
     dimensions: Annotated[
         int | None, typer.Option("--dimensions", help="Dimensions of the vectors: 300 without --growth.")

@@ -52,10 +52,11 @@ def grant(
     *,
     wanted: Wanted,
     rephrase: Annotated[
-        bool, option("--rephrase", help="For sentences: the stock is the best for --epsilon, if no --prototypes.")
+        bool,
+        option("--rephrase", help="For sentences; without --prototypes the best size for --epsilon."),
     ] = False,
     prototypes: Annotated[int | None, option("--prototypes", help="With --rephrase: size of the stock.")] = None,
-    delta: Annotated[str, option("--delta", help="The same for delta.")] = "0",
+    delta: Annotated[str, option("--delta", help="Delta granted on top of what there is.")] = "0",
     state: StateOption = STATE,
     database: DatabaseOption = "",
 ) -> None:

@@ -43,7 +43,7 @@ class Response:
     ] = None
     crowd: Annotated[
         int,
-        option("--crowd", help="Prototypes in a list: which of them it was, only numbers that are kept can tell."),
+        option("--crowd", help="Prototypes in a crowd, never told apart but by numbers on a grid."),
     ] = 1
     encoder: EncoderOption = "static"
     numbers: Annotated[str, option("--numbers", help="made-up, or metric to keep magnitude by --grid.")] = "made-up"

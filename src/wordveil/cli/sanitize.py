@@ -83,7 +83,9 @@ class ReadingOptions:
     no_header: Annotated[
         bool, option("--no-header", help="CSV, TSV: the first line is data; columns are called 1, 2, ...")
     ] = False
-    whole_file: Annotated[bool, option("--whole-file", help="A text file is one document, not one a line.")] = False
+    whole_file: Annotated[bool, option("--whole-file", help="Read a text file as one document, not line by line.")] = (
+        False
+    )
     missing: Annotated[
         str,
         option(
@@ -124,7 +126,9 @@ class Around:
     unknown: Annotated[str, option("--unknown", help="Unknown words: random, typed, drop or mask.")] = "typed"
     per: Annotated[str, option("--per", help="token: draw for each; document: once for each distinct word.")] = "token"
     casing: Annotated[str, option("--casing", help="sentence, vocabulary or shape.")] = "sentence"
-    numbers: Annotated[str, option("--numbers", help="Tokens with digits: unknown, vocabulary or metric.")] = "unknown"
+    numbers: Annotated[str, option("--numbers", help="Treat tokens with digits as: unknown, vocabulary or metric.")] = (
+        "unknown"
+    )
     grid: Annotated[
         list[str] | None,
         option(
@@ -165,9 +169,9 @@ class Speed:
     """How this machine works."""
 
     threads: ThreadsOption = None
-    block_tokens: Annotated[int, option("--block-tokens", help="About how many tokens are held at once.")] = 4_000_000
+    block_tokens: Annotated[int, option("--block-tokens", help="Tokens held in memory at once, roughly.")] = 4_000_000
     device: Annotated[str, option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")] = "cpu"
-    line_buffered: Annotated[bool, option("--line-buffered", help="Write every line at once.")] = False
+    line_buffered: Annotated[bool, option("--line-buffered", help="Write every line when it is released.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,8 +33,10 @@ class ScoredTexts:
         str | None, option("--released-column", help="Column of the releases; default: of the same name.")
     ] = None
     label: Annotated[str | None, option("--label", help="Column of the originals: a class to be learnt.")] = None
-    attribute: Annotated[str | None, option("--attribute", help="Another, of what should not be told.")] = None
-    author: Annotated[str | None, option("--author", help="Another, of who wrote the text.")] = None
+    attribute: Annotated[
+        str | None, option("--attribute", help="Column of the originals: a class that releases should not reveal.")
+    ] = None
+    author: Annotated[str | None, option("--author", help="Column of the originals: who wrote the text.")] = None
 
     def pairs(self) -> PairedTexts:
         """Return the rows that have both texts and all classes asked for."""

@@ -117,7 +117,8 @@ class _bars:  # noqa: N801 (used as a function)
 def info(
     stock: StockOption = None,
     epsilon: Annotated[
-        float | None, typer.Option("--epsilon", "-e", help="Show which size serves this one best, and its sentences.")
+        float | None,
+        typer.Option("--epsilon", "-e", help="Show the best size for this epsilon, and its sentences."),
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Recompute the checksum.")] = False,
     as_json: JsonOption = False,

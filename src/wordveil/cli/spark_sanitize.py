@@ -49,7 +49,7 @@ class PerUser:
         str,
         option(
             "--over-budget",
-            help="Persons above it: stop the run, drop all their documents, or truncate: keep the first ones.",
+            help="For persons above it: stop the run, drop all their documents, or truncate (keep the first).",
         ),
     ] = "stop"
 

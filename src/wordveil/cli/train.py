@@ -88,9 +88,11 @@ class Learning:
 
     epochs: Annotated[int | None, option("--epochs", help="Epochs at most; default: the paper's.")] = None
     batch: Annotated[int | None, option("--batch", help="Texts of a batch; default: the paper's.")] = None
-    learning_rate: Annotated[float | None, option("--learning-rate", help="Default: the paper's.")] = None
+    learning_rate: Annotated[
+        float | None, option("--learning-rate", help="Step of the optimizer; default: the paper's.")
+    ] = None
     hidden: Annotated[int | None, option("--hidden", help="Units of each direction of the BiLSTM.")] = None
-    dropout: Annotated[float | None, option("--dropout", help="Default: the paper's.")] = None
+    dropout: Annotated[float | None, option("--dropout", help="Share left out; default: the paper's.")] = None
     patience: Annotated[int | None, option("--patience", help="Epochs without progress before stopping.")] = None
     max_tokens: Annotated[int | None, option("--max-tokens", help="Longer texts are cut here.")] = None
     seed: Annotated[int, option("--seed", help="Public seed of weights and order; never of the noise.")] = 0

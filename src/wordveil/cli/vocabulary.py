@@ -200,7 +200,7 @@ def _outputs(embeddings: Embeddings, given: str, counts: Path | None) -> IdArray
 def neighbors(
     word: Annotated[str, typer.Argument(help="A public word of the vocabulary.")],
     vocabulary: VocabularyOption = None,
-    count: Annotated[int, typer.Option("--count", "-k", help="How many.")] = 10,
+    count: Annotated[int, typer.Option("--count", "-k", help="Number of words to show.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
     """List the nearest words that may be output, with Euclidean distances."""

@@ -104,9 +104,9 @@ class _Endpoint:
             try:
                 sent = None if body is None else json.dumps(body)
                 connection.request(method, self.path + path, sent, headers)
-                answer = connection.getresponse()
-                if answer.status == http.client.OK:
-                    return json.loads(answer.read())
+                with connection.getresponse() as answer:
+                    if answer.status == http.client.OK:
+                        return json.loads(answer.read())
                 said = f"answers {answer.status} to {method} {self.path}{path}"
                 if answer.status not in _BUSY:
                     break

@@ -103,8 +103,8 @@ class MiniLMHead:
     facts: Mapping[str, Any] = field(repr=False)
     embeddings: Embeddings = field(repr=False)
     candidates: int = 16
-    contexts: int = 8
-    words: int = 2000
+    contexts: int = 4
+    words: int = 1000
 
     @cached_property
     def checksum(self) -> str:

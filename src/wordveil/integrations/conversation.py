@@ -43,7 +43,8 @@ RESTORED = ("URL", "e-mail", "handle", "IP", "IBAN", "card", "date", "telephone"
 
 _SAME = (
     "which messages of a conversation are the same, and which of its typed tokens (numbers, e-mails and so on) are: "
-    "the same value has the same surrogate in all of a conversation, and two values that can be restored have two"
+    "the same value has the same surrogate in all of a conversation, and two values that can be restored have two; "
+    "conversations of one owner that begin alike, or hold the same reply, share what both say"
 )
 _OWN = "which assistant messages repeat a reply of the vendor's in this conversation: they go back as it wrote them"
 _PUBLIC = "which messages are declared public ({} of them, line ends aside): they go out verbatim"
@@ -173,6 +174,15 @@ class Conversation:
                     other._keep(kind, value, drawn)
             return other
 
+    def said(self, reply: str) -> bool:
+        """Whether a restored reply, without white space around it, came in this turn."""
+        return reply in self._heard_here
+
+    def shares(self, texts: set[str]) -> int:
+        """Return how many of these texts were released in it."""
+        with self._lock:
+            return len(texts & self._sent.keys())
+
     def _typed_values(self, text: PrivateText) -> list[str]:
         """Return the tokens of the text that are typed, in order."""
         encoder = self._sanitizer.parts.encoder
@@ -290,8 +300,7 @@ class Conversations:
         with self._lock:
             self.drop_idle()
             places = self._places(owner, messages)
-            known = next((n for n in range(len(places) - 1, 0, -1) if places[n] in self._known), 0)
-            before = self._known.get(places[known])
+            before, known = self._before(owner, messages, places)
             if before is None:
                 found = Conversation(self._sanitizer, public=self._public)
             else:
@@ -304,6 +313,22 @@ class Conversations:
             while len(self._live) > self._most:
                 self._drop(next(iter(self._live)))
             return found
+
+    def _before(self, owner: str, messages: Sequence[Message], places: list[bytes]) -> tuple[Conversation | None, int]:
+        """Return the turn that is gone on from, and how many of the messages it may know.
+
+        It is the one that said the last reply, of several the one that said most of the rest: what stands before may
+        have changed (a system prompt with a clock, a history cut off). Else it is found by how the messages begin.
+        """
+        known = next((n for n in range(len(places) - 1, 0, -1) if places[n] in self._known), 0)
+        last = max((n for n, message in enumerate(messages) if message.role == "assistant"), default=-1)
+        if known > last:
+            return self._known.get(places[known]), known
+        reply, texts = messages[last].text.strip(), {message.text for message in messages}
+        heard = [each for each, turn in self._live.items() if turn.owner == owner and each.said(reply)]
+        if heard:
+            return max(reversed(heard), key=lambda each: each.shares(texts)), last + 1
+        return self._known.get(places[known]), known
 
     def release(self, owner: str, messages: Sequence[Message]) -> tuple[Conversation, list[ReleasedText]]:
         """Return the conversation as it stands after these messages, and what may leave for each of them.

@@ -48,7 +48,7 @@ _OWN = frozenset({
 it does, such as `litellm_system_prompt` and `fallbacks` with messages of their own: these are refused."""
 _SESSIONS = ("id", "litellm_session_id", "litellm_trace_id", "session_id")
 _METADATA = ("litellm_metadata", "metadata")
-_NAMING = ("requester_metadata", "session_id", "tags", "trace_id", "user_id")
+_NAMING = ("guardrail_config", "requester_metadata", "session_id", "spend_logs_metadata", "tags", "trace_id", "user_id")
 _GATEWAYS = ("api_base", "deployment", "deployment_model_name", "endpoint", "model_group", "model_group_alias")
 """Some vendors get sessions and metadata (Anthropic `user_id`, Fireworks `session_id`, OpenAI all of it under
 `enable_preview_features`): sessions are left out, and of metadata's texts all but these, which the gateway writes."""
@@ -77,7 +77,7 @@ class WordveilGuardrail(CustomGuardrail):
         super().__init__(**settings)
         self.conversations = Conversations(sanitizer or default_sanitizer(), public=public)
         self._open: OrderedDict[int, ReferenceType[Conversation]] = OrderedDict()
-        self._sent: OrderedDict[str, Any] = OrderedDict()  # by the id of the call: what was released already
+        self._sent: OrderedDict[int, Any] = OrderedDict()  # what was released already
 
     async def async_pre_call_hook(
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str
@@ -92,8 +92,9 @@ class WordveilGuardrail(CustomGuardrail):
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any]:
         """Release a call of `litellm.acompletion` that no proxy has released; errors as above."""
-        sent = self._sent.get(str(kwargs.get("litellm_call_id")))
-        if sent is not None and sent == kwargs.get("messages"):
+        metadata = kwargs.get("metadata")
+        number = metadata.get(_NUMBER) if isinstance(metadata, dict) else None
+        if isinstance(number, int) and number in self._sent and self._sent[number] == kwargs.get("messages"):
             return kwargs
         if self.should_run_guardrail(data=kwargs, event_type=GuardrailEventHooks.pre_call) is not True:
             return kwargs
@@ -139,7 +140,7 @@ class WordveilGuardrail(CustomGuardrail):
         if input_type == "response":
             talk = self._answered(request_data)
             return {**inputs, "texts": texts if talk is None else [talk.restore(text) for text in texts]}
-        with _closed():
+        with _closed({}):
             if any(inputs.get(name) for name in ("images", "tools", "tool_calls")):
                 raise RefusedError("images, tools and tool calls are not covered.")
             body = {"messages": [{"role": "user", "content": text} for text in texts]}
@@ -148,8 +149,8 @@ class WordveilGuardrail(CustomGuardrail):
         return {"texts": [message["content"] for message in released["messages"]]}
 
     def _release(self, data: dict[str, Any], call_type: str, owner: str) -> dict[str, Any]:
-        """Put the release in the place of what is private in a request."""
-        with _closed():
+        """Put the release in the place of what is private in a request, or nothing where it is refused."""
+        with _closed(data):
             if call_type not in _CALLS:
                 raise RefusedError(f"wordveil covers {' and '.join(_CALLS)} only.")
             _take_out_words(data)
@@ -176,7 +177,7 @@ class WordveilGuardrail(CustomGuardrail):
             return
         metadata[_NUMBER] = number
         self._open[number] = ref(conversation)
-        self._sent[str(data.get("litellm_call_id"))] = sent
+        self._sent[number] = sent
         for kept in (self._open, self._sent):
             while len(kept) > _OPEN:
                 kept.popitem(last=False)
@@ -185,7 +186,17 @@ class WordveilGuardrail(CustomGuardrail):
         metadata = data.get("metadata")
         number = metadata.pop(_NUMBER, None) if isinstance(metadata, dict) else None
         found = self._open.pop(number, None) if isinstance(number, int) else None
+        if found is not None and (logged := data.get("litellm_logging_obj")) is not None:
+            logged.model_call_details = _Logged(logged.model_call_details)
         return None if found is None else found()
+
+
+class _Logged(dict[str, Any]):
+    """What LiteLLM logs of a call, without what its caller got: LiteLLM would log that in the place of the reply."""
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name != "served_output_texts":
+            super().__setitem__(name, value)
 
 
 def _take_out_words(data: dict[str, Any]) -> None:
@@ -202,20 +213,41 @@ def _take_out_words(data: dict[str, Any]) -> None:
             raise RefusedError(f"{name!r} is the gateway's to fill; a caller may put a number there.")
     for name in _SESSIONS:
         data.pop(name, None)
-    for held in (data.get(name) for name in _METADATA):
-        if isinstance(held, dict):
-            for key, value in list(held.items()):
-                gateways = key in _GATEWAYS or (request is not None and str(key).startswith("user_api_key"))
-                if key in _NAMING or (isinstance(value, str) and not gateways):
-                    del held[key]
-        elif held is not None:
-            raise RefusedError("metadata must be an object.")
+    kept = [held for held in map(data.get, _METADATA) if held is not None]
+    if not all(isinstance(held, dict) for held in kept):
+        raise RefusedError("metadata must be an object.")
+    # The gateway adds its own to what the caller wrote, of which it keeps a copy.
+    copies = (asked.get("litellm_metadata"), *(held.get("requester_metadata") for held in kept))
+    callers = {key for copy in copies if isinstance(copy, dict) for key in copy} - {"guardrails"}
+    for held in kept:
+        for key, value in list(held.items()):
+            if request is not None and str(key).startswith("user_api_key"):
+                continue
+            if key in callers or key in _NAMING or (isinstance(value, str) and key not in _GATEWAYS):
+                del held[key]
 
 
 @contextmanager
-def _closed() -> Iterator[None]:
-    """Refuse in LiteLLM's own words."""
+def _closed(data: dict[str, Any]) -> Iterator[None]:
+    """Refuse in LiteLLM's own words, and take what is private out of the request: LiteLLM logs what failed."""
     try:
         yield
-    except WordveilError as error:
-        raise GuardrailRaisedException("wordveil", f"nothing was sent: {error}") from None
+    except BaseException as error:
+        _empty(data)
+        if isinstance(error, WordveilError):
+            raise GuardrailRaisedException("wordveil", f"nothing was sent: {error}") from None
+        raise
+
+
+def _empty(data: dict[str, Any]) -> None:
+    for name in data.keys() - _OWN - {"model"}:
+        del data[name]
+    for name in (*_SESSIONS, *_METADATA):
+        held = data.pop(name, None)
+        if isinstance(held, dict):
+            data[name] = {key: value for key, value in held.items() if str(key).startswith("user_api_key")}
+    data["messages"] = []
+    if isinstance(data.get("proxy_server_request"), dict):
+        data["proxy_server_request"]["body"] = {}
+    if data.get("litellm_logging_obj") is not None:
+        data["litellm_logging_obj"].update_messages([])

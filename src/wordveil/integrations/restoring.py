@@ -11,6 +11,7 @@ for quotes, brackets and emphasis before it and punctuation after it; and not in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 __all__ = ["Restorer"]
@@ -18,7 +19,13 @@ __all__ = ["Restorer"]
 _SPACE = frozenset(" \t\n\r\f\v")
 _OPENING = frozenset("\"'“‘«„(*_`~")
 _CLOSING = frozenset(".,;:!?)\"'”’»*_`~…")
-_FENCE = 3  # as many make one
+_LONGEST = 3  # characters of an opener
+_OPENER = re.compile(
+    r"""(?: <[^\W\d_] | <[/!?] | ![^\s!?)"'*_] | \[[^\s\d"\]^{] | \][(:] | \\[^\W\d_]
+    | `{3} | ~{3} | :: | (?<!\S)@ | \{[{%] )\Z""",
+    re.X,
+)
+_ADDRESS = re.compile(r"""(?: < | [/\\]{2} | [^\W\d_]:(?:[^\W_]|[/\\]) )\Z""", re.X)
 
 
 class Restorer:
@@ -84,44 +91,42 @@ class Restorer:
 class _Surroundings:
     r"""What has come before a place in a reply, as far as it may be an address or a drawing that fetches one.
 
-    Windows differ in where such a thing ends, so nothing is taken for an end but that of a line after "<":
+    Windows differ in where such a thing ends, so nothing is taken for an end but that of a line:
 
-        <                              to the end of the line: an address in it may hold spaces
+        <, //, \\, a:b                 to the end of the line: an address in it may hold spaces
         <name, </, <!, <?              what may be a tag, whose attributes may hold anything
-        ](, ]:                         a link, or the address that a picture elsewhere refers to
-        \name                          formulas have links and pictures, and names that are defined anew
-        three or more of `, ~ or :     a block, which windows draw diagrams from
+        !x, [name, [[, ](, ]:          a picture, a tag in brackets, a link, or the address that one elsewhere refers to
+        \name, &name;                  formulas have links and pictures, and names that are defined anew
+        ``` or ~~~ or ::, @ of a word  a block, which windows draw diagrams from, or a directive
+        {{, {%                         what templates and wikis take for a picture
         {                              attributes of Markdown's: from here on only what stands alone in double quotes,
-                                       as values of JSON do
+                                       as values of JSON do, and after a = nothing
     """
 
     def __init__(self) -> None:
         self._plain = True  # since white space, nothing has come but what may stand before a surrogate
-        self._angle = self._shut = False
+        self._line = self._shut = self._entity = False
         self.quoted = False  # a surrogate must stand alone in double quotes
-        self._before, self._run = "", 0  # the character before this place, and how often it stands there
+        self._tail = ""  # the last characters
 
     @property
     def open(self) -> bool:
         """Whether a surrogate that stands here may be restored."""
-        return self._plain and not (self._shut or self._angle or (self.quoted and self._before != '"'))
+        return self._plain and not (self._shut or self._line or (self.quoted and not self._tail.endswith('"')))
 
     def pass_surrogate(self) -> None:
         """Go past a surrogate that was restored."""
-        self._plain, self._before, self._run = False, "", 0
+        self._plain, self._entity, self._tail = False, False, ""
 
     def pass_character(self, character: str) -> None:
         """Go past a character that stays."""
-        before = self._before
-        self._run = self._run + 1 if character == before else 1
-        tag = before == "<" and (character.isalpha() or character in "/!?")
-        link = before == "]" and character in "(:"
-        name = before == "\\" and character.isalpha()
-        self._shut = self._shut or tag or link or name or (character in "`~:" and self._run >= _FENCE)
-        self._angle = character == "<" or (self._angle and character != "\n")
+        self._tail = (self._tail + character)[-_LONGEST:]
+        named = (self._entity and character == ";") or (self.quoted and character == "=")
+        self._shut = self._shut or named or _OPENER.search(self._tail) is not None
+        self._line = character != "\n" and (self._line or _ADDRESS.search(self._tail) is not None)
+        self._entity = character == "&" or (self._entity and (character.isalnum() or character == "#"))
         self.quoted = self.quoted or character == "{"
         self._plain = character in _SPACE or (self._plain and character in _OPENING)
-        self._before = character
 
 
 def _ends_well(text: str, end: int, *, quoted: bool, last: bool) -> bool | None:

@@ -127,9 +127,13 @@ def read_and_attacked(facts: Mapping[str, Any]) -> tuple[str, ...]:
         f"denoised ({read['style']}): {read['words']:,} words, of which {read['confidence']:.2f} are expected to be "
         "the original's; the promise is that of the release, as only released words and public text were read",
         f"attack: whoever reads the release in the same way is expected to name {read['attack']:.2f} of its words",
-        f"on {public['words']:,} words of public text released alike, the attack named {public['named']:.2f}, of rarer "
-        f"words {public['content']:.2f}, from random outputs {random:.2f}; other attackers may know more",
+        f"tried on {public['words']:,} words of public text, released in the same way: the attack named "
+        f"{public['named']:.2f} of them, {public['content']:.2f} of the rarer ones, and {random:.2f} where random "
+        "words were released; other attackers may know more",
     ]
+    if "context_weight" in read:
+        helps = "" if read["context_weight"] else ": there it does not help, and nothing was made of it"
+        said.append(f"the model beside the trigram has a weight of {read['context_weight']:g} by public text{helps}")
     if read["refused_texts"]:
         said.append(f"left as released: {read['refused_texts']:,} texts of which too little can be read")
     return tuple(said)

@@ -255,12 +255,14 @@ class Service:
         calls, names and whatever else of a message is not sanitized are blocked, and so is everything that fails.
         """
         caller = await self.caller("release", request)
-        if asked.input_type == "response" or not (asked.texts or asked.images or asked.tool_calls):
+        if asked.input_type == "response":
             return GuardrailAnswer(action="NONE")
         if asked.images or asked.tool_calls or not only_texts(asked.structured_messages or [], {*asked.texts}):
             raise RequestRefusedError(
                 422, "not-sanitized", "Only a role and texts are sanitized, nothing else of a message."
             )
+        if not asked.texts:
+            return GuardrailAnswer(action="NONE")
         named = [value for field in SUBJECT_FIELDS if (value := (asked.request_data or {}).get(field))]
         # Checked as a request of ours, the subject's name too; a call may come in several requests, each its own.
         batch = TypeAdapter(BatchRequest).validate_python({"texts": asked.texts, "subject": (named or [None])[0]})

@@ -14,7 +14,8 @@ from wordveil.service.releasing import Asked, Counted, Releaser
 __all__ = ["Desk"]
 
 MOST = 256  # requests of one group
-PATIENCE = 0.002  # seconds to wait for as many as came last; a disk takes longer for one group
+PATIENCE = 0.5  # of what the latest group took: so long a group waits for as many as came then
+LONGEST_WAIT = 0.01  # seconds
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -39,7 +40,7 @@ class Desk:
     def __init__(self, releaser: Releaser) -> None:
         self._releaser = releaser
         self._waiting: list[_Waiting] = []
-        self._came = 1  # requests of the latest group
+        self._came, self._took = 1, 0.0  # requests of the latest group, and the seconds it took
         self._serving: asyncio.Task[None] | None = None
 
     async def release(self, asked: Asked) -> ReleaseAnswer:
@@ -64,15 +65,16 @@ class Desk:
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
         while self._waiting:
-            latest = loop.time() + PATIENCE
+            latest = loop.time() + min(PATIENCE * self._took, LONGEST_WAIT)
             while len(self._waiting) < self._came and loop.time() < latest:
-                await asyncio.sleep(PATIENCE / 8)
-            self._came = min(len(self._waiting), MOST)
+                await asyncio.sleep(PATIENCE * self._took / 8)
+            self._came, began = min(len(self._waiting), MOST), loop.time()
             group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
             try:
                 outcomes = await asyncio.to_thread(self._served, group)
             except Exception as error:  # noqa: BLE001 - raised where each of them waits
                 outcomes = [error] * len(group)
+            self._took = loop.time() - began
             for each, outcome in zip(group, outcomes, strict=True):
                 if each.answer.cancelled():
                     continue  # nobody waits any more; the charge stands

@@ -199,12 +199,12 @@ class Releaser:
             guarantee=made.promised,
             disclosed=list(disclosed),
             provenance=made.origin,
-            seal="" if isinstance(how, RephraseRequest) else self._seal(made.setting, texts),
+            seal="" if isinstance(how, RephraseRequest) else self._seal(made, texts),
         )
 
-    def _seal(self, setting: str, released: Sequence[str]) -> str:
-        """Return what only this service can have put on texts that it released under a setting."""
-        return self.secret.digest("seal", setting, *released)
+    def _seal(self, made: Made, released: Sequence[str]) -> str:
+        """Return what only this service can have put on texts that it released under a setting and its promise."""
+        return self.secret.digest("seal", made.setting, repr(made.guarantee), *released)
 
     def denoised(self, asked: DenoiseRequest) -> DenoiseAnswer:
         """Read what a release may have said: post-processing, which costs nothing.
@@ -213,11 +213,13 @@ class Releaser:
             ParameterError: If the texts are no release of this service, under this setting, to the last letter.
             UnreadableReleaseError: If the noise leaves too little.
         """
-        if not hmac.compare_digest(asked.seal.encode(), self._seal(setting_of(asked), asked.texts).encode()):
+        tables = self._tables  # one for all that follows, whatever is read again meanwhile
+        made = tables.made(asked)
+        if not hmac.compare_digest(asked.seal.encode(), self._seal(made, asked.texts).encode()):
             requirement = "does not belong to these texts and this setting; only what this service released is read."
             raise ParameterError("seal", "<hidden>", requirement)
-        kept = self.sanitizer(asked)
-        reader = self._tables.readers.get(f"{asked.style} {setting_of(asked)}", lambda: _reader(kept, asked.style))
+        kept = made.sanitizer
+        reader = tables.readers.get(f"{asked.style} {made.setting}", lambda: _reader(kept, asked.style))
         found = reader.read([ReleasedText(text) for text in asked.texts])
         return DenoiseAnswer(
             texts=[each.text for each in found],

@@ -7,6 +7,7 @@ import contextlib
 import signal
 import time
 from collections.abc import AsyncIterator, Callable
+from threading import Lock
 from typing import Any
 
 import uvicorn
@@ -19,6 +20,7 @@ __all__ = ["run"]
 
 GRACE = 30  # seconds that requests have to end after a signal
 SWEEP = 600.0  # seconds between two looks for idempotency keys whose time is over
+_RELOADING = Lock()  # one after the other, so that what was read last is what stays
 
 
 def run(
@@ -72,7 +74,8 @@ class Impatient(H11Protocol):  # type: ignore[misc, unused-ignore]
 
 def _reloaded(reload: Callable[[], None]) -> None:
     try:
-        reload()
+        with _RELOADING:
+            reload()
         log.info("vocabularies and stocks are read again")
     except Exception as error:  # noqa: BLE001 - the service goes on with what it has
         log.error("vocabularies and stocks stay as they were: %s", type(error).__name__)

@@ -15,7 +15,6 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.special import betainc
-from scipy.stats import binom
 
 from wordveil.service.costs import DELTA_UNITS, LARGEST, NAT_UNITS, nats
 
@@ -103,9 +102,10 @@ def _beyond(epsilon: float, loss: float, count: int) -> float:
         return 0.0
     chance = 1 / (1 + math.exp(-loss))
     tail = float(betainc(right, count - right + 1, chance))
+    alone = tail - (float(betainc(right + 1, count - right, chance)) if right < count else 0.0)
     # exp(-loss of h) P(h) is the chance of h under the other input: a falling series, and what is cut off of it only
     # makes delta larger.
     h = np.arange(right, min(count, right + TERMS), dtype=np.float64)
     series = 1 + float(np.cumprod((count - h) / (h + 1) * math.exp(-loss)).sum())
-    first = float(binom.pmf(right, count, chance)) * math.exp(min(0.0, epsilon - loss * (2 * right - count)))
+    first = alone * math.exp(min(0.0, epsilon - loss * (2 * right - count)))
     return max(0.0, tail * (1 + SAFETY) - first * series * (1 - SAFETY))

