@@ -172,7 +172,7 @@ def noise_diameter(noise: VectorRandomizer, embeddings: Embeddings) -> float:
     space = noise.decoding_space(embeddings)
     largest = float(np.abs(space.vectors).sum(axis=1, dtype=np.float64).max())
     found = diameter(space) + 2.0**-23 * largest  # noise is added before they are rounded to float32
-    return math.nextafter(found / getattr(noise, "stretch", 1.0), math.inf)
+    return math.nextafter(found / noise.largest_stretch, math.inf)
 
 
 def _laplace_local(plan: RowPlan) -> Contender:
