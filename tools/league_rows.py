@@ -49,7 +49,7 @@ class Row:
         self.by = best if 0 < self.named[0] < 1 else ""
         self.scores = {"sentiment": _pair(cells["sentiment"]["accuracy"])}
         label = OF_4000 if "of-4000" in row["name"] else "random words"
-        blind = next(each for each in report["rows"] if each["label"] == label)["cells"]
+        blind = next((each["cells"] for each in report["rows"] if each["label"] == label), {})
         if cells["similarity"]:
             value, base = (found["content"] for found in (cells["similarity"], blind[f"{name} similarity"]["scores"]))
             self.scores["similarity"] = beyond(value, base)

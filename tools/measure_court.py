@@ -173,10 +173,10 @@ def releases(originals: list[str], seed: int) -> dict[str, tuple[str, list[str]]
     for number, (name, (promise, method)) in enumerate(METHODS.items()):
         released = method(corpus, table, np.random.default_rng([seed, number]))
         found[name] = (promise, as_texts(released, corpus, table))
-    lists = "nothing between words of different lists; unknown words stay"
+    lists = "nothing between words of different lists, of which each has its own; unknown words stay"
     found["CusText, 8"] = (lists, custext(originals, table, np.random.default_rng([seed, len(METHODS)])))
     rephraser = Rephraser(epsilon=8.0, source=RandomSource.seeded_for_tests(seed))
-    batch = rephraser.release_batch([PrivateText(text) for text in originals])
+    batch = rephraser.release_batch(list(map(PrivateText, originals)), ids=list(map(str, range(len(originals)))))
     found["rephrase, 8"] = ("local DP, 8 nats a sentence, proved", list(batch.texts))
     return found
 

@@ -149,7 +149,7 @@ def quality(name: str, texts: int, mechanisms: Sequence[str], priors: Sequence[s
         mechanism = eval(said, {name: getattr(wv, name) for name in wv.__all__})
         source = wv.RandomSource.seeded_for_tests(0)
         sanitizer = wv.Sanitizer(TABLE, mechanism, options=OPTIONS, source=source)
-        released = sanitizer.release_batch(originals).texts
+        released = sanitizer.release_batch(originals, ids=list(map(str, range(len(originals))))).texts
         outputs = sanitizer.parts.randomizer.outputs
         generator, reader = np.random.default_rng(1), ReleaseReader(TABLE)
         layouts = reader.read(released)

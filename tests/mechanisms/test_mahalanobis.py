@@ -6,11 +6,11 @@ from scipy import stats
 from scipy.linalg import sqrtm
 from tests.mechanisms.noise_checks import ALPHA, assert_law, direction_p_value, noise_of, radii
 
-from wordveil.errors import ParameterError
+from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.promises.composing import compose_releases
-from wordveil.promises.guarantees import GuaranteeError, MetricDP, Standing
+from wordveil.promises.guarantees import MetricDP, Standing
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 

@@ -32,7 +32,8 @@ def demo(as_json: JsonOption = False) -> None:
         for public in (frozenset(), FUNCTION_WORDS)
     ]
     plain, readable = (one(NOTE) for one in sanitizers)
-    denoised = Denoiser(embeddings, NeighbourResponse(), options=sanitizers[1].options)(readable)
+    # A guess at a note that was made up is shown however unsure it is.
+    denoised = Denoiser(embeddings, NeighbourResponse(), options=sanitizers[1].options, least=0.0)(readable)
     drawn = sanitizers[0].parts.randomizer
     told = explain(embeddings, plain.guarantee, metric=drawn.metric, pairs=PAIRS, tokens=plain.tokens, randomizer=drawn)
     result = {

@@ -117,6 +117,11 @@ class VectorRandomizer(Randomizer):
         return None
 
     @property
+    def largest_stretch(self) -> float:
+        """By how much what noise is added to may lie farther apart than the inputs, as the rate of the noise has it."""
+        return 1.0
+
+    @property
     def input_dimensions(self) -> int:
         """Number of columns of what it is given."""
         return self.dimensions

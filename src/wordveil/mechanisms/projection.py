@@ -234,6 +234,10 @@ class FittedProjection(VectorRandomizer):
     stretch: float
 
     @property
+    def largest_stretch(self) -> float:
+        return self.stretch
+
+    @property
     def inputs(self) -> InputDomain:
         return "vocabulary vectors" if self.mechanism.sensitivity in _OF_WORDS else "any vectors"
 

@@ -38,7 +38,7 @@ from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.promises.composing import to_local
-from wordveil.promises.guarantees import MetricDP, NoGuarantee
+from wordveil.promises.guarantees import MetricDP, NoGuarantee, round_down
 from wordveil.vocabulary.rank_metric import NeighbourRank
 from wordveil.vocabulary.table import Embeddings
 
@@ -172,7 +172,7 @@ def noise_diameter(noise: VectorRandomizer, embeddings: Embeddings) -> float:
     space = noise.decoding_space(embeddings)
     largest = float(np.abs(space.vectors).sum(axis=1, dtype=np.float64).max())
     found = diameter(space) + 2.0**-23 * largest  # noise is added before they are rounded to float32
-    return math.nextafter(found / getattr(noise, "stretch", 1.0), math.inf)
+    return math.nextafter(found / noise.largest_stretch, math.inf)
 
 
 def _laplace_local(plan: RowPlan) -> Contender:
@@ -198,6 +198,9 @@ def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], VectorMechanis
     own = words.randomizer.guarantee()
     assert isinstance(own, MetricDP)
     local = laplace_to_local(words.randomizer, diameter=reach, delta=delta)
+    within = f"what noise is added to, the public image of an input, lies within a diameter of {round_down(reach)}"
+    said = (within if each.startswith("all inputs lie within") else each for each in local.assumptions)
+    local = replace(local, assumptions=tuple(said))
     note = f"exact privacy profile at the diameter {reach:.4g} of what noise is added to; {own.epsilon:.4g} metric DP"
     return Contender(words=words, guarantee=local, note=note)
 
