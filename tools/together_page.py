@@ -210,7 +210,7 @@ def _panel(axis: Any, report: Mapping[str, Any], score: str, domain: str) -> Non
     if score == "perplexity":
         axis.set_yscale("log")
     axis.set_title(f"{domain}: {TITLES.get(score, score)}", fontsize=9)
-    axis.set_xlabel("nats a sentence")
+    axis.set_xlabel("nats a sentence, at most")
     axis.grid(alpha=0.3)
 
 
