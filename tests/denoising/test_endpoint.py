@@ -23,6 +23,7 @@ from wordveil.denoising.reading import STOP
 from wordveil.errors import ParameterError
 
 PUBLIC = sentences(40, seed=8)
+BROKEN = ("http://[::1", "http://host:secret/v1", "http://host /v1")
 PIECE = re.compile(r"\n|\s?[^\s]{1,3}")  # words of more than three letters have several pieces
 
 
@@ -162,6 +163,12 @@ def test_what_fails_for_a_while_is_asked_again(server, few, speller, monkeypatch
     assert len(server.seen) == 5
 
 
+def told(*logs):
+    """An answer with these log-probabilities for both texts."""
+    logprobs = {"token_logprobs": [None, *logs], "text_offset": [0, *range(1, len(logs) + 1)]}
+    return {"choices": [{"index": index, "logprobs": logprobs} for index in range(2)]}
+
+
 @pytest.mark.parametrize(
     ("ills", "said", "times"),
     [
@@ -173,6 +180,9 @@ def test_what_fails_for_a_while_is_asked_again(server, few, speller, monkeypatch
         ([{"choices": []}], "must serve completions with `echo` and `logprobs`", 1),
         ([{"choices": [{"index": 0, "text": "x", "logprobs": None}] * 2}], "must serve completions", 1),
         ([{"error": "no"}], "must serve completions", 1),
+        ([told(float("nan"))], "must serve completions", 1),
+        ([told(-1.0, 1e308)], "must serve completions", 1),
+        ([told(10**400)], "must serve completions", 1),
     ],
 )
 def test_what_goes_wrong_is_said_without_what_was_asked(server, few, speller, monkeypatch, ills, said, times):
@@ -185,7 +195,7 @@ def test_what_goes_wrong_is_said_without_what_was_asked(server, few, speller, mo
 
 
 def test_addresses_that_are_none_and_servers_that_are_not_there_are_refused(few, speller):
-    for url in ("http://", "http://user:secret@host/v1", "http://host/v1?key=secret"):
+    for url in ("http://", "http://user:secret@host/v1", "http://host/v1?key=secret", *BROKEN):
         with pytest.raises(ParameterError, match=KEY) as refused:
             open_endpoint(url, speller)
         assert "secret" not in str(refused.value)

@@ -155,6 +155,13 @@ def test_what_is_no_such_model_is_refused_in_words(few, tmp_path, speller, monke
     )
     with pytest.raises(ParameterError, match="must be a masked or a causal language model"):
         load_hugging_face(str(tmp_path), speller)
+    ran = tmp_path / "ran"
+    (tmp_path / "config.json").write_text('{"model_type": "own", "auto_map": {"AutoConfig": "own.Config"}}')
+    (tmp_path / "own.py").write_text(f"open({str(ran)!r}, 'w').close()\nclass Config: ...\n")
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    with pytest.raises(ParameterError, match="must be a model of a kind that transformers knows"):
+        load_hugging_face(str(tmp_path), speller)
+    assert not ran.exists()
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'wordveil\[priors\]'"):
         load_hugging_face(str(tmp_path), speller)

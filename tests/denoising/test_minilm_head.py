@@ -132,6 +132,11 @@ def test_files_that_are_no_heads_or_of_other_words_or_weights_are_refused(few, h
         np.savez(bad, **{key: value for key, value in arrays.items() if key != name})
         with pytest.raises(DataFormatError, match="no prior"):
             MiniLMHead.load(bad, few)
+    for name in ("w1", "bias"):
+        for wrong in (np.full_like(arrays[name], np.nan), arrays[name].astype("U5")):
+            np.savez(bad, **{**arrays, name: wrong})
+            with pytest.raises(DataFormatError, match="no prior"):
+                MiniLMHead.load(bad, few)
     for content in (b"", b"text", whole[: len(whole) // 2]):
         bad.write_bytes(content)
         with pytest.raises(DataFormatError, match="no prior"):

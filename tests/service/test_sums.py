@@ -139,6 +139,7 @@ def test_who_stops_when_it_suits_them_finds_no_more_than_delta(loss):
 def test_there_is_none_where_it_does_not_apply(promise, loss, tokens):
     assert composed(promise, loss, tokens, 0, 0) is None
     assert composed(LOCAL, 0, 0, 0, 0) == {"epsilon": "0", "delta": "0.000001"}
+    assert composed(LOCAL, 8 * NAT_UNITS, 10, 0, 8 * NAT_UNITS * 1000) is None  # most of it was spent uncounted
 
 
 def test_the_table_of_the_page_is_what_is_shown():

@@ -36,7 +36,7 @@ def build(
     model: Annotated[
         str, typer.Option("--model", help="trigram, or minilm: a head for masked words, to stand beside a trigram.")
     ] = "trigram",
-    texts: Annotated[int, typer.Option("--texts", help="Texts that MiniLM reads at most.")] = 20_000,
+    texts: Annotated[int, typer.Option("--texts", min=1, help="Texts that MiniLM reads at most.")] = 20_000,
     beside: Annotated[
         Path | None, typer.Option("--beside", metavar="FILE", help="The trigram beside a head; else the packaged one.")
     ] = None,

@@ -31,6 +31,7 @@ TEXTS = 64  # in one request
 TIMEOUT, TRIES, PAUSE = 60.0, 4, 0.5  # seconds; the pause doubles with every try
 LEAST = -100.0  # some servers write minus infinity
 OPENING = "\n"  # stands before every text: of its first token an endpoint tells no probability
+_ROUNDING = 1e-3  # by which a logarithm of a probability may come out above 0
 _BUSY = (408, 409, 429, *range(500, 600))
 
 
@@ -49,8 +50,12 @@ def open_endpoint(url: str, speller: Speller) -> ContextModel:
         EndpointError: If it cannot be reached.
         ParameterError: If this is no address of a server, or tells a password.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password or parts.query:
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and parts.hostname and (parts.port or True)
+    except ValueError:
+        sound = None
+    if not sound or parts.username or parts.password or parts.query or any(map(str.isspace, url)):
         requirement = f"must be as in http://localhost:8000/v1#model; a key goes into the variable {KEY}."
         raise ParameterError("prior", "<address>", requirement)
     endpoint = _Endpoint(parts.scheme, parts.netloc, parts.path.rstrip("/"), os.environ.get(KEY, ""))
@@ -85,7 +90,7 @@ class _Endpoint:
                 if [choice["index"] for choice in choices] != list(range(len(prompts))):
                     raise ValueError
                 found += [_log(own["logprobs"], prompt) for own, prompt in zip(choices, prompts, strict=True)]
-            except (KeyError, TypeError, ValueError):
+            except (KeyError, TypeError, ValueError, OverflowError):
                 raise EndpointError(
                     f"{self.host} does not tell the log-probabilities of a given text: it must serve completions with "
                     "`echo` and `logprobs`, and `text_offset` among them."
@@ -112,7 +117,7 @@ class _Endpoint:
                     break
             except TimeoutError:
                 said = f"gave no answer within {TIMEOUT:g} seconds"
-            except (OSError, http.client.HTTPException, ValueError) as error:
+            except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
                 said = f"cannot be asked ({type(error).__name__})"
             finally:
                 connection.close()
@@ -122,7 +127,7 @@ class _Endpoint:
 def _log(told: Any, prompt: str) -> float:
     """Return ln P of a prompt's text, what stands in front of it and what was added behind it left out."""
     logs = zip(told["token_logprobs"], told["text_offset"], strict=True)
-    inside = [log for log, offset in logs if len(OPENING) <= offset < len(prompt)]
-    if not inside:
+    inside = [float(log) for log, offset in logs if len(OPENING) <= offset < len(prompt)]
+    if not inside or not all(log <= _ROUNDING for log in inside):  # NaN is not
         raise ValueError
-    return float(sum(max(float(log), LEAST) for log in inside))
+    return float(sum(max(log, LEAST) for log in inside))

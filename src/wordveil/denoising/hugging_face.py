@@ -48,8 +48,12 @@ def load_hugging_face(folder: str, speller: Speller) -> ContextModel:
     if not (Path(folder) / "config.json").is_file():
         raise ParameterError("prior", folder, "must be a folder with a model's config.json; nothing is downloaded.")
     transformers.utils.logging.disable_progress_bar()
-    here: dict[str, Any] = {"local_files_only": True}
-    kind = (transformers.AutoConfig.from_pretrained(folder, **here).architectures or [""])[0]
+    # Left unsaid, transformers would ask on the terminal whether to run the folder's own code.
+    here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        kind = (transformers.AutoConfig.from_pretrained(folder, **here).architectures or [""])[0]
+    except (ValueError, OSError):
+        raise ParameterError("prior", folder, "must be a model of a kind that transformers knows.") from None
     if kind.endswith("ForMaskedLM"):
         return _MaskedModel(_Reader(transformers.AutoModelForMaskedLM, folder, here), speller)
     if kind.endswith(("ForCausalLM", "LMHeadModel")):

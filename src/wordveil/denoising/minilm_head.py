@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, IdArray, ReleasedText
-from wordveil.denoising.prior import Prior
+from wordveil.denoising.prior import UNREADABLE, Prior
 from wordveil.denoising.reading import PAUSE, STATES, STOP, ReleaseReader
 from wordveil.errors import ChecksumError, DataFormatError, ParameterError
 from wordveil.files.atomic import sibling, write_whole
@@ -152,8 +152,10 @@ class MiniLMHead:
             sound = all(arrays[name].shape == shape for name, shape in shapes.items())
             if not sound or arrays["bias"].shape != (facts["words"],) or "minilm" not in facts:
                 raise ValueError
+            if not all(own.dtype.kind == "f" and np.isfinite(own).all() for own in arrays.values()):
+                raise ValueError
             vocabulary = facts["vocabulary"]
-        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except (*UNREADABLE, zipfile.BadZipFile, zlib.error) as error:
             raise DataFormatError(Path(path), "is no prior of `wordveil prior build`.") from error
         if vocabulary != embeddings.header.checksum:
             raise ChecksumError(f"the head is over the words of {facts['name']!r}, not of {embeddings.header.name!r}.")

@@ -36,6 +36,8 @@ from wordveil.vocabulary.table import Embeddings
 __all__ = ["Prior", "load_prior", "probabilities"]
 
 PACKAGED = Path(__file__).parent / "default.npz"
+UNREADABLE = (ValueError, KeyError, TypeError, EOFError, AttributeError, RuntimeError, MemoryError, OverflowError)
+"""What a file that is no archive of arrays, or a malformed one, raises when it is read."""
 STEP = 0.06  # of a probability's logarithm in the file
 _NAMES = ("frequency", "unigram", "followers", "right", "seen", "thirds", "third", "third_seen", "facts")
 _EMPTY = -1
@@ -170,7 +172,7 @@ class Prior:
             sound = sound and len(prior.thirds) == len(prior.seen) == b and prior.thirds.sum() == len(prior.third)
             if not sound or len(prior.third) != len(prior.third_seen):
                 raise ValueError
-        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except (*UNREADABLE, zipfile.BadZipFile, zlib.error) as error:
             raise DataFormatError(Path(path), "is no prior of `wordveil prior build`.") from error
         return prior
 

@@ -128,8 +128,9 @@ def followed(recipe: str, settings: StockSettings) -> StockSettings:
     lines += [f"{one.name}: {one.credit}. {one.address} ({one.licence})" for one in parts]
     lines += ["", *(f"{licence}: {_LICENCES[licence]}" for licence in licences), ""]
     lines += [
-        "Changed: cut into sentences; personal data became slots such as [date] and [name]; sentences with what may be",
-        "another name, slurs or markup were left out, and of the others some were chosen.",
+        "Changed: cut into sentences; personal data became slots such as [date] and [name]; turns in which a set",
+        "marks a value, sentences with what may be another name in capitals, slurs or markup were left out, and of",
+        "others some were chosen. Names in small letters that no set marks there may be left; MultiDoGO's are made up.",
         "",
     ]
     source = ", ".join(one.name for one in parts)

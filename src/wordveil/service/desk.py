@@ -67,7 +67,7 @@ class Desk:
         while self._waiting:
             latest = loop.time() + min(PATIENCE * self._took, LONGEST_WAIT)
             while len(self._waiting) < self._came and loop.time() < latest:
-                await asyncio.sleep(PATIENCE * self._took / 8)
+                await asyncio.sleep(min(PATIENCE * self._took, LONGEST_WAIT) / 8)
             self._came, began = min(len(self._waiting), MOST), loop.time()
             group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
             try:

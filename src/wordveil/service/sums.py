@@ -76,6 +76,8 @@ def composed(promise: str, loss: int, tokens: int, delta_units: int, spent: int)
         Kairouz, Oh, Viswanath (2015), The Composition Theorem for Differential Privacy, arXiv:1311.0776, Theorem 3.3
         (whose proof this is); docs/design/2026-11-22-service.md.
     """
+    if tokens * loss < spent:  # by a release that nobody counted
+        return None
     if tokens > COUNTS[-1] or loss >= LARGEST or json.loads(promise)["promise"] == "metric DP":
         return None
     epsilon = Decimal(nats(spent))
