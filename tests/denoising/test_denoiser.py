@@ -36,7 +36,8 @@ def released(few, texts, mechanism=MECHANISM, seed=1, **options):
 
 
 def batch_of(few, texts, seed):
-    return wv.Sanitizer(few, MECHANISM, source=wv.RandomSource.seeded_for_tests(seed)).release_batch(texts)
+    sanitizer = wv.Sanitizer(few, MECHANISM, source=wv.RandomSource.seeded_for_tests(seed))
+    return sanitizer.release_batch(texts, ids=list(map(str, range(len(texts)))))
 
 
 def right(texts, originals):
