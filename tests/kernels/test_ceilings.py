@@ -102,6 +102,7 @@ def test_ceilings_that_forget_what_bfloat16_loses_are_caught(monkeypatch):
     assert not np.all(kernel._ceiling_masses(ids) >= exact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", EVERY[:-1])
 def test_ceilings_that_forget_what_sums_lose_are_caught(monkeypatch, engine):
     """The broken twin where products are float32: words close together, whose norms cancel."""

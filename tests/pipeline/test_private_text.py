@@ -43,6 +43,7 @@ def outputs_only(text: str, allowed: set[str]) -> None:
     assert {run.lower() for run in runs} <= allowed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unknown", POLICIES)
 @pytest.mark.parametrize("numbers", ["unknown", "vocabulary"])
 @settings(max_examples=150, deadline=None)
@@ -54,6 +55,7 @@ def test_arbitrary_text_leaves_only_candidate_words(vocabulary, unknown, numbers
     outputs_only(release.text, {*vocabulary.words, MASK.strip("[]")})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unknown", POLICIES)
 @settings(max_examples=100, deadline=None)
 @given(pieces=texts)
@@ -76,6 +78,7 @@ def tokens_of(text: str) -> list[str]:
     return Tokenizer().split(PrivateText(text))[1::2]
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("unknown", POLICIES)
 def test_personal_data_outside_the_vocabulary_never_leaves(packaged, data_directory, unknown):

@@ -158,6 +158,7 @@ def cut_after(documents: int):
     return progress
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("documents", [1, 60, 149])
 def test_a_resumed_run_gives_the_bytes_and_counts_of_an_uninterrupted_one(vocabulary, text_file, tmp_path, documents):
     whole = run(vocabulary, text_file, tmp_path / "whole.txt")

@@ -81,6 +81,7 @@ def test_what_stands_at_other_places_does_not_depend_on_a_kind(vocabulary, name)
 digits = st.from_regex(r"[0-9]{1,6}([-./:, ()+][0-9]{1,5}){0,4}|[a-z]{1,9}@[a-z]{1,9}\.[a-z]{2}", fullmatch=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(digits, digits)
 def test_what_is_read_of_a_token_is_its_kind(vocabulary, one, other):
@@ -96,6 +97,7 @@ awkward = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.lists(st.text(max_size=8) | digits | awkward, max_size=10), st.sampled_from([" ", "", "\n", ", "]))
 def test_of_arbitrary_text_only_kinds_and_listed_characters_are_left(vocabulary, pieces, joiner):

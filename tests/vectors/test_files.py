@@ -55,6 +55,7 @@ def test_any_format_to_any_format(tmp_path, files, rows):
                 assert (report.rows, report.dimensions, report.dtype, report.column) == (*rows.shape, dtype, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_bytes_do_not_depend_on_blocks(tmp_path, files, rows, ending):
     source = tmp_path / f"in{ending}"
