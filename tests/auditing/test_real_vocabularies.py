@@ -64,6 +64,7 @@ def test_float_bits_single_out_one_glove_word_of_a_hundred_thousand(seed):
     assert max(counts) < 0.05 * len(words)
 
 
+@pytest.mark.slow
 def test_jaccard_on_300_dimensional_glove_is_refuted_with_delta_above_99_percent():
     lines = (folder() / "glove.6B.300d.subset.txt").read_text(encoding="utf-8").splitlines()[:1500]
     rows = np.array([line.rsplit(" ", 300)[1:] for line in lines], dtype=np.float32)

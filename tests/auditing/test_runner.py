@@ -69,6 +69,7 @@ def test_published_truncated_laplace_prints_refuted_and_exits_1():
     assert any("confidence 1 - " in line and "claimed (0.1, 2.41e-181)" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_jaccard_is_refuted_with_delta_above_99_percent():
     rng = np.random.default_rng(3)
     rows = np.concatenate([rng.normal(size=(60, 300)), rng.normal(size=(60, 300)) * 2 + 1.0])

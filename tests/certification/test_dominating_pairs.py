@@ -31,6 +31,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_no_pair_of_inputs_lies_above_it(name):
     mechanism, diameter = CASES[name]
@@ -52,6 +53,7 @@ def test_no_pair_of_inputs_lies_above_it(name):
         np.testing.assert_allclose(worst, given, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_decoding_keeps_the_pair_of_the_vectors():
     vectors = wv.Mahalanobis(epsilon=2.0).fit(TABLE)
     words = wv.Decoded(mechanism=wv.Mahalanobis(epsilon=2.0)).fit(TABLE)

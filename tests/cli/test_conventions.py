@@ -173,6 +173,7 @@ def likely(text):
     return float(np.log(load_prior().pairs(ids[:-1], ids[1:])[0]).mean())
 
 
+@pytest.mark.slow
 def test_the_demo_releases_the_note_of_the_examples_and_says_what_that_promises(wordveil):
     note = (ROOT / "examples" / "clinical_note.txt").read_text(encoding="utf-8")
     assert note == demo.NOTE

@@ -119,6 +119,7 @@ def test_constants_are_certified_and_a_changed_one_is_refused():
         verify(certificate, shrunk)
 
 
+@pytest.mark.slow
 def test_many_draws_are_composed_by_the_profile():
     pytest.importorskip("dp_accounting", reason="needs the extra wordveil[accounting]")
     pair = ClippedL2(epsilon=2.0, delta=1e-6).for_dimensions(50).loss_profile()

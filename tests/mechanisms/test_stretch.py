@@ -85,6 +85,7 @@ def test_the_matrices_are_what_they_say():
         random_rows(7, 6, seed=0)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_relative_noise_on_glove():
     """Delta * m/(median stretch) for m = 10 on the first 5 000 words.

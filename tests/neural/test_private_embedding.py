@@ -452,6 +452,7 @@ OPTIONS = AuditOptions(samples=20_000, pairs=2, curve_points=0, seed=3)
 AUDITED = ClippedGaussian(epsilon=1.0, delta=0.05)
 
 
+@pytest.mark.slow
 def test_the_audit_of_the_layer_passes():
     report = audit_mechanism(ForwardPass(PrivateEmbedding(auditable_table(), AUDITED)), options=OPTIONS, **audited())
     assert not report.refuted
@@ -466,11 +467,13 @@ def test_the_audit_refutes_one_noise_vector_for_a_batch():
     assert any(f.refuted and f.check == "noise shared within a batch" for f in report.findings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twin", [HalfTheNoise, MissingClipping])
 def test_the_audit_refutes_broken_twins(twin):
     assert audit_mechanism(twin(PrivateEmbedding(auditable_table(), AUDITED)), options=OPTIONS, **audited()).refuted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", CLIPPED, ids=lambda m: m.name)
 @pytest.mark.parametrize("noise", EVERY_NOISE)
 def test_the_layer_itself_can_be_audited(mechanism, noise):

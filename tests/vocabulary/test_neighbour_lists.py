@@ -89,6 +89,7 @@ def test_cosine_lists_agree_with_exact_rationals_where_many_scores_are_equal(see
     found.verify()
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.integers(0, 10**6), st.integers(1, 60), st.sampled_from([1, 4, 16]), st.sampled_from(available_engines()),

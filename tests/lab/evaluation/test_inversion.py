@@ -126,6 +126,7 @@ def test_two_data_sets_are_attacked(world, use_world):
         ReviewInversion(passes=0).prepare(world)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not model_installed(), reason="the package with MiniLM's weights is not installed")
 def test_a_head_among_the_data_is_one_more_attacker(world, use_world, tmp_path, monkeypatch):
     """It reads whole sentences, beside the others, which it does not change, and counts for the best."""

@@ -55,6 +55,7 @@ def test_an_entry_without_its_data_says_so(monkeypatch, tmp_path):
         exhibit("nothing")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["top-k", "tem-bottom", "post-processing", "floorless-lists", "radius-lists"])
 def test_claims_are_refuted_and_what_mends_them_is_not(name):
     said = ENTRIES[name]()
