@@ -160,12 +160,12 @@ def test_tokens_count_at_the_loss_of_the_first_and_for_nothing_after_a_larger_on
         shown.append(balance.composed)
     loss = cost_of(replace(PROMISE, epsilon=0.2), 1).loss
     assert loss == math.ceil((Fraction(0.2) + Fraction(1e-9)) * NAT_UNITS)
-    expected = [composed(COST.promise, loss, tokens, 0, LARGEST) for tokens in (300, 800, 1000)]
+    expected = [composed(COST.promise, loss, tokens, 0, loss * tokens) for tokens in (300, 800, 1000)]
     assert shown == [*expected, None, None]
     # Of a group, the largest is the first: all were asked for before any was answered.
     ledger.grant("subject:two", granted(10**4 * NAT_UNITS))
     ledger.charge_all([replace(paid(epsilon, 100), accounts=("subject:two",)) for epsilon in (0.1, 0.2)])
-    assert ledger.balances("subject:two")[0].composed == composed(COST.promise, loss, 200, 0, LARGEST)
+    assert ledger.balances("subject:two")[0].composed == composed(COST.promise, loss, 200, 0, loss * 200)
 
 
 def test_a_ledger_of_the_first_version_has_no_advanced_sum_for_what_was_spent(tmp_path):

@@ -105,7 +105,8 @@ def test_another_library_finds_the_same():
             pld.common.DifferentialPrivacyParameters(loss, 0.0), value_discretization_interval=loss / 64
         )
         theirs = made.self_compose(count).get_epsilon_for_delta(share)
-        ours = float(composed(LOCAL, round(loss * NAT_UNITS), count, 0, LARGEST)["epsilon"])
+        units = round(loss * NAT_UNITS)
+        ours = float(composed(LOCAL, units, count, 0, units * count)["epsilon"])
         assert ours == pytest.approx(theirs, rel=1e-3)
 
 
