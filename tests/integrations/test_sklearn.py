@@ -1,5 +1,7 @@
 """The scikit-learn transformers with the library's own checks."""
 
+import traceback
+
 import leak_free
 import numpy as np
 import pytest
@@ -78,3 +80,24 @@ def test_released_rows_lie_on_the_grid_and_say_what_they_promise():
     steps = out / made.grid_
     assert np.array_equal(np.round(steps), steps)
     assert not np.array_equal(made.transform(np.eye(4)), out)
+
+
+def test_vectors_are_released_by_the_mechanism_that_the_guarantee_was_fitted_with():
+    rows = np.zeros((200, 3))
+    private = PrivateVectors(wv.ClippedLaplace(epsilon=1.0)).fit(rows)
+    private.set_params(mechanism=wv.ClippedLaplace(epsilon=1e6))
+    assert private.guarantee_.epsilon == 1.0
+    assert np.abs(private.transform(rows)).mean() > 1.0  # the scale is 2 sqrt(3)
+    private.fit(rows)
+    assert private.guarantee_.epsilon == 1e6
+    assert np.abs(private.transform(rows)).mean() < 1e-3
+
+
+@pytest.mark.parametrize("rows", [[["Maria"]], np.array([["Maria", 1.0]], dtype=object)])
+def test_no_text_in_a_row_of_numbers_is_shown(rows):
+    fitted = PrivateVectors().fit(np.zeros((2, len(rows[0]))))
+    for call in (PrivateVectors().fit, fitted.transform):
+        with pytest.raises(ParameterError) as error:
+            call(rows)
+        shown = "".join(traceback.format_exception(error.value))
+        assert "Maria" not in shown.replace('"Maria"', "")  # but in the line of this file

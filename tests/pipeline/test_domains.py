@@ -1,6 +1,7 @@
 """Under one key, sanitizers with different settings share no noise, and equal settings share it in every process."""
 
 import copy
+import json
 import os
 import subprocess
 import sys
@@ -12,11 +13,14 @@ from scipy.stats import chisquare
 
 import wordveil as wv
 from wordveil.certification import certify
+from wordveil.documents import DocumentSettings
 from wordveil.errors import CertificateError, GuaranteeError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.metrics.distances import Mahalanobis
 from wordveil.pipeline import assembly as pipeline
 from wordveil.pipeline import noise_domains
+from wordveil.pipeline.tables import released_columns
+from wordveil.pipeline.vectors import VectorSettings, release_vectors
 from wordveil.promises.certificates import identity
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
@@ -466,3 +470,35 @@ def test_classes_of_one_name_in_two_modules_share_no_vector_noise():
         kind = dataclass(frozen=True, kw_only=True)(type("Tuned", (wv.MultivariateLaplace,), {"__module__": module}))
         made.append(noise_domains.noise_name(kind(epsilon=2.0)))
     assert made[0] != made[1]
+
+
+def test_other_columns_of_equal_rows_draw_noise_of_their_own_under_one_key(tmp_path):
+    rows = [{"title": TEXT, "body": TEXT}] * 2
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sanitizer = wv.Sanitizer(VOCABULARY, wv.SanText(epsilon=0.01))
+
+    def of_file(column, again=""):
+        output = tmp_path / f"{column}{again}.jsonl"
+        wv.sanitize_documents(tmp_path / "in.jsonl", output, sanitizer, settings=DocumentSettings(columns=(column,)))
+        return [json.loads(line)[column] for line in output.read_text().splitlines()]
+
+    def of_table(column):
+        return released_columns({column: [TEXT] * 2}, sanitizer, ["a", "b"])[column]
+
+    for release in (of_file, of_table):
+        for title, body in zip(release("title"), release("body"), strict=True):
+            assert agreement(title, body) < 0.2
+    assert of_file("title", " again") == of_file("title"), "a retry"
+    assert of_table("title") == of_table("title")
+
+
+def test_other_arrays_of_equal_rows_draw_noise_of_their_own_under_one_key(tmp_path):
+    rows, source = np.ones((3, 4)), RandomSource()
+    np.savez(tmp_path / "in.npz", one=rows, other=rows)
+
+    def released(column):
+        settings = VectorSettings(column=column)
+        return release_vectors(tmp_path / "in.npz", wv.ClippedLaplace(epsilon=1.0), settings=settings, source=source)
+
+    assert not np.any(released("one").vectors == released("other").vectors)
+    assert np.array_equal(released("one").vectors, released("one").vectors)

@@ -265,3 +265,14 @@ def test_distances_that_a_sentence_assumes_are_not_rounded_up():
         distance = float(re.search(r"distance \(?([\d.]+)\)", sentence)[1])
         percent = float(re.search(r"at most ([\d.]+) % sure", sentence)[1])
         assert percent >= 100 / (1 + math.exp(-weaker.loss(distance)))
+
+
+def test_the_sum_of_a_text_says_that_numbers_on_grids_lose_more():
+    table = wv.Embeddings.from_arrays(["a", "b", "c"], [[0.0], [1.0], [2.0]])
+    mechanism = wv.NeighbourResponse(epsilon=2.0, k=1, outputs=None)
+    grid = wv.NumberGrid(kind="number", low=0, high=1000, step=1, epsilon=0.5)
+    kept = wv.TextOptions(unknown="typed", numbers="metric", grids=(grid,))
+    for options, beside in ((kept, True), (wv.TextOptions(unknown="typed"), False)):
+        text = wv.Sanitizer(table, mechanism, options=options).explained(4).examples[-2]
+        assert ("8 nats, and what numbers lose on their grids." in text) == beside
+        assert "only by the sum, 8 nats" in text

@@ -163,7 +163,8 @@ def test_npz_and_safetensors_keep_named_arrays(tmp_path, files, rows):
     for ending in (".npz", ".safetensors"):
         report = go(tmp_path / f"in{ending}", tmp_path / f"out{ending}", column="x", keep=("ids",))
         assert np.array_equal(files.read(tmp_path / f"out{ending}", "ids"), np.arange(53))
-        wanted = release_vectors(rows, LAPLACE, source=RandomSource.seeded_for_tests(1), name=f"in{ending}")
+        placed = {"name": f"in{ending}", "settings": VectorSettings(column="x")}
+        wanted = release_vectors(rows, LAPLACE, source=RandomSource.seeded_for_tests(1), **placed)
         assert np.array_equal(files.read(tmp_path / f"out{ending}", "x"), wanted.vectors)
         with pytest.raises(KeyError):
             files.read(tmp_path / f"out{ending}", "other")

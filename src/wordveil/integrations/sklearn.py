@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.errors import MissingExtraError
+from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.neighbours import NeighbourResponse
@@ -101,8 +101,9 @@ class PrivateVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.settings = settings
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803  # scikit-learn's name
-        """Remember the number of columns and their names."""
-        rows = validate_data(self, X, dtype=[np.float64, np.float32])
+        """Remember mechanism, settings, and the number of columns and their names."""
+        rows = self._rows(X)
+        self._chosen = self.mechanism, self.settings  # what is set later has promised nothing
         promise = self._release(np.zeros((1, rows.shape[1]), rows.dtype))  # of a public row
         self.guarantee_, self.disclosed_, self.grid_ = promise.guarantee, promise.disclosed, promise.grid
         self._n_features_out = promise.vectors.shape[1]
@@ -115,12 +116,21 @@ class PrivateVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             ParameterError: If a row cannot be released; it is named by number.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return np.asarray(self._release(rows).vectors)
+        return np.asarray(self._release(self._rows(X, reset=False)).vectors)
+
+    def _rows(self, X: Any, *, reset: bool = True) -> NDArray[Any]:  # noqa: N803  # scikit-learn's name
+        """Return checked rows; NumPy's own error where they hold text would show it."""
+        try:
+            return np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=reset))
+        except ValueError:
+            if np.asarray(X).dtype.kind in "fiubc":
+                raise
+            raise ParameterError("X", f"<{type(X).__name__}>", "must hold finite numbers and nothing else.") from None
 
     def _release(self, rows: NDArray[Any]) -> VectorRelease:
-        mechanism = ClippedLaplace(epsilon=10.0) if self.mechanism is None else self.mechanism
-        return release_vectors(rows, mechanism, settings=self.settings or VectorSettings(dtype=rows.dtype.name))
+        mechanism, settings = self._chosen
+        chosen = ClippedLaplace(epsilon=10.0) if mechanism is None else mechanism
+        return release_vectors(rows, chosen, settings=settings or VectorSettings(dtype=rows.dtype.name))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,6 +8,7 @@ of the network depend on the batch. With noise="device" a resumed run draws afre
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -75,6 +76,7 @@ def rewrite_documents(
         DocumentFormatError: If the input is malformed; no output remains.
         ResumeError: If the interrupted run had another input, other settings or another model.
     """
+    settings = settings or DocumentSettings(block_characters=BLOCK_CHARACTERS)
     counts, reports = Counter[str](), list[RewriteReport]()
     counting = _Counting(rewriter=rewriter, given=passes, own=_own_record(source, destination, resume=resume))
     if passes is not None:
@@ -82,7 +84,7 @@ def rewrite_documents(
 
     def process(records: list[Record]) -> Answers:
         counting.begin()
-        released, passed = _release(rewriter, records)
+        released, passed = _release(rewriter, records, json.dumps([*settings.columns]) if settings.columns else "")
         counts["tokens"] += passed
         return released
 
@@ -95,7 +97,7 @@ def rewrite_documents(
             source,
             destination,
             process,
-            settings=settings or DocumentSettings(block_characters=BLOCK_CHARACTERS),
+            settings=settings,
             fingerprint={
                 "model": rewriter.digest(),
                 "version": __version__,
@@ -158,9 +160,12 @@ def _report(rewriter: TextRewriter, summary: DocumentSummary, tokens: int) -> Re
     )
 
 
-def _release(rewriter: TextRewriter, records: list[Record]) -> tuple[Answers, int]:
-    """Return the rewrites of a block of records, put back by record, and the tokens they took."""
-    placed = [(record.text_key(i), text) for record in records for i, text in enumerate(record.texts)]
+def _release(rewriter: TextRewriter, records: list[Record], prefix: str) -> tuple[Answers, int]:
+    """Return the rewrites of a block of records, put back by record, and the tokens they took.
+
+    Ids begin with the prefix, which names the columns: others of the same row are other texts.
+    """
+    placed = [(prefix + record.text_key(i), text) for record in records for i, text in enumerate(record.texts)]
     given = [(key, text) for key, text in placed if text is not None]
     released, passed = rewriter.rewrite_counted([text for _, text in given], ids=[key for key, _ in given])
     return by_record(records, released), passed

@@ -30,6 +30,7 @@ from wordveil.promises.guarantees import (
     round_down,
     round_up,
 )
+from wordveil.promises.release import OWN_LOSS
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Explanation", "InWords", "WorkedPair", "explain", "in_words"]
@@ -169,7 +170,8 @@ class Explanation:
         delta = f" and delta {round_up(text.delta)}" if text.delta else ""
         loss = round_up(text.epsilon + (text.slack or 0.0))
         little = "word says little about a sentence" if self._unit == "token" else "sentence says little about a text"
-        return f"{texts} only by the sum, {loss} nats{delta}. A promise per {little}."
+        beside = ", and what numbers lose on their grids" if any(OWN_LOSS in said for said in text.assumptions) else ""
+        return f"{texts} only by the sum, {loss} nats{delta}{beside}. A promise per {little}."
 
 
 def _of_a_text(guarantee: MetricDP | LocalDP, typical: float | None, tokens: int) -> LocalDP | NoGuarantee | None:

@@ -7,10 +7,11 @@ resumed run draws the noise it would have drawn.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -174,7 +175,7 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
     reports: list[RunReport] = []
 
     def process(records: list[Record]) -> Answers:
-        answers, found = release_records(job, records, afterwards)
+        answers, found = release_records(job, records, afterwards, columns=settings.columns)
         for counter in (counts, here):
             counter.update(found)
         return answers
@@ -298,11 +299,15 @@ def _settings(sanitizer: Sanitizer, settings: DocumentSettings) -> dict[str, Any
 
 
 def release_records(
-    sanitizer: Sanitizer, records: list[Record], afterwards: Afterwards | None = None
+    sanitizer: Sanitizer, records: list[Record], afterwards: Afterwards | None = None, *, columns: Sequence[str] = ()
 ) -> tuple[Answers, Mapping[str, int]]:
-    """Return the released texts of each record of a block, and what to count; a record is one document."""
+    """Return the released texts of each record of a block, and what to count; a record is one document.
+
+    The columns that texts are taken from are part of its id: others of the same row are another document.
+    """
     texts = [[text for text in record.texts if text is not None] for record in records]
-    ids = [record.key for record, held in zip(records, texts, strict=True) if held]
+    prefix = json.dumps([*columns]) if columns else ""
+    ids = [prefix + record.key for record, held in zip(records, texts, strict=True) if held]
     batch = sanitizer.release_documents([held for held in texts if held], ids=ids)
     released, found = (batch.texts, {}) if afterwards is None else afterwards(batch)
     return by_record(records, released), {**found, "tokens": batch.tokens, "exempt": batch.exempt}

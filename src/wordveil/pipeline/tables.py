@@ -10,6 +10,7 @@ from typing import Any
 
 from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError, printable
+from wordveil.parameters import strings
 from wordveil.pipeline.one_line import default_sanitizer
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee
@@ -96,7 +97,8 @@ def released_columns(
     Args:
         columns: Name to the texts of every row.
         sanitizer: How; None is the default of `wordveil.sanitize`.
-        ids: One per row, unique under the sanitizer's key: a row of the same id and texts comes out as before.
+        ids: One per row, unique under the sanitizer's key: a row of the same id comes out as before where columns and
+            texts are the same.
 
     Raises:
         ParameterError: If there is no column, a value is neither text nor None, or the ids do not fit.
@@ -105,7 +107,9 @@ def released_columns(
         raise ParameterError("columns", [], "must name at least one column of texts.")
     rows = list(zip(*columns.values(), strict=True))
     documents = [[PrivateText(text) for text in row if text is not None] for row in rows]
-    batch = (sanitizer or default_sanitizer()).release_documents(documents, ids=ids)
+    prefix = json.dumps([*map(str, columns)])  # other columns draw noise of their own under the same key and ids
+    placed = None if ids is None else [prefix + own for own in strings("ids", ids)]
+    batch = (sanitizer or default_sanitizer()).release_documents(documents, ids=placed)
     texts = iter(batch.texts)
     released = [[None if text is None else next(texts) for text in row] for row in rows]
     by_column = zip(*released, strict=True) if released else chain([()] * len(columns))

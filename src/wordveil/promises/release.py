@@ -21,6 +21,7 @@ from wordveil.promises.number_grids import NumberGrid
 __all__ = [
     "KEYED",
     "MASK",
+    "OWN_LOSS",
     "BatchRelease",
     "Casing",
     "Markup",
@@ -35,9 +36,12 @@ __all__ = [
 ]
 
 MASK = "[unknown]"
+OWN_LOSS = "else its own loss is added"
+"""Of a number on a grid, which the epsilon of a token does not cover."""
 KEYED = (
     "whether a document changed, to whoever sees two releases of it under one key and id: an unchanged one comes out "
-    "as before, a changed one is drawn afresh; in a run the id is the file's name and the place in it"
+    "as before, a changed one is drawn afresh; in a run the id is the file's name without its folder, the text columns "
+    "and the place in the file"
 )
 """What a release with an id of the caller's discloses; losses of such releases do not simply add."""
 
@@ -246,7 +250,7 @@ def _agreement(options: TextOptions) -> str:
         shared.append("which tokens are unknown")
     if options.unknown == "typed":
         shared.append("which tokens are typed and of which kind")
-    shared += [f"the magnitude of tokens of the kind {grid.kind}, else its own loss is added" for grid in options.grids]
+    shared += [f"the magnitude of tokens of the kind {grid.kind}, {OWN_LOSS}" for grid in options.grids]
     if options.casing == "shape":
         shared.append("the casing of every token")
     if options.public_words:

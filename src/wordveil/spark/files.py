@@ -199,7 +199,7 @@ class _Task(Worker):
         job, counts = self.ready(), Counter[str]()
 
         def process(records: list[Record]) -> Answers:
-            answers, found = release_records(job, records)
+            answers, found = release_records(job, records, columns=self.settings.columns)
             counts.update(found)
             return answers
 

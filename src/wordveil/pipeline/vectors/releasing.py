@@ -87,6 +87,7 @@ class RowReleaser:
         dtype: Type of the released numbers.
         source: Randomness.
         name: Name of the input: part of every row's id.
+        column: Which array, column or tensor of it: another part.
         threads: Threads to use.
     """
 
@@ -95,13 +96,15 @@ class RowReleaser:
     dtype: str
     source: RandomSource = field(repr=False)
     name: str
+    column: str | None = None
     threads: int | None = None
 
     @classmethod
     def for_settings(cls, binding: Binding, settings: VectorSettings, source: RandomSource, name: str) -> RowReleaser:
         """Return the releaser, with the default grid where the settings give none."""
         grid = public_grid(binding.randomizer, binding.probes()) if settings.grid is None else settings.grid
-        return cls(binding=binding, grid=grid, dtype=settings.dtype, source=source, name=name, threads=settings.threads)
+        rules: Any = {"grid": grid, "dtype": settings.dtype, "column": settings.column, "threads": settings.threads}
+        return cls(binding=binding, source=source, name=name, **rules)
 
     def release(self, block: FloatArray, first_row: int, ids: Sequence[str] | None = None) -> FloatArray:
         """Release a block.
@@ -143,7 +146,12 @@ class RowReleaser:
     def _prefix(self) -> str:
         """Return what stands for input and mechanism in every row's id: other parameters must never share noise."""
         table = self.binding.vocabulary
-        facts = (self.name, noise_name(self.binding.mechanism), "" if table is None else table.checksum_in_use)
+        facts = (
+            self.name,
+            self.column,
+            noise_name(self.binding.mechanism),
+            "" if table is None else table.checksum_in_use,
+        )
         return hashlib.blake2b(repr(facts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
