@@ -1,9 +1,9 @@
 """A document set through a rewriter: streamed, atomic, resumable, its passes counted.
 
-The noise of a text is placed by its document id (input name, record ordinal, position in the record) and its content,
-under one key a run that lies in a 0600 file beside the output until all of it is written. A resumed run draws the
-noise it would have drawn, so what was cut off is not released twice. (Its words may still differ in a rare tie: sums
-of the network depend on the batch. With noise="device" a resumed run draws afresh what was not yet written.)
+The noise of a text is placed by its document id (columns, input name, record ordinal, position in the record) and its
+content, under one key a run that lies in a 0600 file beside the output until all of it is written. A resumed run draws
+the noise it would have drawn, so what was cut off is not released twice. (Its words may still differ in a rare tie:
+sums of the network depend on the batch. With noise="device" a resumed run draws afresh what was not yet written.)
 """
 
 from __future__ import annotations

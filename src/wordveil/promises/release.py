@@ -40,8 +40,8 @@ OWN_LOSS = "else its own loss is added"
 """Of a number on a grid, which the epsilon of a token does not cover."""
 KEYED = (
     "whether a document changed, to whoever sees two releases of it under one key and id: an unchanged one comes out "
-    "as before, a changed one is drawn afresh; in a run the id is the file's name without its folder, the text columns "
-    "and the place in the file"
+    "as before, a changed one is drawn afresh; in a run the id is the file's name without its folder, the chosen "
+    "columns and the place in the file"
 )
 """What a release with an id of the caller's discloses; losses of such releases do not simply add."""
 
