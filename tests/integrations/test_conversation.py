@@ -192,7 +192,10 @@ def test_a_message_is_released_once_though_what_stands_before_it_changes(kind):
 
 def test_a_private_prompt_that_every_chat_begins_with_is_released_once():
     live, prompt = Conversations(leak_free.sanitizer()), Message("system", "The clinic of Uppsala, mail a@b.se")
-    sent = {live.release("me", [prompt, *user(f"note {n}")])[1][0] for n in range(5)}
+    sent = set()
+    for n in range(5):
+        live.release("me", user(f"note {n}"))  # in another program, whose prompt is another
+        sent.add(live.release("me", [prompt, *user(f"note {n}")])[1][0])
     assert len(sent) == 1
 
 
@@ -205,6 +208,15 @@ def test_what_each_of_two_hears_goes_back_as_it_came_though_they_say_the_same():
             conversation, sent = live.release("me", history)
             assert sent[1::2] == [message.text for message in history[1::2]], "released like a private message"
             history.append(Message("assistant", conversation.restore("fine" if turn else f"Reply to {who}.")))
+
+
+def test_a_message_that_others_send_too_takes_nobody_from_their_own_turn():
+    live, hello = Conversations(leak_free.sanitizer()), Message("assistant", "Hello!")
+    own = live.release("me", user("note, mail a@b.se"))
+    own[0].restore("Hello!")
+    for told in (user("hi"), [*user("hi"), hello, *user("thanks")]):
+        live.release("me", told)[0].restore("Hello!")
+    assert live.release("me", [*user("note, mail a@b.se"), hello, *user("thanks")])[1][0] == own[1][0]
 
 
 def test_who_hears_the_same_reply_sends_alike_only_what_both_said():

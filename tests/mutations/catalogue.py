@@ -442,8 +442,8 @@ MUTATIONS = (
         id="i03",
         what="two owners share a conversation",
         path="integrations/conversation.py",
-        old="in reversed(self._live.items()) if turn.owner == owner]",
-        new="in reversed(self._live.items())]",
+        old="turn in reversed(self._live.items()) if turn.owner == owner]",
+        new="turn in reversed(self._live.items())]",
         tests=("integrations/test_conversation.py",),
     ),
     Mutation(
@@ -482,8 +482,8 @@ MUTATIONS = (
         id="i08",
         what="a turn is found by what was sent in it, whatever was replied",
         path="integrations/conversation.py",
-        old="return len(replies & self._replies.keys()), len",
-        new="return 0, len",
+        old="return len(replies & self._replies.keys()), *(",
+        new="return 0, *(",
         tests=("integrations/test_conversation.py",),
     ),
     Mutation(

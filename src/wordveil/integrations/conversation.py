@@ -172,10 +172,10 @@ class Conversation:
                     other._keep(kind, value, drawn)
             return other
 
-    def knows(self, texts: set[str], replies: set[str]) -> tuple[int, int]:
-        """Return how many of these replies, without white space around them, and how many of these texts it knows."""
+    def knows(self, replies: set[str], *texts: set[str]) -> tuple[int, ...]:
+        """Return how many of these replies, without white space around them, it knows, and of each set of texts."""
         with self._lock:
-            return len(replies & self._replies.keys()), len(texts & self._sent.keys())
+            return len(replies & self._replies.keys()), *(len(some & self._sent.keys()) for some in texts)
 
     def _typed_values(self, text: PrivateText) -> list[str]:
         """Return the tokens of the text that are typed, in order."""
@@ -303,16 +303,20 @@ class Conversations:
             return found
 
     def _before(self, owner: str, messages: Sequence[Message]) -> Conversation | None:
-        """Return the turn that is gone on from: of the owner's the one that knows most of the replies, then of all.
+        """Return the turn that is gone on from: of the owner's the one that knows most of what these messages repeat.
 
-        Wherever they stand: what is before them may have changed (a system prompt with a clock, a history cut off), and
-        the last of them may be asked again.
+        That is most of the replies, then of what stands before the last one (or the last message), then of all:
+        wherever they stand, as what is before them may have changed (a system prompt with a clock, a history cut off)
+        or be asked again.
         """
-        texts = {message.text for message in messages}
-        replies = {message.text.strip() for message in messages if message.role == "assistant"}
-        own = [(each.knows(texts, replies), each) for each, turn in reversed(self._live.items()) if turn.owner == owner]
-        known, best = max(own, key=lambda pair: pair[0], default=((0, 0), None))
-        return best if any(known) else None
+        said = [number for number, message in enumerate(messages) if message.role == "assistant"]
+        replies = {messages[number].text.strip() for number in said}
+        parts = messages[: max(said, default=len(messages) - 1)], messages
+        before, texts = ({message.text for message in part} for part in parts)
+        turns = [each for each, turn in reversed(self._live.items()) if turn.owner == owner]
+        known = [each.knows(replies, before, texts) for each in turns]
+        most = max(known, default=(0,))
+        return turns[known.index(most)] if any(most) else None
 
     def release(self, owner: str, messages: Sequence[Message]) -> tuple[Conversation, list[ReleasedText]]:
         """Return the conversation as it stands after these messages, and what may leave for each of them.
