@@ -69,9 +69,12 @@ def _sorted_distances(rows: Any, chosen: Any) -> Any:
     return np.sqrt(np.sort(squared, axis=1))
 
 
-def _near_share(distances: Any, epsilon: float) -> float:
-    """Return the share of outputs among the nearest 100 words by SanText's law at the textbook rate."""
-    weights = np.exp(-epsilon / 2 * distances)
+def _near_share(distances: Any, rate: float) -> float:
+    """Return the share of outputs among the nearest 100 words by SanText's law.
+
+    Where normalizers are alike, two words at distance t truly lose rate * t, half of what the textbook's epsilon says.
+    """
+    weights = np.exp(-rate * distances)
     return float(np.mean(weights[:, : NEAR + 1].sum(axis=1) / weights.sum(axis=1)))
 
 

@@ -93,6 +93,9 @@ noise. The command, whose finished cells are kept, so that an interrupted run go
   profiles at delta 1e-5 and the diameter of the vectors that noise is added to: in 25 principal directions 2.06, where
   the words themselves are up to 2.94 apart. *tem* alone is a row of metric DP, for the comparison in the README; its
   nats are what a certificate over all pairs of words finds.
+- **TEM and SanText are one law here**: gamma (3.6 and more), beyond which TEM tells no distances apart, lies beyond
+  every distance, so that it cuts nothing off. Their rows at equal nats differ by noise alone, and what is counted
+  beside the two is one result, found twice.
 - **Content words named**: share of the words rarer than 2e-4 in public text that the best of five attackers finds,
   who knows the mechanism and which tokens are content words: naming the released word; its posterior alone; pairs of
   words (forward-backward); triples (what `denoise` reads); words in context (masked). Of {reviews} film reviews'
@@ -100,6 +103,7 @@ noise. The command, whose finished cells are kept, so that an interrupted run go
   is learnt, which leaves a lower bound.
 - **Similarity beyond random**: cosine of each content word and the word in its place, in GloVe 50d, which no mechanism
   used, less that of random outputs through the same pipeline, of 4 000 common words where only those are released.
+  **Kept**: share of all words, function words too, that are released as they were.
 - **Sentiment** (SST-2) and **topic** (four sections of AG News): accuracy of logistic regression on mean vectors,
   trained and tested on releases; **search**: nDCG in released captions and headlines (STS) for queries as they are.
   Chance is the row of random words.

@@ -17,6 +17,7 @@ from wordveil.denoising.denoiser import Denoiser
 from wordveil.denoising.evidence import ChannelEvidence
 from wordveil.denoising.posterior import posteriors
 from wordveil.denoising.reading import PAUSE, STATES, STOP, TYPED, ReleaseReader
+from wordveil.errors import WordveilError
 
 MECHANISM = wv.SanText(epsilon=4.0)
 PUBLIC = sentences(120, seed=8)
@@ -195,3 +196,15 @@ def test_without_a_weight_the_model_is_not_asked(few, prior):
         expected = posteriors(segment, table(likelihoods), prior, fidelity=5.0)
         assert np.array_equal(read.chances, expected.chances)
         assert np.array_equal(read.sequence, expected.sequence)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_a_model_that_tells_no_log_probabilities_is_refused_also_after_the_trial(few, weak, number):
+    sound = Grammar(few)
+    reader = denoiser(few, weak, sound)
+    assert 0 <= reader.calibration.named <= 1
+    assert reader.context.weight
+    scores = sound.scores
+    sound.scores = lambda *asked: scores(*asked) + np.float32(number)
+    with pytest.raises(WordveilError, match="no log-probabilities"):
+        reader.denoise_batch(released(few))

@@ -112,6 +112,18 @@ def test_only_a_release_of_this_mechanism_and_vocabulary_is_read(few, wide):
         Denoiser(renamed, MECHANISM, prior=wide)
 
 
+def test_a_release_by_other_lists_beside_the_same_words_is_not_read(few, wide, tmp_path):
+    mechanism, tables = wv.NeighbourResponse(epsilon=4.0, k=2, outputs=6), {}
+    for order in ("unknown", "frequency"):
+        kept = few.save(tmp_path / order).directory / "header.json"
+        kept.write_text(kept.read_text().replace('"order": "unknown"', f'"order": "{order}"'))
+        tables[order] = wv.load_embeddings(tmp_path / order)
+    (release,) = released(tables["unknown"], ["The dog runs."], mechanism)
+    assert Denoiser(tables["unknown"], mechanism, prior=wide, least=0.0)(release).guarantee == release.guarantee
+    with pytest.raises(ParameterError, match="another public_data"):
+        Denoiser(tables["frequency"], mechanism, prior=wide, least=0.0)(release)
+
+
 def test_nothing_is_read_where_noise_is_all(few, wide):
     drowned = wv.SanText(epsilon=1e-3)
     (release,) = released(few, ["The dog runs."], drowned)

@@ -163,27 +163,60 @@ def test_a_conversation_goes_on_with_what_was_said():
     opened = live.of("me", user("one"))
     sent = opened.release(user("one"))
     assert live.of("me", [*user("one"), Message("assistant", "x"), *user("two")]).release(user("one")) == sent
-    others = live.of("you", user("one")), live.of("me", user("two")), live.of("me", [Message("system", "one")])
+    others = live.of("you", user("one")), live.of("me", user("three"))
     assert all(not other._sent for other in others)
 
 
-@pytest.mark.parametrize("kind", ["clock", "cut off", "others begin alike"])
+@pytest.mark.parametrize("kind", ["clock", "asked again", "cut off", "others begin alike"])
 def test_a_message_is_released_once_though_what_stands_before_it_changes(kind):
     live, drawn, history = Conversations(leak_free.sanitizer()), Counter(), []
     for turn in range(5):
         history += user(f"note {turn}: mail a{turn}@b.se")
         shown = history[-3:] if kind == "cut off" else history
-        told = [Message("system", f"It is 10:0{turn}."), *shown] if kind == "clock" else shown
+        told = [Message("system", f"It is 10:0{turn}."), *shown] if kind in ("clock", "asked again") else shown
         conversation, sent = live.release("me", told)
         drawn.update({pair for pair in zip(told, sent, strict=True) if pair[0].role != "system"})
         if kind == "others begin alike":
             other, _ = live.release("me", told)
             other.restore("fine")
+        if kind == "asked again":
+            told = [Message("system", f"It is 11:0{turn}."), *shown]
+            conversation, sent = live.release("me", told)
+            drawn.update({pair for pair in zip(told, sent, strict=True) if pair[0].role != "system"})
         reply = f"To {sent[-1].split()[-1]} again."
         history.append(Message("assistant", conversation.restore(reply)))
         drawn[history[-1], reply] += 1
         assert history[-1].text == f"To a{turn}@b.se again."
     assert len({message for message, _ in drawn}) == len(drawn), "drawn again, or not sent back as the vendor wrote it"
+
+
+def test_a_private_prompt_that_every_chat_begins_with_is_released_once():
+    live, prompt = Conversations(leak_free.sanitizer()), Message("system", "The clinic of Uppsala, mail a@b.se")
+    sent = set()
+    for n in range(5):
+        live.release("me", user(f"note {n}"))  # in another program, whose prompt is another
+        sent.add(live.release("me", [prompt, *user(f"note {n}")])[1][0])
+    assert len(sent) == 1
+
+
+def test_what_each_of_two_hears_goes_back_as_it_came_though_they_say_the_same():
+    live, said = Conversations(leak_free.sanitizer()), user("mail a@b.se", "go on", "and on")
+    histories: dict[str, list[Message]] = {"one": [], "two": []}
+    for turn in range(3):
+        for who, history in histories.items():
+            history.append(said[turn])
+            conversation, sent = live.release("me", history)
+            assert sent[1::2] == [message.text for message in history[1::2]], "released like a private message"
+            history.append(Message("assistant", conversation.restore("fine" if turn else f"Reply to {who}.")))
+
+
+def test_a_message_that_others_send_too_takes_nobody_from_their_own_turn():
+    live, hello = Conversations(leak_free.sanitizer()), Message("assistant", "Hello!")
+    own = live.release("me", user("note, mail a@b.se"))
+    own[0].restore("Hello!")
+    for told in (user("hi"), [*user("hi"), hello, *user("thanks")]):
+        live.release("me", told)[0].restore("Hello!")
+    assert live.release("me", [*user("note, mail a@b.se"), hello, *user("thanks")])[1][0] == own[1][0]
 
 
 def test_who_hears_the_same_reply_sends_alike_only_what_both_said():
@@ -220,9 +253,9 @@ def test_who_begins_alike_sends_alike_and_reads_nothing_of_the_others(answer):
 def test_conversations_are_dropped_when_idle_when_told_and_when_too_many():
     now = [0.0]
     live = Conversations(leak_free.sanitizer(), idle=10.0, most=3, clock=lambda: now[0])
-    first = weakref.ref(live.of("me", user("one")))
+    first = weakref.ref(live.release("me", user("one"))[0])
     now[0] = 9.0
-    live.of("me", [*user("one"), *user("two")])
+    live.release("me", [*user("one"), *user("two")])
     now[0] = 18.0
     live.drop_idle()
     assert len(live) == 2, "it was gone on from"

@@ -11,8 +11,9 @@ import wordveil as wv
 pytest.importorskip("langchain", reason="needs the extra langchain")
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_agent import Echo
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -78,6 +79,44 @@ def test_an_agent_that_is_awaited_is_covered_as_well():
     said = asyncio.run(made.ainvoke(ask()))["messages"][-1].content
     check_heard(model)
     assert "maria.lindqvist@clinic.se" in said
+
+
+class Adding(AgentMiddleware):
+    """Adds what somebody wrote to a call of the model."""
+
+    def __init__(self, where):
+        super().__init__()
+        self.added = {"system": lambda _: {"system_message": SystemMessage(NOTE)},
+                      "message": lambda asked: {"messages": [HumanMessage(NOTE), *asked.messages]},
+                      "name": lambda _: {"messages": [HumanMessage("Hello", name=NOTE)]}}[where]  # fmt: skip
+
+    def wrap_model_call(self, request, handler):
+        return handler(request.override(**self.added(request)))
+
+    async def awrap_model_call(self, request, handler):
+        return await handler(request.override(**self.added(request)))
+
+
+@pytest.mark.parametrize("where", ["system", "message", "name"])
+@pytest.mark.parametrize("call", ["invoke", "ainvoke", "stream_events"])
+def test_what_middleware_adds_is_released_before_it_and_refused_behind_it(where, call):
+    def asked(model, *middleware):
+        made = create_agent(model, middleware=middleware)
+        if call == "ainvoke":
+            asyncio.run(made.ainvoke(ask()))
+        elif call == "invoke":
+            made.invoke(ask())
+        else:
+            assert [str(message.text) for message in made.stream_events(ask(), version="v3").messages]
+
+    adding, veil = Adding(where), WordveilMiddleware(sanitizer=leak_free.sanitizer())
+    before, behind = Echo(), Echo()
+    asked(before, adding, veil)
+    check_heard(before)
+    assert len(before.heard[0]) == (1 if where == "name" else 2)
+    with pytest.raises(WordveilError, match="put wordveil's last"):
+        asked(behind, veil, adding)
+    assert not behind.heard
 
 
 @pytest.mark.parametrize("model", [Echo, Quiet])

@@ -291,7 +291,7 @@ WRITTEN = {"user_id": NOTE, "session_id": NOTE, "note": NOTE, "tags": [NOTE]}
 
 def test_what_a_caller_writes_into_metadata_and_sessions_reaches_no_vendor(guardrail):
     gateways = {"model_group": "m", "user_api_key": "h", "guardrails": ["wordveil"]}
-    more = {"deployment": NOTE, "deep": {"note": [NOTE]}, NOTE: 1, "headers": {"x-note": NOTE}}
+    more = {"deployment": NOTE, "deep": {"note": [NOTE]}, NOTE: 1, "headers": {"x-note": NOTE}, "user_api_keys": NOTE}
     body = {"metadata": WRITTEN, "litellm_metadata": WRITTEN, "session_id": NOTE, "id": NOTE, "num_retries": 2}
     data = {"model": "m", "messages": [{"role": "user", "content": NOTE}], "litellm_call_id": "1",
             "metadata": {**WRITTEN, **more, "requester_metadata": WRITTEN | more, "spend_logs_metadata": {"note": NOTE},

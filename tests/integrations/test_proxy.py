@@ -190,7 +190,7 @@ def test_ten_thousand_random_chunkings_of_the_presidio_set_let_no_raw_token_out(
 STEPS = [
     (chat, "private_messages"), (chat, "_public"), (chat, "_texts"), (proxy, "_parsed"), (proxy, "_read"),
     (proxy, "released_request"), (proxy, "restored_response"), (proxy, "event"), (proxy, "StreamRestorer"),
-    (Conversations, "of"), (Conversations, "_places"), (Conversations, "drop_idle"),
+    (Conversations, "of"), (Conversations, "_before"), (Conversations, "drop_idle"),
     (conversation.Conversation, "release"), (conversation.Conversation, "_release"),
     (conversation.Conversation, "_typed_values"), (conversation.Conversation, "_surrogate"),
     (conversation.Conversation, "reply"), (conversation.Conversation, "_heard"),

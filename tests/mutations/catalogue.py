@@ -442,8 +442,8 @@ MUTATIONS = (
         id="i03",
         what="two owners share a conversation",
         path="integrations/conversation.py",
-        old='hashlib.blake2b(owner.encode("utf-8", "surrogatepass"), key=self._key)',
-        new='hashlib.blake2b(b"", key=self._key)',
+        old="turn in reversed(self._live.items()) if turn.owner == owner]",
+        new="turn in reversed(self._live.items())]",
         tests=("integrations/test_conversation.py",),
     ),
     Mutation(
@@ -480,10 +480,10 @@ MUTATIONS = (
     ),
     Mutation(
         id="i08",
-        what="two owners who heard the same reply share a conversation",
+        what="a turn is found by what was sent in it, whatever was replied",
         path="integrations/conversation.py",
-        old="if turn.owner == owner and each.said(reply)",
-        new="if each.said(reply)",
+        old="return len(replies & self._replies.keys()), *(",
+        new="return 0, *(",
         tests=("integrations/test_conversation.py",),
     ),
     Mutation(

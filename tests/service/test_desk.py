@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,10 @@ from wordveil.service.charges import Allowance, BudgetSpentError, Charged, Retry
 from wordveil.service.costs import NAT_UNITS, cost_of
 from wordveil.service.desk import Desk
 from wordveil.service.ledger import Ledger
-from wordveil.service.messages import BatchRequest, How, ReleaseAnswer, TextRequest
+from wordveil.service.messages import BatchRequest, DenoiseRequest, How, ReleaseAnswer, TextRequest
 from wordveil.service.releasing import Asked, Releaser
 from wordveil.service.tables import setting_of
-from wordveil.vocabulary.table import load_embeddings
+from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 CALLER = Caller(id="ab" * 8, scopes=frozenset(["release"]))
 
@@ -66,7 +67,8 @@ def test_each_is_answered_by_its_own_release(releaser):
     assert len({each.release for each in found}) == 40
     for text, each in zip(texts, found, strict=True):
         promise = repr(releaser.sanitizer(How()).guarantee)
-        assert each.seal == releaser.secret.digest("seal", setting_of(How()), promise, *each.texts)
+        law = [each.provenance[name] for name in ("checksum", "candidates_checksum", "public_data")]
+        assert each.seal == releaser.secret.digest("seal", setting_of(How()), promise, *law, *each.texts)
         assert each.cost == str(8 * (text.count("depression")))
     batch = BatchRequest(texts=["good film!", "bad"])
     both = Asked(texts=batch.texts, how=batch, caller=CALLER)
@@ -141,3 +143,21 @@ def test_what_is_counted_elsewhere_is_charged_with_the_others(releaser):
     assert answer.tokens == 1
     assert releaser.draw([(counted, charged)])[0].tokens == 3
     assert PrivateText("a long text") not in repr(counted)
+
+
+def test_a_release_is_not_read_by_other_lists_beside_the_same_words(releaser, words, tmp_path):
+    few = Embeddings.from_arrays([*words.words[:50]], words.vectors[:50], candidate_rule="all")
+    tables = {}
+    for order in ("unknown", "frequency"):
+        kept = few.save(tmp_path / order).directory / "header.json"
+        kept.write_text(kept.read_text().replace('"order": "unknown"', f'"order": "{order}"'))
+        tables[order] = Releaser(releaser.ledger, releaser.secret, {"default": load_embeddings(tmp_path / order)})
+    releaser.use(tables["unknown"])
+    how: dict[str, Any] = {"epsilon": 9.0, "settings": {"k": 4, "outputs": 20}}
+    promise = cost_of(releaser.sanitizer(How(**how)).guarantee, 1).promise_id
+    releaser.ledger.allowance = Allowance(promises=frozenset([promise]), units={"key": 10**18})
+    (release,) = at_once(releaser, [asked(f"{few.words[0]} {few.words[1]}", **how)])
+    releaser.use(tables["frequency"])
+    assert releaser.sanitizer(How(**how)).guarantee.as_dict() == release.guarantee, "the promise is the same"
+    with pytest.raises(ParameterError, match="does not belong to these texts"):
+        releaser.denoised(DenoiseRequest(texts=release.texts, seal=release.seal, **how))

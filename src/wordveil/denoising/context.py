@@ -25,6 +25,7 @@ from wordveil.denoising.calibration import Trial
 from wordveil.denoising.posterior import Candidates, Posterior, posteriors
 from wordveil.denoising.prior import Prior
 from wordveil.denoising.reading import OTHER, PAUSE, STATES, STOP, TYPED
+from wordveil.errors import WordveilError
 from wordveil.randomness import RandomSource
 
 __all__ = ["Context", "ContextModel", "SentenceScorer", "Speller", "read_in_context"]
@@ -154,6 +155,9 @@ class Context:
         """Return ln [P_model(state | context) / P(state)] of the likeliest candidates, shape (contexts, m, c).
 
         It is 0 where there is no choice.
+
+        Raises:
+            WordveilError: If the model tells NaN or infinity, as one in half precision may.
         """
         v = len(self.prior.frequency) - STATES
         states, likelihoods = (part[:, : self.model.candidates] for part in (found.states, found.likelihoods))
@@ -171,6 +175,8 @@ class Context:
             for own, column in zip(known, chosen, strict=True):
                 sentence = np.take_along_axis(found.states[some], column[:, None], 1)[:, 0]
                 own[places] = self.model.scores(sentence, places - first, words)
+        if not np.isfinite(known).all():
+            raise WordveilError("the model beside the trigram tells what are no log-probabilities (NaN or infinity).")
         return np.asarray(known - np.where(asked[:, None], np.log(self.prior.frequency)[states], np.float32(0)))
 
     def _weighed(

@@ -153,7 +153,7 @@ class Denoiser:
         """Denoise one release.
 
         Raises:
-            ParameterError: If it is no release, or one of another mechanism, vocabulary or candidates.
+            ParameterError: If it is no release, or one of another mechanism, vocabulary, lists or candidates.
             UnreadableReleaseError: If the noise of this mechanism leaves too little.
         """
         check_kind("release", release, Release)
@@ -184,6 +184,7 @@ class Denoiser:
             "mechanism": identity(self.mechanism),
             "checksum": self.embeddings.header.checksum,
             "candidates_checksum": self.embeddings.candidates_checksum,
+            "public_data": self.randomizer.public_data,  # other lists beside the same words are another law
         }
         for name, value in own.items():
             if getattr(origin, name) != value:

@@ -10,8 +10,6 @@ not restored: what was drawn for them is a word like any other.
 
 from __future__ import annotations
 
-import hashlib
-import os
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -44,7 +42,7 @@ RESTORED = ("URL", "e-mail", "handle", "IP", "IBAN", "card", "date", "telephone"
 _SAME = (
     "which messages of a conversation are the same, and which of its typed tokens (numbers, e-mails and so on) are: "
     "the same value has the same surrogate in all of a conversation, and two values that can be restored have two; "
-    "conversations of one owner that begin alike, or hold the same reply, share what both say"
+    "conversations of one owner share what both say"
 )
 _OWN = "which assistant messages repeat a reply of the vendor's in this conversation: they go back as it wrote them"
 _PUBLIC = "which messages are declared public ({} of them, line ends aside): they go out verbatim"
@@ -174,14 +172,10 @@ class Conversation:
                     other._keep(kind, value, drawn)
             return other
 
-    def said(self, reply: str) -> bool:
-        """Whether a restored reply, without white space around it, came in this turn."""
-        return reply in self._heard_here
-
-    def shares(self, texts: set[str]) -> int:
-        """Return how many of these texts were released in it."""
+    def knows(self, replies: set[str], *texts: set[str]) -> tuple[int, ...]:
+        """Return how many of these replies, without white space around them, it knows, and of each set of texts."""
         with self._lock:
-            return len(texts & self._sent.keys())
+            return len(replies & self._replies.keys()), *(len(some & self._sent.keys()) for some in texts)
 
     def _typed_values(self, text: PrivateText) -> list[str]:
         """Return the tokens of the text that are typed, in order."""
@@ -248,11 +242,10 @@ class _Reply(Restorer):
 
 
 class _Turn(NamedTuple):
-    """When a turn was last gone on from, whose it is, and its place; none where the same messages came again."""
+    """When a turn was last gone on from, and whose it is."""
 
     seen: float
     owner: str
-    place: bytes
 
 
 class Conversations:
@@ -283,9 +276,8 @@ class Conversations:
     ) -> None:
         self.example = Conversation(sanitizer, public=public)  # says what all of them promise
         self._sanitizer, self._public, self._idle, self._most = sanitizer, public, idle, most
-        self._clock, self._lock, self._key = clock, RLock(), os.urandom(32)
+        self._clock, self._lock = clock, RLock()
         self._live: OrderedDict[Conversation, _Turn] = OrderedDict()
-        self._known = dict[bytes, Conversation]()
 
     def __len__(self) -> int:
         return len(self._live)
@@ -299,36 +291,32 @@ class Conversations:
         """
         with self._lock:
             self.drop_idle()
-            places = self._places(owner, messages)
-            before, known = self._before(owner, messages, places)
+            before = self._before(owner, messages)
             if before is None:
                 found = Conversation(self._sanitizer, public=self._public)
             else:
-                found = before.parted(messages[:known])
+                found = before.parted(messages)
                 self._live[before] = self._live.pop(before)._replace(seen=self._clock())
-            if (other := self._known.get(places[-1])) is not None:
-                self._live[other] = self._live[other]._replace(place=b"")  # its own reply may be on its way
-            self._known[places[-1]] = found
-            self._live[found] = _Turn(self._clock(), owner, places[-1])
+            self._live[found] = _Turn(self._clock(), owner)
             while len(self._live) > self._most:
-                self._drop(next(iter(self._live)))
+                self._live.popitem(last=False)
             return found
 
-    def _before(self, owner: str, messages: Sequence[Message], places: list[bytes]) -> tuple[Conversation | None, int]:
-        """Return the turn that is gone on from, and how many of the messages it may know.
+    def _before(self, owner: str, messages: Sequence[Message]) -> Conversation | None:
+        """Return the turn that is gone on from: of the owner's the one that knows most of what these messages repeat.
 
-        It is the one that said the last reply, of several the one that said most of the rest: what stands before may
-        have changed (a system prompt with a clock, a history cut off). Else it is found by how the messages begin.
+        That is most of the replies, then of what stands before the last one (or the last message), then of all:
+        wherever they stand, as what is before them may have changed (a system prompt with a clock, a history cut off)
+        or be asked again.
         """
-        known = next((n for n in range(len(places) - 1, 0, -1) if places[n] in self._known), 0)
-        last = max((n for n, message in enumerate(messages) if message.role == "assistant"), default=-1)
-        if known > last:
-            return self._known.get(places[known]), known
-        reply, texts = messages[last].text.strip(), {message.text for message in messages}
-        heard = [each for each, turn in self._live.items() if turn.owner == owner and each.said(reply)]
-        if heard:
-            return max(reversed(heard), key=lambda each: each.shares(texts)), last + 1
-        return self._known.get(places[known]), known
+        said = [number for number, message in enumerate(messages) if message.role == "assistant"]
+        replies = {messages[number].text.strip() for number in said}
+        parts = messages[: max(said, default=len(messages) - 1)], messages
+        before, texts = ({message.text for message in part} for part in parts)
+        turns = [each for each, turn in reversed(self._live.items()) if turn.owner == owner]
+        known = [each.knows(replies, before, texts) for each in turns]
+        most = max(known, default=(0,))
+        return turns[known.index(most)] if any(most) else None
 
     def release(self, owner: str, messages: Sequence[Message]) -> tuple[Conversation, list[ReleasedText]]:
         """Return the conversation as it stands after these messages, and what may leave for each of them.
@@ -346,25 +334,12 @@ class Conversations:
         """Drop what nobody continued in time."""
         with self._lock:
             for each in [each for each, turn in self._live.items() if turn.seen < self._clock() - self._idle]:
-                self._drop(each)
+                del self._live[each]
 
     def drop(self, owner: str) -> int:
         """Drop all conversations of an owner; returns how many."""
         with self._lock:
             own = [each for each, turn in self._live.items() if turn.owner == owner]
             for each in own:
-                self._drop(each)
+                del self._live[each]
             return len(own)
-
-    def _drop(self, conversation: Conversation) -> None:
-        self._known.pop(self._live.pop(conversation).place, None)
-
-    def _places(self, owner: str, messages: Sequence[Message]) -> list[bytes]:
-        """Return a keyed digest of the messages up to each one."""
-        places = [hashlib.blake2b(owner.encode("utf-8", "surrogatepass"), key=self._key).digest()]
-        for role, text in messages:
-            digest = hashlib.blake2b(places[-1], key=self._key)
-            for part in (role, text):
-                digest.update(hashlib.blake2b(part.encode("utf-8", "surrogatepass"), key=self._key).digest())
-            places.append(digest.digest())
-        return places

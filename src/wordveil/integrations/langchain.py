@@ -6,7 +6,8 @@ restored before it enters the state. What streams out of the agent (`stream_even
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -21,6 +22,7 @@ from wordveil.pipeline.vectors import VectorRelease, VectorSettings, release_vec
 
 try:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+    from langchain_core.callbacks import BaseCallbackHandler
     from langchain_core.embeddings import Embeddings
     from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
     from langgraph.config import get_config
@@ -36,6 +38,8 @@ _CLASSES = {"user": HumanMessage, "assistant": AIMessage, "system": SystemMessag
 
 class WordveilMiddleware(AgentMiddleware):
     """Releases every message that goes to the model, and restores surrogates in what it says.
+
+    It comes last in the list of middleware: a call with anything but its release, added behind it, is refused.
 
     Args:
         sanitizer: How texts are released; the default of `wordveil.sanitize` unless given.
@@ -56,14 +60,16 @@ class WordveilMiddleware(AgentMiddleware):
             RefusedError: If the request holds tools, images or another thing that is not covered; it is not sent then.
         """
         released, conversation = self._released(request)
-        return _restored(handler(released), conversation)
+        with _nothing_but(released):
+            return _restored(handler(released), conversation)
 
     async def awrap_model_call(
         self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
     ) -> ModelResponse:
         """Call the model with the release; errors as for `wrap_model_call`."""
         released, conversation = self._released(request)
-        return _restored(await handler(released), conversation)
+        with _nothing_but(released):
+            return _restored(await handler(released), conversation)
 
     def _released(self, request: ModelRequest) -> tuple[ModelRequest, Conversation]:
         if request.tools or request.response_format is not None:
@@ -76,6 +82,39 @@ class WordveilMiddleware(AgentMiddleware):
         messages = [_CLASSES[each["role"]](content=each["content"]) for each in out.pop("messages")]
         head = messages.pop(0) if system else None
         return request.override(system_message=head, messages=messages, model_settings=out), conversation
+
+
+class _NothingBut(BaseCallbackHandler):
+    """Stops a call of a model that says anything but a release."""
+
+    raise_error = True
+    run_inline = True  # before the call, also where it is awaited
+
+    def __init__(self, released: Sequence[BaseMessage]) -> None:
+        self._released = list(map(_said, released))
+
+    def on_chat_model_start(self, serialized: Any, messages: list[list[BaseMessage]], **_: Any) -> None:
+        """Compare what the model is to be told with the release."""
+        if any(list(map(_said, batch)) != self._released for batch in messages):
+            raise RefusedError(
+                "a middleware behind wordveil's changed the release; put wordveil's last. Nothing was sent."
+            )
+
+
+@contextmanager
+def _nothing_but(request: ModelRequest) -> Iterator[None]:
+    """Let models be told this release alone, whatever middleware stands between."""
+    system = [] if request.system_message is None else [request.system_message]
+    check, callbacks = _NothingBut([*system, *request.messages]), get_config()["callbacks"]
+    callbacks.add_handler(check, inherit=True)
+    try:
+        yield
+    finally:
+        callbacks.remove_handler(check)
+
+
+def _said(message: BaseMessage) -> tuple[Any, ...]:
+    return message.type, message.content, message.name, message.additional_kwargs
 
 
 class PrivateEmbeddings(Embeddings):

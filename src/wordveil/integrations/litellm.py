@@ -221,10 +221,15 @@ def _take_out_words(data: dict[str, Any]) -> None:
     callers = {key for copy in copies if isinstance(copy, dict) for key in copy} - {"guardrails"}
     for held in kept:
         for key, value in list(held.items()):
-            if request is not None and str(key).startswith("user_api_key"):
+            if request is not None and _is_attribution(key):
                 continue
             if key in callers or key in _NAMING or (isinstance(value, str) and key not in _GATEWAYS):
                 del held[key]
+
+
+def _is_attribution(key: Any) -> bool:
+    """Whether LiteLLM writes this itself, to know whose spend it is; it takes out what a caller wrote there."""
+    return f"{key}_".startswith("user_api_key_")
 
 
 @contextmanager
@@ -245,7 +250,7 @@ def _empty(data: dict[str, Any]) -> None:
     for name in (*_SESSIONS, *_METADATA):
         held = data.pop(name, None)
         if isinstance(held, dict):
-            data[name] = {key: value for key, value in held.items() if str(key).startswith("user_api_key")}
+            data[name] = {key: value for key, value in held.items() if _is_attribution(key)}
     data["messages"] = []
     if isinstance(data.get("proxy_server_request"), dict):
         data["proxy_server_request"]["body"] = {}

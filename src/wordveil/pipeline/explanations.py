@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
-from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.base import WordRandomizer
-from wordveil.mechanisms.worst_pairs import word_distances
 from wordveil.metrics.distances import AnyMetric, Euclidean, Metric
 from wordveil.pipeline.public_sample import public_sample
 from wordveil.promises.composing import compose_tokens
@@ -189,16 +188,18 @@ def in_words(embeddings: Embeddings, guarantee: Guarantee, metric: AnyMetric | N
     """
     if isinstance(guarantee, NoGuarantee) or len(embeddings.candidates) < 2:
         return InWords(sentence="nothing is promised", weak=isinstance(guarantee, NoGuarantee))
-    if isinstance(guarantee, NeighbourDP):
-        loss = guarantee.epsilon + (guarantee.slack or 0.0)
-        pair = WorkedPair(words=("", ""), distance=None, loss=loss, delta=guarantee.delta)
-        sentence = f"between two words that are neighbours, an even guess {pair.sure}; between others it may be certain"
-        return InWords(sentence=sentence, weak=True)
-    assert isinstance(guarantee, MetricDP | LocalDP)
-    metric = _measure(guarantee, metric)
-    pair = _work_out(embeddings, guarantee, metric, _typical_pair(embeddings, metric))
-    away = None if pair.distance is None else f"two words at a typical distance ({round_down(pair.distance)})"
-    return InWords(sentence=f"between {away or 'any two words'}, an even guess {pair.sure}", weak=pair.right > WEAK)
+    if isinstance(guarantee, MetricDP):
+        metric = _measure(guarantee, metric)
+        pair = _work_out(embeddings, guarantee, metric, _typical_pair(embeddings, metric))
+        away = f"two words at a typical distance ({round_down(pair.distance or 0.0)})"
+        return InWords(sentence=f"between {away}, an even guess {pair.sure}", weak=pair.right > WEAK)
+    assert isinstance(guarantee, LocalDP | NeighbourDP)
+    loss = guarantee.epsilon + (guarantee.slack or 0.0)
+    pair = WorkedPair(words=("", ""), distance=None, loss=loss, delta=guarantee.delta)
+    if isinstance(guarantee, LocalDP):
+        return InWords(sentence=f"between any two words, an even guess {pair.sure}", weak=pair.right > WEAK)
+    sentence = f"between two words that are neighbours, an even guess {pair.sure}; between others it may be certain"
+    return InWords(sentence=sentence, weak=True)
 
 
 def explain(
@@ -265,13 +266,22 @@ def _example_pairs(embeddings: Embeddings, metric: AnyMetric) -> list[tuple[int,
     typical = _typical_pair(embeddings, metric)
     first = typical[0]
     if isinstance(metric, Metric):
+        from wordveil.kernels.nearest import NearestWords  # a release says what it promises without a search
+
         nearest, _ = NearestWords(embeddings.vectors, embeddings.candidates).top(embeddings.vectors[[first]], 2)
         return [(first, int(next(i for i in nearest[0] if i != first))), typical]
     others = embeddings.candidates[embeddings.candidates != first]
     return [
-        (first, int(others[word_distances(embeddings, metric)(np.array([first], dtype=np.int32), others).argmin()])),
+        (first, int(others[_apart(embeddings, metric, np.array([first], dtype=np.int32), others).argmin()])),
         typical,
     ]
+
+
+def _apart(embeddings: Embeddings, metric: AnyMetric, ones: IdArray, others: IdArray) -> Float64Array:
+    """Return the distances of words, shape (n, m)."""
+    from wordveil.mechanisms.worst_pairs import word_distances  # as above
+
+    return word_distances(embeddings, metric)(ones, others)
 
 
 def _typical_pair(embeddings: Embeddings, metric: AnyMetric) -> tuple[int, int]:
@@ -280,7 +290,7 @@ def _typical_pair(embeddings: Embeddings, metric: AnyMetric) -> tuple[int, int]:
     if len(sample) < 2:
         raise ParameterError("embeddings", f"{len(sample)} candidates", "must hold two words to make an example.")
     first, second = np.triu_indices(len(sample), 1)
-    apart = word_distances(embeddings, metric)(sample, sample)[first, second]
+    apart = _apart(embeddings, metric, sample, sample)[first, second]
     middle = np.argsort(apart, kind="stable")[len(apart) // 2]
     return int(sample[first[middle]]), int(sample[second[middle]])
 
@@ -298,5 +308,5 @@ def _work_out(
         loss = guarantee.epsilon + (guarantee.slack or 0.0) if known is None else known
         return WorkedPair(words=words, distance=None, loss=loss, delta=guarantee.delta)
     one, other = np.array(pair, dtype=np.int32)[:, None]
-    distance = float(word_distances(embeddings, metric)(one, other)[0, 0])
+    distance = float(_apart(embeddings, metric, one, other)[0, 0])
     return WorkedPair(words=words, distance=distance, loss=guarantee.loss(distance), delta=guarantee.delta)

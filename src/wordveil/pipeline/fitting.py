@@ -8,12 +8,11 @@ where it names exactly these inputs. This module computes no certificate, so tha
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from wordveil.decoding.decoded import as_words
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.base import Mechanism, WordRandomizer
 from wordveil.mechanisms.checks import check_mechanism
-from wordveil.mechanisms.selection import LARGEST_LOSS
 from wordveil.promises.certificates import Certificate
 from wordveil.vocabulary.table import Embeddings
 
@@ -24,6 +23,8 @@ FOLDER = Path(__file__).parents[1] / "certification" / "packaged"
 
 def file_name(mechanism: Mechanism) -> str:
     """Return the name under which the certificate of a mechanism is shipped."""
+    from wordveil.mechanisms.selection import LARGEST_LOSS  # kernels that a mechanism without certificates never calls
+
     promise = "-local" if mechanism.certificate_method == LARGEST_LOSS else ""
     return f"{mechanism.name}{promise}-{mechanism.epsilon:g}.json"
 
@@ -65,5 +66,10 @@ def fit_words(mechanism: Mechanism, embeddings: Embeddings, certificate: Certifi
         CertificateError: If a certificate is needed and none is given or shipped, or one is given and not needed.
         ParameterError: If it is no mechanism.
     """
-    words = as_words(mechanism)
-    return words.fit_certified(embeddings, certificate_in_use(words, embeddings, certificate))
+    words: Any = check_mechanism(mechanism)
+    if words.releases == "vectors":
+        from wordveil.decoding.decoded import as_words  # a search for nearest words, which only vectors need
+
+        words = as_words(words)
+    found: WordRandomizer = words.fit_certified(embeddings, certificate_in_use(words, embeddings, certificate))
+    return found

@@ -203,8 +203,9 @@ class Releaser:
         )
 
     def _seal(self, made: Made, released: Sequence[str]) -> str:
-        """Return what only this service can have put on texts that it released under a setting and its promise."""
-        return self.secret.digest("seal", made.setting, repr(made.guarantee), *released)
+        """Return what only this service can have put on texts that it released under a setting, promise and law."""
+        law = [str(made.origin[name]) for name in ("checksum", "candidates_checksum", "public_data")]
+        return self.secret.digest("seal", made.setting, repr(made.guarantee), *law, *released)
 
     def denoised(self, asked: DenoiseRequest) -> DenoiseAnswer:
         """Read what a release may have said: post-processing, which costs nothing.

@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, IdArray, Progress
 from wordveil.errors import ChecksumError
-from wordveil.kernels.nearest import NearestWords
 from wordveil.vocabulary.frequencies import word_frequencies
 from wordveil.vocabulary.neighbour_lists import Keyed, ListsKey, checked_outputs, lists_key
 from wordveil.vocabulary.table import Embeddings
@@ -139,6 +138,8 @@ def _weights(embeddings: Embeddings, outputs: IdArray) -> Float32Array:
 
 
 def _nearest(rows: Float32Array, count: int) -> Ids:
+    from wordveil.kernels.nearest import NearestWords  # crowds are made once, and read ever after
+
     search = NearestWords(rows, np.arange(len(rows), dtype=np.int32))
     return search.top(rows, min(count, len(rows)))[0].astype(np.int64)
 

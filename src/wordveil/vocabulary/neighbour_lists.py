@@ -12,20 +12,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from wordveil.arrays import Float32Array, Float64Array, IdArray, Progress
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
-from wordveil.kernels.distance_sources import FunctionSource, TableSource
-from wordveil.kernels.nearest_outputs import BlockSearch, CoordinateSearch, OutputSearch, own_first
 from wordveil.metrics.distances import AnyMetric, Metric, PairwiseMetric, coordinate_rows
 from wordveil.parameters import check_whole
 from wordveil.promises.certificates import identity
 from wordveil.vocabulary.checksums import candidates_checksum
 from wordveil.vocabulary.table import Embeddings
+
+if TYPE_CHECKING:
+    from wordveil.kernels.nearest_outputs import OutputSearch
 
 __all__ = [
     "COSINE",
@@ -276,6 +277,8 @@ def check_sample(embeddings: Embeddings, lists: NeighbourLists, metric: AnyMetri
 
 
 def _lists_of(search: OutputSearch, words: IdArray, k: int, outputs: IdArray, threads: int | None) -> IdArray:
+    from wordveil.kernels.nearest_outputs import own_first  # lists are made once, and read ever after
+
     inputs, which = np.unique(search.canonical[words], return_inverse=True)
     found = outputs[search.nearest(inputs.astype(np.int32), k, threads=threads)][which.ravel()]
     return np.where(np.isin(words, outputs)[:, None], own_first(words, found), found)
@@ -303,6 +306,9 @@ def _check_k(k: int, most: int) -> None:
 
 
 def _search(embeddings: Embeddings, outputs: IdArray, metric: AnyMetric | None) -> OutputSearch:
+    from wordveil.kernels.distance_sources import FunctionSource, TableSource
+    from wordveil.kernels.nearest_outputs import BlockSearch, CoordinateSearch
+
     if metric is None:
         coordinates = _unit_rows(embeddings.vectors)
         return CoordinateSearch(coordinates, outputs, embeddings.canonical)
