@@ -30,6 +30,7 @@ from wordveil.denoising.counting import build_prior
 from wordveil.denoising.denoiser import Denoiser
 from wordveil.denoising.models import open_priors
 from wordveil.denoising.reading import STOP, ReleaseReader
+from wordveil.lab.evaluation.data import plain
 from wordveil.text import minilm
 
 DATA = Path(os.environ.get("WORDVEIL_DATA", "."))
@@ -62,7 +63,7 @@ class Scores:
         self._glove /= np.maximum(np.linalg.norm(self._glove, axis=1, keepdims=True), 1e-9)
         self._mini = minilm.load_model() if minilm.model_installed() else None
         self._meant = self._meaning(originals)
-        reviews = [row["text"] for row in rows("documents/imdb.train.jsonl.gz")[:JUDGE_TEXTS]]
+        reviews = [plain(row["text"]) for row in rows("documents/imdb.train.jsonl.gz")[:JUDGE_TEXTS]]
         self._judge = build_prior(reviews, TABLE)
         self._sentiment = self._classifier(training) if labels else None
 
