@@ -2,7 +2,8 @@
 
 For each encoder and epsilon: the mean similarity of a sentence to its release, by MiniLM. It is the expectation over
 the law of the response, without a draw; sizes are those that the stock's own public curve chooses. Beside it stand what
-the nearest prototypes would give without noise, and random prototypes.
+the nearest prototypes would give without noise, and random prototypes. At 6 nats two judges that are not MiniLM say the
+same of the same releases: GloVe vectors, and runs of four letters.
 
     reviews    stock: IMDB, training part; 600 sentences of MR
     clinical   stock: notes of MTS-Dialog, training part; 400 sentences of its other parts that are not in it
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +30,13 @@ from wordveil.sentences.rephrasing import Rephraser
 from wordveil.sentences.slots import fill
 from wordveil.sentences.splitting import split_sentences
 from wordveil.sentences.stock import Stock, load_stock
+from wordveil.vocabulary.table import load_embeddings
 
 EPSILONS = (4.0, 6.0, 8.0, 10.0)
+JUDGED = 6.0
+GLOVE = "embeddings/glove.6B.50d.top100k.npz"
+PUBLIC = 20_000  # sentences of the stock's text that words and runs are counted in
+Judge = Callable[[Sequence[str]], np.ndarray]
 CLINICAL = ("privacy/mts-dialog.dev.jsonl.gz", "privacy/mts-dialog.test.jsonl.gz")
 
 
@@ -62,29 +68,63 @@ def built(work: Path, name: str, file: str, column: str, encoder: str) -> Stock:
     return load_stock(folder)
 
 
-def kept(stock: Stock, encoder: str, sentences: Sequence[str], judged: np.ndarray, crowd: int) -> list[str]:
-    """Return a row of the table: for each epsilon the similarity and the size, then what there is without noise."""
-    cells, without = [], 0.0
-    for epsilon in EPSILONS:
-        rephraser = Rephraser(stock, epsilon=epsilon, encoder=encoder, crowd=crowd)
-        ids = rephraser.parts.encoder.nearest(sentences)  # type: ignore[attr-defined]
-        law = rephraser.parts.randomizer.law(ids)
-        prototypes = [fill(word) for word in rephraser.embeddings.words]
-        similar = judged @ encoder_named("minilm").rows(prototypes, together=True).T
-        value, random = float((law * similar).sum(axis=1).mean()), float(similar.mean())
-        without = max(without, float(similar[np.arange(len(ids)), ids][ids >= 0].mean()))
-        cells.append(f"{value:.3f} ({len(prototypes)}; random {random:.3f})")
-    return [*cells, f"{without:.3f}"]
+def minilm(sentences: Sequence[str]) -> np.ndarray:
+    """Return MiniLM's vectors."""
+    return encoder_named("minilm").rows(sentences, together=True)
+
+
+def others(public: Sequence[str]) -> dict[str, Judge]:
+    """Return judges that know nothing of MiniLM, with weights of words and runs counted in public sentences."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.preprocessing import normalize
+
+    table = load_embeddings(locate(GLOVE))
+    words = TfidfVectorizer(vocabulary=list(table.words), norm=None, token_pattern=r"[a-z']+|\d+").fit(public)
+    runs = TfidfVectorizer(analyzer="char_wb", ngram_range=(4, 4), sublinear_tf=True).fit(public)
+
+    def means(sentences: Sequence[str]) -> np.ndarray:
+        return np.asarray(normalize(words.transform(sentences) @ table.vectors))
+
+    common = means(public).mean(axis=0)
+    return {
+        "GloVe 50d, weighted means": lambda sentences: np.asarray(normalize(means(sentences) - common)),
+        "runs of four letters": lambda sentences: runs.transform(sentences).toarray(),
+    }
+
+
+def expected(
+    stock: Stock, encoder: str, sentences: Sequence[str], judge: Judge, epsilon: float, crowd: int = 1
+) -> tuple[np.ndarray, float, float, int]:
+    """Return the similarity of each sentence to its release, of random prototypes, of the nearest, and their number."""
+    rephraser = Rephraser(stock, epsilon=epsilon, encoder=encoder, crowd=crowd)
+    ids = rephraser.parts.encoder.nearest(sentences)  # type: ignore[attr-defined]
+    law = rephraser.parts.randomizer.law(ids)
+    prototypes = [fill(word) for word in rephraser.embeddings.words]
+    similar = judge(sentences) @ judge(prototypes).T
+    nearest = float(similar[np.arange(len(ids)), ids][ids >= 0].mean())
+    return (law * similar).sum(axis=1), float(similar.mean()), nearest, len(prototypes)
 
 
 def table(title: str, sentences: Sequence[str], stocks: Sequence[tuple[str, Stock, str, int]]) -> None:
     """Print one table in Markdown."""
-    judged = encoder_named("minilm").rows(sentences, together=True)
     print(f"\n{title}, {len(sentences)} sentences\n")
     print(f"| stock, encoder | {' | '.join(f'{epsilon:g} nats' for epsilon in EPSILONS)} | nearest, no noise |")
     print(f"|---|{'---|' * (len(EPSILONS) + 1)}", flush=True)
     for name, stock, encoder, crowd in stocks:
-        print(f"| {name} | {' | '.join(kept(stock, encoder, sentences, judged, crowd))} |", flush=True)
+        found = [expected(stock, encoder, sentences, minilm, epsilon, crowd) for epsilon in EPSILONS]
+        cells = [f"{own.mean():.3f} ({size}; random {random:.3f})" for own, random, _, size in found]
+        print(f"| {name} | {' | '.join(cells)} | {max(one[2] for one in found):.3f} |", flush=True)
+
+
+def judged(sentences: Sequence[str], stocks: Sequence[tuple[str, Stock, str, int]], public: Sequence[str]) -> None:
+    """Print what other judges say of the same releases."""
+    alone = [each for each in stocks if each[3] == 1]
+    print(f"\n| judge, {JUDGED:g} nats | {' | '.join(name for name, *_ in alone)} |\n|---|{'---|' * len(alone)}")
+    for judge, rows in {"MiniLM": minilm, **others(public)}.items():
+        found = [expected(stock, encoder, sentences, rows, JUDGED) for _, stock, encoder, _ in alone]
+        error = max(own.std(ddof=1) / np.sqrt(len(own)) for own, *_ in found)
+        cells = [f"{own.mean():.3f} (random {random:.3f})" for own, random, *_ in found]
+        print(f"| {judge}, standard error {error:.3f} | {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:
@@ -103,18 +143,19 @@ def main() -> None:
         if arguments.only in (None, name):
             own = built(arguments.work, name, file, column, "minilm")
             plain = built(arguments.work, name, file, column, "static")
-            table(
-                name,
-                notes(own) if name == "clinical" else reviews(),
-                [
-                    (f"{name}, MiniLM", own, "minilm", 1),
-                    (f"{name}, MiniLM, crowds of 2", own, "minilm", 2),
-                    (f"{name}, static", own, "static", 1),
-                    (f"{name} built without MiniLM, static", plain, "static", 1),
-                    ("general, MiniLM", general, "minilm", 1),
-                    ("general, static", general, "static", 1),
-                ],
-            )
+            sentences = notes(own) if name == "clinical" else reviews()
+            stocks = [
+                (f"{name}, MiniLM", own, "minilm", 1),
+                (f"{name}, MiniLM, crowds of 2", own, "minilm", 2),
+                (f"{name}, static", own, "static", 1),
+                (f"{name} built without MiniLM, static", plain, "static", 1),
+                ("general, MiniLM", general, "minilm", 1),
+                ("general, static", general, "static", 1),
+            ]
+            table(name, sentences, stocks)
+            texts = [PrivateText(row[column]) for row in read_rows(file, [column])]
+            public = public_order([one for text in texts[:PUBLIC] for one in split_sentences(text)])[:PUBLIC]
+            judged(sentences, stocks, public)
 
 
 if __name__ == "__main__":
