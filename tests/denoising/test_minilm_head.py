@@ -17,7 +17,11 @@ from wordveil.errors import ChecksumError, DataFormatError, ParameterError
 from wordveil.files.atomic import sibling
 from wordveil.text.minilm import model_installed
 
-pytestmark = pytest.mark.skipif(not model_installed(), reason="the package with MiniLM's weights is not installed")
+pytestmark = [
+    pytest.mark.skipif(not model_installed(), reason="the package with MiniLM's weights is not installed"),
+    pytest.mark.slow,
+    pytest.mark.xdist_group("minilm head"),  # which is trained once
+]
 TEXTS = sentences(120, seed=2)
 
 
