@@ -500,5 +500,6 @@ def test_other_arrays_of_equal_rows_draw_noise_of_their_own_under_one_key(tmp_pa
         settings = VectorSettings(column=column)
         return release_vectors(tmp_path / "in.npz", wv.ClippedLaplace(epsilon=1.0), settings=settings, source=source)
 
-    assert not np.any(released("one").vectors == released("other").vectors)
+    same = released("one").vectors == released("other").vectors  # one number of twelve may be, on a grid of noise
+    assert not same.all(axis=1).any()
     assert np.array_equal(released("one").vectors, released("one").vectors)
