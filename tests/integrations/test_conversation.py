@@ -219,6 +219,18 @@ def test_a_message_that_others_send_too_takes_nobody_from_their_own_turn():
     assert live.release("me", [*user("note, mail a@b.se"), hello, *user("thanks")])[1][0] == own[1][0]
 
 
+def test_a_turn_knows_no_reply_to_another_that_began_alike():
+    live, hello = Conversations(leak_free.sanitizer()), user("hi")
+    live.release("me", hello)[0].restore("Hello!")
+    told = [*hello, Message("assistant", "Hello!")]
+    one, sent = live.release("me", [*told, *user("mail a@b.se")])
+    said = one.restore(raw := f"Sent to {sent[-1].split()[-1]}.")
+    two = live.release("me", [*told, *user("mail c@d.se")])[0]
+    guess = Message("assistant", said)
+    assert one.release([guess]) == [raw]
+    assert two.release([guess]) != [raw], "whether another heard it could be asked for"
+
+
 def test_who_hears_the_same_reply_sends_alike_only_what_both_said():
     live = Conversations(leak_free.sanitizer())
     first, _ = live.release("me", user("mail a@b.se"))

@@ -93,7 +93,28 @@ def test_vectors_are_released_by_the_mechanism_that_the_guarantee_was_fitted_wit
     assert np.abs(private.transform(rows)).mean() < 1e-3
 
 
-@pytest.mark.parametrize("rows", [[["Maria"]], np.array([["Maria", 1.0]], dtype=object)])
+def test_what_could_not_be_fitted_changes_nothing_of_what_was():
+    rows = np.zeros((200, 3))
+    private = PrivateVectors(wv.ClippedLaplace(epsilon=1.0)).fit(rows)
+    private.set_params(mechanism=wv.ClippedLaplace(epsilon=1e6), settings=wv.MultivariateLaplace(epsilon=1.0))
+    with pytest.raises(Exception):  # noqa: B017, PT011  # settings that are none: whatever it is
+        private.fit(rows)
+    private.set_params(settings=None)
+    assert private.guarantee_.epsilon == 1.0
+    assert np.abs(private.transform(rows)).mean() > 1.0
+
+
+@pytest.mark.parametrize("row", [np.array([0.12345, 0.5]), [0.12345, 0.5], 0.12345, np.array([[0.12345 + 1j, 0.5]])])
+def test_no_number_of_a_row_is_shown_where_a_table_is_asked_for(row):
+    fitted = PrivateVectors().fit(np.zeros((2, 2)))
+    for call in (PrivateVectors().fit, fitted.transform):
+        with pytest.raises(ValueError, match=r"Expected 2D|Complex") as error:
+            call(row)
+        shown = "".join(traceback.format_exception(error.value))
+        assert ".12345" not in shown
+
+
+@pytest.mark.parametrize("rows", [[["Maria"]], [["Maria", 1.0], [2.0]], np.array([["Maria", 1.0]], dtype=object)])
 def test_no_text_in_a_row_of_numbers_is_shown(rows):
     fitted = PrivateVectors().fit(np.zeros((2, len(rows[0]))))
     for call in (PrivateVectors().fit, fitted.transform):

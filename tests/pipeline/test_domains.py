@@ -490,6 +490,7 @@ def test_other_columns_of_equal_rows_draw_noise_of_their_own_under_one_key(tmp_p
             assert agreement(title, body) < 0.2
     assert of_file("title", " again") == of_file("title"), "a retry"
     assert of_table("title") == of_table("title")
+    assert agreement(of_table(1)[0], of_table("1")[0]) < 0.2, "columns of a frame may have numbers as names"
 
 
 def test_other_arrays_of_equal_rows_draw_noise_of_their_own_under_one_key(tmp_path):

@@ -92,7 +92,7 @@ class Conversation:
         self._public = frozenset(public)
         self._surrogates = dict[str, int]()  # private value -> released id
         self._taken = defaultdict[str, set[int]](set)
-        self._originals, self._replies, self._heard_here = dict[str, str](), dict[str, str](), set[str]()
+        self._originals, self._replies = dict[str, str](), dict[str, str]()
         self._sent = dict[str, tuple[ReleasedText, list[tuple[int, str, int]]]]()  # text -> release, its typed values
         self._draws, self._lock = 0, RLock()
 
@@ -134,7 +134,6 @@ class Conversation:
     def _heard(self, reply: str, restored: str) -> None:
         with self._lock:
             self._replies[restored.strip()] = reply
-            self._heard_here.add(restored.strip())
 
     def _release(self, role: str, text: str) -> ReleasedText:
         if text in self._public:
@@ -164,7 +163,7 @@ class Conversation:
         """Return a conversation of its own that has begun with these messages: it knows no value of any other."""
         with self._lock:
             other = Conversation(self._sanitizer, public=self._public)
-            said = {message.text.strip() for message in messages} | self._heard_here
+            said = {message.text.strip() for message in messages}
             other._replies = {text: reply for text, reply in self._replies.items() if text in said}
             for text in {message.text for message in messages} & self._sent.keys():
                 other._sent[text] = self._sent[text]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -25,6 +26,7 @@ try:
     from langchain_core.callbacks import BaseCallbackHandler
     from langchain_core.embeddings import Embeddings
     from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+    from langchain_core.tracers.context import register_configure_hook
     from langgraph.config import get_config
     from langgraph.stream import StreamTransformer
 except ImportError as missing:
@@ -91,30 +93,34 @@ class _NothingBut(BaseCallbackHandler):
     run_inline = True  # before the call, also where it is awaited
 
     def __init__(self, released: Sequence[BaseMessage]) -> None:
-        self._released = list(map(_said, released))
+        self._released = [message.model_dump() for message in released]  # copies: messages can be changed in place
 
     def on_chat_model_start(self, serialized: Any, messages: list[list[BaseMessage]], **_: Any) -> None:
         """Compare what the model is to be told with the release."""
-        if any(list(map(_said, batch)) != self._released for batch in messages):
+        if any([message.model_dump() for message in batch] != self._released for batch in messages):
             raise RefusedError(
                 "a middleware behind wordveil's changed the release; put wordveil's last. Nothing was sent."
             )
+
+    def on_llm_start(self, serialized: Any, prompts: list[str], **_: Any) -> None:
+        """Refuse: a prompt that is no list of messages is no release."""
+        raise RefusedError("a middleware behind wordveil's calls a model; put wordveil's last. Nothing was sent.")
+
+
+# By a variable, not the callbacks of the call: a model with callbacks of its own does not take over those.
+_CHECK: ContextVar[_NothingBut | None] = ContextVar("wordveil_nothing_but", default=None)
+register_configure_hook(_CHECK, inheritable=True)
 
 
 @contextmanager
 def _nothing_but(request: ModelRequest) -> Iterator[None]:
     """Let models be told this release alone, whatever middleware stands between."""
     system = [] if request.system_message is None else [request.system_message]
-    check, callbacks = _NothingBut([*system, *request.messages]), get_config()["callbacks"]
-    callbacks.add_handler(check, inherit=True)
+    token = _CHECK.set(_NothingBut([*system, *request.messages]))
     try:
         yield
     finally:
-        callbacks.remove_handler(check)
-
-
-def _said(message: BaseMessage) -> tuple[Any, ...]:
-    return message.type, message.content, message.name, message.additional_kwargs
+        _CHECK.reset(token)
 
 
 class PrivateEmbeddings(Embeddings):

@@ -6,6 +6,8 @@ draws afresh, so a text that goes through it twice (in training and again in pre
 
 from __future__ import annotations
 
+import re
+from numbers import Number
 from typing import Any, Self
 
 import numpy as np
@@ -103,8 +105,9 @@ class PrivateVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803  # scikit-learn's name
         """Remember mechanism, settings, and the number of columns and their names."""
         rows = self._rows(X)
-        self._chosen = self.mechanism, self.settings  # what is set later has promised nothing
-        promise = self._release(np.zeros((1, rows.shape[1]), rows.dtype))  # of a public row
+        chosen = self.mechanism, self.settings
+        promise = self._release(np.zeros((1, rows.shape[1]), rows.dtype), *chosen)  # of a public row
+        self._chosen = chosen  # what is set later, or could not be fitted, has promised nothing
         self.guarantee_, self.disclosed_, self.grid_ = promise.guarantee, promise.disclosed, promise.grid
         self._n_features_out = promise.vectors.shape[1]
         return self
@@ -116,19 +119,22 @@ class PrivateVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             ParameterError: If a row cannot be released; it is named by number.
         """
         check_is_fitted(self)
-        return np.asarray(self._release(self._rows(X, reset=False)).vectors)
+        return np.asarray(self._release(self._rows(X, reset=False), *self._chosen).vectors)
 
     def _rows(self, X: Any, *, reset: bool = True) -> NDArray[Any]:  # noqa: N803  # scikit-learn's name
-        """Return checked rows; NumPy's own error where they hold text would show it."""
+        """Return checked rows; the errors of NumPy and scikit-learn may show what others hold."""
         try:
             return np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=reset))
-        except ValueError:
-            if np.asarray(X).dtype.kind in "fiubc":
-                raise
+        except ValueError as error:
+            if all(isinstance(value, Number) for value in np.asarray(X, dtype=object).flat):
+                shown = r"\n(array=.*\.\n|\[.*)"  # a single row, or complex numbers
+                raise ValueError(re.sub(shown, " ", str(error), flags=re.DOTALL)) from None
             raise ParameterError("X", f"<{type(X).__name__}>", "must hold finite numbers and nothing else.") from None
 
-    def _release(self, rows: NDArray[Any]) -> VectorRelease:
-        mechanism, settings = self._chosen
+    @staticmethod
+    def _release(
+        rows: NDArray[Any], mechanism: VectorMechanism | None, settings: VectorSettings | None
+    ) -> VectorRelease:
         chosen = ClippedLaplace(epsilon=10.0) if mechanism is None else mechanism
         return release_vectors(rows, chosen, settings=settings or VectorSettings(dtype=rows.dtype.name))
 

@@ -107,7 +107,7 @@ def released_columns(
         raise ParameterError("columns", [], "must name at least one column of texts.")
     rows = list(zip(*columns.values(), strict=True))
     documents = [[PrivateText(text) for text in row if text is not None] for row in rows]
-    prefix = json.dumps([*map(str, columns)])  # other columns draw noise of their own under the same key and ids
+    prefix = json.dumps([*columns], default=str)  # other columns draw noise of their own under the same key and ids
     placed = None if ids is None else [prefix + own for own in strings("ids", ids)]
     batch = (sanitizer or default_sanitizer()).release_documents(documents, ids=placed)
     texts = iter(batch.texts)
