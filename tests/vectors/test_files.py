@@ -264,14 +264,15 @@ def test_a_run_interrupted_before_the_first_block_can_be_continued(tmp_path, fil
         ({"grid": 2.0**-8}, "grid"),
         ({"dtype": "float64"}, "dtype"),
         ({"seed": 2}, "run key"),
+        ({"column": "vectors"}, "column"),  # the same array, but other noise
     ],
 )
 def test_a_run_does_not_go_on_with_other_settings(tmp_path, files, rows, monkeypatch, change, named):
-    files.write(tmp_path / "in.npy", rows)
-    interrupted(monkeypatch, 3, lambda: go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9))
+    files.write(tmp_path / "in.npz", rows)
+    interrupted(monkeypatch, 3, lambda: go(tmp_path / "in.npz", tmp_path / "out.npy", block_rows=9))
     with pytest.raises(ResumeError, match=f"differs in:.*{named}"):
-        go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9, resume=True, **change)
-    report = go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9, resume=True)
+        go(tmp_path / "in.npz", tmp_path / "out.npy", block_rows=9, resume=True, **change)
+    report = go(tmp_path / "in.npz", tmp_path / "out.npy", block_rows=9, resume=True)
     assert report.resumed_rows == 27
 
 

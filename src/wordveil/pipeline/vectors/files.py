@@ -144,6 +144,7 @@ def _identity(releaser: RowReleaser, plan: OutputPlan, form: str) -> dict[str, A
     return {
         "input": file_identity(Path(reader.path)),
         "array": [reader.name, reader.rows, reader.dimensions, reader.kind],
+        "column": releaser.column,  # as it was asked for: the only array by its name draws other noise
         "output format": form,
         "keep": list(plan.keep),
         "grid": releaser.grid,

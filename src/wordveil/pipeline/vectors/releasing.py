@@ -178,9 +178,9 @@ def release_vectors(
         mechanism: A vector mechanism; for arbitrary vectors one that needs no vocabulary.
         vocabulary: Public vocabulary for mechanisms that need one.
         settings: Grid, type and, for a file, which array.
-        source: Randomness; a fresh secure source unless given. The same source, name, row and mechanism give the same
-            output again, so a retry releases nothing new; but a second release under them tells which rows changed, and
-            the losses of two releases add up only under two sources.
+        source: Randomness; a fresh secure source unless given. The same source, name, column (as it was asked for), row
+            and mechanism give the same output again, so a retry releases nothing new; but a second release under them
+            tells which rows changed, and the losses of two releases add up only under two sources.
         name: Name of the input, part of every row's id; the file name where a file is given and no name.
 
     Returns:

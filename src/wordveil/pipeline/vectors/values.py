@@ -113,8 +113,8 @@ def vector_disclosures(
     said = ["the number of rows and their order, and the number of columns", *randomizer.disclosed()]
     if own_source:
         said.append(
-            "which rows equal those of another release under the same key, name and mechanism: the losses of two "
-            "releases add up only under two keys"
+            "which rows equal those of another release under the same key, name, column and mechanism: the "
+            "losses of two releases add up only under two keys"
         )
     if kept:
         said.append("these columns, copied unchanged beside each row: " + ", ".join(map(printable, kept)))
