@@ -493,6 +493,16 @@ def test_other_columns_of_equal_rows_draw_noise_of_their_own_under_one_key(tmp_p
     assert agreement(of_table(1)[0], of_table("1")[0]) < 0.2, "columns of a frame may have numbers as names"
 
 
+def test_no_name_of_a_file_passes_for_another_s_columns(tmp_path):
+    (tmp_path / "in.jsonl").write_text(json.dumps({"title": TEXT}) + "\n")
+    (tmp_path / '["title"]in.jsonl').write_text(json.dumps(TEXT) + "\n")
+    sanitizer, column = wv.Sanitizer(VOCABULARY, wv.SanText(epsilon=0.01)), DocumentSettings(columns=("title",))
+    wv.sanitize_documents(tmp_path / "in.jsonl", tmp_path / "a.jsonl", sanitizer, settings=column)
+    wv.sanitize_documents(tmp_path / '["title"]in.jsonl', tmp_path / "b.jsonl", sanitizer)
+    a, b = (json.loads((tmp_path / name).read_text()) for name in ("a.jsonl", "b.jsonl"))
+    assert agreement(a["title"], b) < 0.2
+
+
 def test_other_arrays_of_equal_rows_draw_noise_of_their_own_under_one_key(tmp_path):
     rows, source = np.ones((3, 4)), RandomSource()
     np.savez(tmp_path / "in.npz", one=rows, other=rows)

@@ -84,7 +84,8 @@ def rewrite_documents(
 
     def process(records: list[Record]) -> Answers:
         counting.begin()
-        released, passed = _release(rewriter, records, json.dumps([*settings.columns]) if settings.columns else "")
+        prefix = f"\0{json.dumps([*settings.columns])}" if settings.columns else ""  # no file's name begins so
+        released, passed = _release(rewriter, records, prefix)
         counts["tokens"] += passed
         return released
 

@@ -306,7 +306,7 @@ def release_records(
     The columns that texts are taken from are part of its id: others of the same row are another document.
     """
     texts = [[text for text in record.texts if text is not None] for record in records]
-    prefix = json.dumps([*columns]) if columns else ""
+    prefix = f"\0{json.dumps([*columns])}" if columns else ""  # no file's name begins so
     ids = [prefix + record.key for record, held in zip(records, texts, strict=True) if held]
     batch = sanitizer.release_documents([held for held in texts if held], ids=ids)
     released, found = (batch.texts, {}) if afterwards is None else afterwards(batch)
