@@ -117,7 +117,9 @@ def table(title: str, sentences: Sequence[str], stocks: Sequence[tuple[str, Stoc
 
 
 def judged(sentences: Sequence[str], stocks: Sequence[tuple[str, Stock, str, int]], public: Sequence[str]) -> None:
-    """Print what other judges say of the same releases."""
+    """Print what other judges say of the same releases, and how many sentences the stock's own text holds too."""
+    known = set(map(str.lower, public))
+    print(f"\n{sum(one.lower() in known for one in sentences)} of them stand in the text that the stock is built from")
     alone = [each for each in stocks if each[3] == 1]
     print(f"\n| judge, {JUDGED:g} nats | {' | '.join(name for name, *_ in alone)} |\n|---|{'---|' * len(alone)}")
     for judge, rows in {"MiniLM": minilm, **others(public)}.items():

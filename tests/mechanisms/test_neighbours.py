@@ -27,7 +27,7 @@ from wordveil.mechanisms.neighbours import TOTAL, FittedNeighbourResponse, Integ
 from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import channel_pair
 from wordveil.randomness import RandomSource
-from wordveil.vocabulary.table import Embeddings
+from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
@@ -240,6 +240,18 @@ def _best_rank_law(ranked: np.ndarray, epsilon: float) -> float:
         b_eq=[1.0],
     )
     return float(found.fun)
+
+
+@pytest.mark.slow
+def test_any_two_ranks_meet_in_the_embedded_vocabulary_so_that_the_proof_of_flat_lists_holds() -> None:
+    table = load_embeddings()
+    outputs = NeighbourResponse().fit(table).outputs
+    rows = table.vectors / np.maximum(np.linalg.norm(table.vectors, axis=1, keepdims=True), 1e-9)
+    has = np.zeros((len(outputs), len(outputs)), np.float32)  # whether an output has a rank for some input
+    for some in np.array_split(rows, 16):
+        has[np.argsort(some @ -rows[outputs].T, axis=1), np.arange(len(outputs))] = 1
+    assert len(outputs) == 4000
+    assert (has.T @ has).min() > 3700
 
 
 def test_one_neighbour_is_randomized_response() -> None:
