@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.auditing.black_box import audit_pair
 from wordveil.auditing.scorers import Classifier, Frequencies, Gaussians, KnownDensity, NearerInput, Support
 from wordveil.auditing.subjects import OnGrid, Subject, TextSubject, VectorFunctionSubject, VectorSubject
@@ -22,14 +23,13 @@ from wordveil.mechanisms.laplace_profile import laplace_delta
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.promises.relations import Pair
-from wordveil.randomness import RandomSource
 
 ALPHA = 1e-9
 
 
 def laplace_subject(d: int, epsilon: float = 1.0, seed: int = 0) -> OnGrid:
     fitted = MultivariateLaplace(epsilon=epsilon).for_dimensions(d)
-    return OnGrid(VectorSubject(fitted, RandomSource.seeded_for_tests(seed)), np.zeros(d))
+    return OnGrid(VectorSubject(fitted, seeds.source(seed)), np.zeros(d))
 
 
 def line(d: int, distance: float, epsilon: float, delta: float = 0.0) -> Pair:
@@ -97,7 +97,7 @@ def test_published_truncated_laplace_is_refuted_with_delta_above_95_percent_in_3
     row = np.full(300, 1 / math.sqrt(300))
     pair = Pair(first=row, second=-row, label="diameter", epsilon=0.1, delta=4.0**-300)
     start = time.perf_counter()
-    subject = OnGrid(VectorSubject(randomizer, RandomSource.seeded_for_tests(3)), row)
+    subject = OnGrid(VectorSubject(randomizer, seeds.source(3)), row)
     audit = audit_pair(subject, pair, samples=20_000, alpha=ALPHA)
     assert time.perf_counter() - start < 30
     assert audit.refuted
@@ -115,7 +115,7 @@ def test_published_truncated_laplace_is_refuted_with_delta_above_95_percent_in_3
 )
 @pytest.mark.parametrize("d", [1, 3, 50])
 def test_clipped_mechanisms_keep_their_claims_on_a_diameter(mechanism, d):
-    subject = OnGrid(VectorSubject(mechanism.for_dimensions(d), RandomSource.seeded_for_tests(1)), np.zeros(d))
+    subject = OnGrid(VectorSubject(mechanism.for_dimensions(d), seeds.source(1)), np.zeros(d))
     row = np.full(d, 1 / math.sqrt(d))
     claim = mechanism.for_dimensions(d).guarantee()
     pair = Pair(first=row, second=-row, label="diameter", epsilon=claim.epsilon, delta=claim.delta)
@@ -131,7 +131,7 @@ class Coin(Subject):
     discrete = True
 
     def __init__(self, epsilon: float, seed: int) -> None:
-        self._keep, self._generator = 1 / (1 + math.exp(-epsilon)), np.random.default_rng(seed)
+        self._keep, self._generator = 1 / (1 + math.exp(-epsilon)), seeds.rng(seed)
 
     def sample(self, private, n):
         return np.where(self._generator.random(n) < self._keep, private, 1 - private)
@@ -160,7 +160,7 @@ SCORERS = {
 @pytest.mark.parametrize("name", SCORERS)
 def test_each_event_family_finds_what_it_is_for(name):
     noise, scorers = SCORERS[name]
-    generator = np.random.default_rng(4)
+    generator = seeds.rng(4)
     subject = VectorFunctionSubject(lambda rows: noise(generator, rows))
     audit = audit_pair(subject, line(3, 3.0, 0.2), samples=20_000, alpha=ALPHA, scorers=scorers)
     assert audit.refuted
@@ -169,7 +169,7 @@ def test_each_event_family_finds_what_it_is_for(name):
 
 def test_a_classifier_finds_a_difference_that_moments_do_not():
     pytest.importorskip("sklearn", reason="needs the extra audit")
-    generator = np.random.default_rng(5)
+    generator = seeds.rng(5)
 
     def ring(rows):
         # Same mean and covariance under both inputs: a ring against two rings.
@@ -195,7 +195,7 @@ def test_frequencies_score_unseen_outputs_neutrally():
 def test_impossible_outputs_have_infinite_likelihood_ratio():
     mechanism = TruncatedLaplace(epsilon=1.0, delta=0.1, clip_norm=1.0)
     fitted = mechanism.for_dimensions(1)
-    subject = VectorSubject(fitted, RandomSource.seeded_for_tests(0))
+    subject = VectorSubject(fitted, seeds.source(0))
     pair = Pair(first=np.array([1.0]), second=np.array([-1.0]), label="ends", epsilon=1.0, delta=0.1)
     ratio = KnownDensity(subject.log_ratio(pair)).fit(np.empty((0, 1)), np.empty((0, 1)))
     edge = fitted.half_width

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import seeds
 from wordveil.auditing.exact import BLOCK, verify_channel
 from wordveil.auditing.laws import verify_law
 from wordveil.auditing.score_channels import verify_scores
@@ -24,7 +25,7 @@ from wordveil.vocabulary.table import Embeddings
 
 
 def random_channel(seed: int, v: int, outputs: int, zeros: bool = False) -> np.ndarray:
-    rng = np.random.default_rng(seed)
+    rng = seeds.rng(seed)
     channel = rng.dirichlet(np.ones(outputs), v)
     if zeros:
         channel[rng.random(channel.shape) < 0.05] = 0.0
@@ -46,7 +47,7 @@ def slow_losses(channel: np.ndarray) -> np.ndarray:
 
 
 def toy(v: int = 60, d: int = 4, seed: int = 3) -> Embeddings:
-    rng = np.random.default_rng(seed)
+    rng = seeds.rng(seed)
     vectors = rng.normal(size=(v, d)) * np.where(rng.random(v) < 0.3, 3.0, 0.3)[:, None]
     return Embeddings.from_arrays([f"w{i}" for i in range(v)], vectors, candidate_rule="all")
 
@@ -55,7 +56,7 @@ def toy(v: int = 60, d: int = 4, seed: int = 3) -> Embeddings:
 @given(seed=st.integers(0, 10**6), v=st.integers(2, 2 * BLOCK + 3), outputs=st.integers(1, 9), zeros=st.booleans())
 def test_equals_the_loop_over_all_triples(seed, v, outputs, zeros):
     channel = random_channel(seed, v, outputs, zeros)
-    rng = np.random.default_rng(seed)
+    rng = seeds.rng(seed)
     table = distances(Euclidean(), *[rng.normal(size=(v, 2))] * 2)
     verdict = verify_channel(channel, table, 0.7, slack=0.1, threads=1)
     losses = slow_losses(channel)
@@ -101,7 +102,7 @@ def test_equal_inputs_at_distance_zero_need_equal_rows():
 def test_pairs_of_which_nothing_is_claimed_count_for_nothing(delta):
     v = 2 * BLOCK + 5
     channel = random_channel(8, v, 6, zeros=True)
-    spoken = np.random.default_rng(1).random((v, v)) < 0.2
+    spoken = seeds.rng(1).random((v, v)) < 0.2
     table = np.where(spoken | spoken.T, 1.0, math.inf)
     losses, spoken = slow_losses(channel), np.isfinite(table) & ~np.eye(v, dtype=bool)
     spoken &= np.isfinite(losses) & np.isfinite(losses.T)  # leave the impossible to the next test
@@ -254,7 +255,7 @@ def with_entry(table: np.ndarray, entries: dict[tuple[int, int], float]) -> np.n
     return changed
 
 
-PLANE = np.random.default_rng(0).normal(size=(2 * BLOCK + 6, 3))
+PLANE = seeds.rng(0).normal(size=(2 * BLOCK + 6, 3))
 APART = distances(Euclidean(), PLANE, PLANE)
 
 
@@ -262,7 +263,7 @@ APART = distances(Euclidean(), PLANE, PLANE)
 @pytest.mark.parametrize(
     ("table", "match"),
     [
-        (careless_root(np.random.default_rng(0).normal(size=(20, 6))), "NaN or less than 0"),
+        (careless_root(seeds.rng(0).normal(size=(20, 6))), "NaN or less than 0"),
         (with_entry(APART, {(50, 3): np.nan, (3, 50): np.nan}), "NaN or less than 0"),
         (with_entry(APART, {(2, 3): -1.0, (3, 2): -1.0}), "NaN or less than 0"),
         (with_entry(APART, {(3, 50): 50.0}), "not symmetric"),
@@ -275,7 +276,7 @@ def test_distances_that_are_none_are_refused_however_they_are_given(table, match
     for form in (table, lambda first, second: table[np.ix_(first, second)]):
         with pytest.raises(ParameterError, match=match):
             verify_channel(np.eye(v), form, 1.0, delta=delta)
-    whole = distances(Euclidean(), *[np.random.default_rng(0).normal(size=(v, 6))] * 2)
+    whole = distances(Euclidean(), *[seeds.rng(0).normal(size=(v, 6))] * 2)
     assert not verify_channel(np.eye(v), whole, 1.0, delta=delta).holds
 
 
@@ -320,7 +321,7 @@ def test_a_metric_that_is_not_symmetric_beyond_the_sample_is_refused_by_the_clos
             table = np.abs(a[:, None].astype(np.float64) - b[None]).sum(axis=2)
             return np.where((a[:, :1] == 7.5) & (b[:, 0] != 7.5), table + 1, table)
 
-    rows = np.random.default_rng(2).normal(size=(300, 2))
+    rows = seeds.rng(2).normal(size=(300, 2))
     rows[1] = 7.5
     table = Embeddings.from_arrays([f"w{i}" for i in range(300)], rows, candidate_rule="all")
     with pytest.raises(ParameterError, match="distances='not symmetric'"):

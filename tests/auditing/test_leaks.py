@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.auditing.float_attack import check_float_bits, possible_words
 from wordveil.auditing.reuse import check_reuse
 from wordveil.auditing.side_doors import PLACES, check_side_doors
@@ -22,7 +23,6 @@ from wordveil.errors import ParameterError
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.santext import SanText
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 
@@ -87,7 +87,7 @@ def test_a_silent_callable_passes_and_the_working_folder_is_kept():
 
 @pytest.fixture(scope="module")
 def vocabulary() -> Embeddings:
-    rng = np.random.default_rng(8)
+    rng = seeds.rng(8)
     words = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me") for b in ("ra", "sto", "ti", "vel")]
     return Embeddings.from_arrays(words, rng.normal(size=(20, 6)), candidate_rule="all")
 
@@ -119,7 +119,7 @@ def test_undeclared_disclosures_are_refuted_and_declared_ones_are_reported(vocab
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("seed", range(3))
 def test_float_bits_give_the_word_away_without_the_grid_and_nothing_with_it(kind, seed):
-    rng = np.random.default_rng(seed)
+    rng = seeds.rng(seed)
     words = (rng.normal(size=(3000, 100)) * 0.4).astype(np.float32)
     true = int(rng.integers(3000))
     direction = rng.normal(size=100)
@@ -134,7 +134,7 @@ def test_float_bits_give_the_word_away_without_the_grid_and_nothing_with_it(kind
 
 def test_an_output_that_tells_nothing_is_not_called_a_leak():
     """By chance the true word is among the few that such floats leave; once in some releases is no evidence."""
-    generator = np.random.default_rng(5)
+    generator = seeds.rng(5)
     words = (generator.normal(size=(300, 8)) * 0.4).astype(np.float32)
     hits = 0
     for _ in range(60):
@@ -146,8 +146,8 @@ def test_an_output_that_tells_nothing_is_not_called_a_leak():
 
 def test_the_attack_as_a_check():
     fitted = MultivariateLaplace(epsilon=10.0).for_dimensions(100)
-    source = RandomSource.seeded_for_tests(0)
-    words = (np.random.default_rng(1).normal(size=(1000, 100)) * 0.4).astype(np.float32)
+    source = seeds.source(0)
+    words = (seeds.rng(1).normal(size=(1000, 100)) * 0.4).astype(np.float32)
 
     def raw(rows):
         return fitted.release(rows, source)
@@ -163,7 +163,7 @@ def test_the_attack_as_a_check():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_wordveils_own_noise_is_fresh_in_batches_calls_threads_and_forks(vocabulary, seed):
-    source = RandomSource.seeded_for_tests(seed)
+    source = seeds.source(seed)
     vectors = VectorSubject(MultivariateLaplace(epsilon=1.0).for_dimensions(4), source)
     chosen = WordSubject(SanText(epsilon=0.5).fit(vocabulary), source)
     for subject, private in ((vectors, np.zeros(4)), (chosen, 3)):
@@ -177,14 +177,14 @@ class ForkedWords(Subject):
     discrete = True
 
     def __init__(self) -> None:
-        self._generator = np.random.default_rng(0)
+        self._generator = seeds.rng(0)
 
     def sample(self, private, n):
         return self._generator.integers(0, 50, n)
 
 
 def test_generators_that_forks_share_are_found():
-    generator = np.random.default_rng(0)
+    generator = seeds.rng(0)
     vectors = VectorFunctionSubject(lambda rows: rows + generator.laplace(size=rows.shape))
     for subject, private in ((vectors, np.zeros(2)), (ForkedWords(), 0)):
         found = {f.check for f in check_reuse(subject, private, alpha=1e-9) if f.refuted}
@@ -196,7 +196,7 @@ def each_thread_from_one_seed():
 
     def noise(shape):
         if not hasattr(own, "generator"):
-            own.generator = np.random.default_rng(0 if threading.current_thread() is threading.main_thread() else 1)
+            own.generator = seeds.rng(0 if threading.current_thread() is threading.main_thread() else 1)
         return own.generator.laplace(size=shape)
 
     return noise
@@ -208,7 +208,7 @@ def places_from_a_shared_count():
     def noise(shape):
         state["calls"] += 1
         time.sleep(0.001)  # as long as it takes to look up what a batch holds
-        return np.random.default_rng(state["calls"]).laplace(size=shape)
+        return seeds.rng(state["calls"]).laplace(size=shape)
 
     return noise
 
@@ -247,7 +247,7 @@ def test_a_mechanism_that_does_not_run_in_threads_is_not_blamed():
 @pytest.mark.parametrize("shift", [0.0, 0.5])
 def test_times_are_judged_by_their_second_half(seed, shift):
     # Log-normal times, one input slower by half a standard deviation; equal ones accused with chance 1e-6 at most.
-    rng = np.random.default_rng(seed)
+    rng = seeds.rng(seed)
     seconds = np.exp(rng.normal(size=(4000, 6))) * np.where(np.arange(6) == 3, np.exp(shift), 1.0)
     assert judge_times(seconds, 1e-6).refuted == (shift > 0)
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.auditing.float_attack import possible_words
 from wordveil.auditing.runner import AuditOptions, audit_mechanism
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.mechanisms.jaccard import Jaccard
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.santext import SanText
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 pytestmark = pytest.mark.data
@@ -47,7 +47,7 @@ def test_twenty_thousand_glove_words_have_the_known_exact_epsilon(epsilon, exact
 def test_float_bits_single_out_one_glove_word_of_a_hundred_thousand(seed):
     words = glove(100_000).vectors
     fitted = MultivariateLaplace(epsilon=10.0).for_dimensions(50)
-    stream = RandomSource.seeded_for_tests(seed).stream("words")
+    stream = seeds.source(seed).stream("words")
     noise = fitted.randomize(np.zeros((9, 50)), fitted.sample(stream, 9)).astype(np.float32)
     counts = []
     for true, row in enumerate(noise, start=1234):

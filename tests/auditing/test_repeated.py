@@ -5,25 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.auditing.repeated import RELEASES, attack_repeats, named_after
 from wordveil.auditing.runner import AuditOptions, audit_mechanism
 from wordveil.decoding.decoded import Decoded
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.mechanisms.santext import SanText
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 V = 60
-WORDS = Embeddings.from_arrays(
-    [f"w{i}" for i in range(V)], np.random.default_rng(0).standard_normal((V, 6)), candidate_rule="all"
-)
+WORDS = Embeddings.from_arrays([f"w{i}" for i in range(V)], seeds.rng(0).standard_normal((V, 6)), candidate_rule="all")
 PRIOR = 1 / (np.arange(V) + 3.7)
 ALL = np.arange(V, dtype=np.int32)
 
 
 def source():
-    return RandomSource.seeded_for_tests(3)
+    return seeds.source(3)
 
 
 def lists(kind):
@@ -63,7 +61,7 @@ def test_a_noise_that_repeats_shows_no_more_and_is_told_apart():
 
 
 def test_an_audit_says_and_shows_what_repeated_releases_give_away():
-    options = AuditOptions(samples=400, pairs=3, seed=1, repeats=40)
+    options = AuditOptions(samples=400, pairs=3, seed=seeds.seed(1), repeats=40)
     report = audit_mechanism(NeighbourResponse(epsilon=4.0, k=4, outputs=None), embeddings=WORDS, options=options)
     (line,) = [line for line in report.summary_lines() if "likeliest word right" in line and "all words" in line]
     assert line.startswith("40 words of public text, likeliest word right after 1, 2, 4, 8, 16, 32, 64 releases")
@@ -73,7 +71,7 @@ def test_an_audit_says_and_shows_what_repeated_releases_give_away():
     assert report.as_dict()["repeated"]["releases"] == list(RELEASES)
     assert "Releases of one word, together" in report.to_html()
     assert "share of words named after several releases" in report.to_html()
-    none = AuditOptions(samples=400, pairs=3, seed=1, repeats=0)
+    none = AuditOptions(samples=400, pairs=3, seed=seeds.seed(1), repeats=0)
     quiet = audit_mechanism(NeighbourResponse(epsilon=4.0, k=4, outputs=None), embeddings=WORDS, options=none)
     assert quiet.repeated is None
     assert "Releases of one word" not in quiet.to_html()

@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.auditing.adapters import load_mechanism
 from wordveil.auditing.black_box import Event, PairAudit
 from wordveil.auditing.findings import at_least
@@ -34,7 +35,7 @@ QUICK = AuditOptions(samples=4000, pairs=4, alpha=1e-9, curve_points=8)
 
 
 def table(v: int, d: int, seed: int = 0) -> Embeddings:
-    rng = np.random.default_rng(seed)
+    rng = seeds.rng(seed)
     rows = rng.normal(size=(v, d)) * np.where(rng.random(v) < 0.5, 1.0, 0.3)[:, None]
     return Embeddings.from_arrays([f"w{i}" for i in range(v)], rows, candidate_rule="all")
 
@@ -71,10 +72,10 @@ def test_published_truncated_laplace_prints_refuted_and_exits_1():
 
 @pytest.mark.slow
 def test_jaccard_is_refuted_with_delta_above_99_percent():
-    rng = np.random.default_rng(3)
+    rng = seeds.rng(3)
     rows = np.concatenate([rng.normal(size=(60, 300)), rng.normal(size=(60, 300)) * 2 + 1.0])
     words = Embeddings.from_arrays([f"w{i}" for i in range(120)], rows, candidate_rule="all")
-    options = AuditOptions(samples=20_000, pairs=3, curve_points=0, seed=1)
+    options = AuditOptions(samples=20_000, pairs=3, curve_points=0, seed=seeds.seed(1))
     report = audit_mechanism(Jaccard(epsilon=1.0, allow_refuted=True), embeddings=words, options=options)
     assert report.refuted
     assert report.pairs[0].pair.label.startswith("widest and narrowest noise")
@@ -95,7 +96,7 @@ class NoLinks(HTMLParser):
 
 
 def test_reports_are_complete_offline_and_repeatable():
-    options = AuditOptions(samples=4000, pairs=3, seed=5)
+    options = AuditOptions(samples=4000, pairs=3, seed=seeds.seed(5))
     first, again = (audit_mechanism(TEM(epsilon=2.0), embeddings=SMALL, options=options) for _ in range(2))
     # A forked child gets a fresh key whatever the seed: all but that check repeats.
     assert [p.as_dict() for p in first.pairs] == [p.as_dict() for p in again.pairs]
@@ -182,7 +183,7 @@ def test_a_python_path_to_a_text_mechanism(module, name, refuted):
 
 def test_a_text_mechanism_of_another_package_is_checked_for_leaks_too():
     words = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me") for b in ("ra", "sto", "ti", "vel")]
-    vocabulary = Embeddings.from_arrays(words, np.random.default_rng(0).normal(size=(20, 3)), candidate_rule="all")
+    vocabulary = Embeddings.from_arrays(words, seeds.rng(0).normal(size=(20, 3)), candidate_rule="all")
 
     def leaky(text: str) -> str:
         return " ".join(words[int(np.random.default_rng().integers(20))] if t in words else t for t in text.split())
@@ -198,7 +199,7 @@ def test_a_text_mechanism_of_another_package_is_checked_for_leaks_too():
 @pytest.mark.slow
 def test_a_sanitizer_is_audited_as_it_is():
     words = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me") for b in ("ra", "sto", "ti", "vel")]
-    vocabulary = Embeddings.from_arrays(words, np.random.default_rng(0).normal(size=(20, 3)), candidate_rule="all")
+    vocabulary = Embeddings.from_arrays(words, seeds.rng(0).normal(size=(20, 3)), candidate_rule="all")
     sanitizer = Sanitizer(vocabulary, SanText(epsilon=1.0))
     options = AuditOptions(samples=400, pairs=2, curve_points=0)
     report = audit_mechanism(sanitizer, kind="text", embeddings=vocabulary, options=options)
@@ -239,7 +240,7 @@ def test_what_cannot_be_audited_is_named(module):
 
 
 def test_nothing_claimed_is_nothing_refuted_but_bounds_are_given():
-    generator = np.random.default_rng(0)
+    generator = seeds.rng(0)
     report = audit_mechanism(
         lambda text: text if generator.random() < 0.9 else "other", kind="text", texts=("a", "b"), options=QUICK
     )

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+import seeds
 from wordveil.auditing.findings import Finding
 from wordveil.auditing.reuse import check_reuse
 from wordveil.auditing.subjects import OnGrid, Outputs, Subject, VectorFunctionSubject
@@ -26,7 +27,7 @@ V = 40
 
 def vectors() -> np.ndarray:
     """Twenty words in a tight cluster, ten on a line, ten far apart: normalizers differ widely."""
-    rng = np.random.default_rng(12)
+    rng = seeds.rng(12)
     cluster = rng.normal(size=(20, 2)) * 0.2
     line = np.stack([np.linspace(2.0, 6.0, 10), np.zeros(10)], axis=1)
     far = rng.normal(size=(10, 2)) * 6.0 + np.array([0.0, 14.0])
@@ -45,7 +46,7 @@ class ChannelSubject(Subject):
     def __init__(self, channel: np.ndarray, seed: int) -> None:
         self.channel = channel
         self._cumulative = np.cumsum(channel, axis=1)
-        self._generator = np.random.default_rng(seed)
+        self._generator = seeds.rng(seed)
 
     def sample(self, private: Any, n: int) -> Outputs:
         bounds = self._cumulative[int(private)]
@@ -85,7 +86,7 @@ def decoder(sees_the_word: bool, seed: int) -> Subject:
         discrete = True
 
         def __init__(self) -> None:
-            self._generator = np.random.default_rng(seed)
+            self._generator = seeds.rng(seed)
 
         def sample(self, private: Any, n: int) -> Outputs:
             noisy = WORDS[int(private)] + laplace(self._generator, n, 2) / EPSILON
@@ -103,7 +104,7 @@ def laplace(generator: np.random.Generator, n: int, d: int) -> np.ndarray:
 
 def noisy(scale: Callable[[np.ndarray], Any], seed: int, *, one_sided: bool = False) -> Subject:
     """Laplace noise on vectors, with a scale that may depend on the rows."""
-    generator = np.random.default_rng(seed)
+    generator = seeds.rng(seed)
 
     def call(rows: np.ndarray) -> np.ndarray:
         noise = laplace(generator, *rows.shape)
@@ -182,12 +183,12 @@ CASES = [
 
 
 def batch_noise(broken: bool, seed: int) -> Subject:
-    generator = np.random.default_rng(seed)
+    generator = seeds.rng(seed)
     return VectorFunctionSubject(lambda rows: rows + laplace(generator, 1 if broken else len(rows), rows.shape[1]))
 
 
 def pooled_noise(broken: bool, seed: int) -> Subject:
-    generator = np.random.default_rng(seed)
+    generator = seeds.rng(seed)
     pool = laplace(generator, 64, 3)
     return VectorFunctionSubject(
         lambda rows: rows + (pool[generator.integers(0, 64, len(rows))] if broken else laplace(generator, len(rows), 3))
@@ -195,10 +196,8 @@ def pooled_noise(broken: bool, seed: int) -> Subject:
 
 
 def fixed_seed(broken: bool, seed: int) -> Subject:
-    generator = np.random.default_rng(seed)
-    return VectorFunctionSubject(
-        lambda rows: rows + laplace(np.random.default_rng(seed) if broken else generator, *rows.shape)
-    )
+    generator = seeds.rng(seed)
+    return VectorFunctionSubject(lambda rows: rows + laplace(seeds.rng(seed) if broken else generator, *rows.shape))
 
 
 class FixedSeedWords(ChannelSubject):
@@ -210,7 +209,7 @@ class FixedSeedWords(ChannelSubject):
 
     def sample(self, private: Any, n: int) -> Outputs:
         if self._broken:
-            self._generator = np.random.default_rng(self._seed)
+            self._generator = seeds.rng(self._seed)
         return super().sample(private, n)
 
 
@@ -238,11 +237,11 @@ def reuse_findings(subject: Subject, private: Any) -> list[Finding]:
 
 def text_mechanism(mistake: str | None, seed: int) -> Callable[[str], str]:
     """Uniform words for every token, but for one mistake."""
-    generator = np.random.default_rng(seed)
+    generator = seeds.rng(seed)
     words = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me") for b in ("ra", "sto", "ti", "vel")]
 
     def call(text: str) -> str:
-        draw = np.random.default_rng(seed) if mistake == "seed fixed" else generator
+        draw = seeds.rng(seed) if mistake == "seed fixed" else generator
         out = []
         for token in text.split():
             word = words[int(draw.integers(len(words)))]
@@ -275,4 +274,6 @@ TEXT_MISTAKES = {
 
 def text_findings(mistake: str | None, seed: int) -> list[Finding]:
     function = text_mechanism(mistake, seed)
-    return check_text(function, TextChecks(words=function.words, declared=(), trials=100, seed=seed + 1, alpha=1e-9))  # type: ignore[attr-defined]
+    return check_text(
+        function, TextChecks(words=function.words, declared=(), trials=100, seed=seeds.seed(seed + 1), alpha=1e-9)
+    )  # type: ignore[attr-defined]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+import seeds
 from wordveil.vocabulary.table import Embeddings
 
 
 def small_vectors(case: str, seed: int = 0) -> np.ndarray:
     """Return one of the vocabularies on which fast and slow computations are compared."""
-    rng = np.random.Generator(np.random.PCG64(seed))
+    rng = seeds.rng(seed)
     if case == "gaussian":
         return rng.normal(size=(300, 7)).astype(np.float32)
     if case == "duplicates":

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+import seeds
 import wordveil as wv
 from wordveil.certification.accounting import compose_many
 from wordveil.certification.dominating_pairs import dominating_pair
@@ -166,7 +167,7 @@ def test_fitted_mechanisms_bring_their_own_pair():
 
 @composing
 def test_texts_over_two_vocabularies_are_not_added():
-    rows = np.random.default_rng(0).normal(size=(6, 2))
+    rows = seeds.rng(0).normal(size=(6, 2))
     tables = [Embeddings.from_arrays([f"{a}{b}" for b in "abcdef"], rows) for a in "xy"]
     fitted = [wv.NeighbourResponse(epsilon=2.0, k=1, outputs=None).fit(table) for table in tables]
     pairs = [dominating_pair(one) for one in fitted]
@@ -184,7 +185,7 @@ def test_texts_over_two_vocabularies_are_not_added():
 
 @composing
 def test_what_a_promise_takes_for_granted_goes_with_its_loss(tmp_path):
-    table = Embeddings.from_arrays([f"x{b}" for b in "abcdef"], np.random.default_rng(0).normal(size=(6, 2)))
+    table = Embeddings.from_arrays([f"x{b}" for b in "abcdef"], seeds.rng(0).normal(size=(6, 2)))
     fitted = wv.NeighbourResponse(epsilon=2.0, k=1, outputs=None).fit(table.save(tmp_path / "v"))
     assert UNCHECKED in compose(dominating_pair(fitted), 1, 1e-6).assumptions
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+import seeds
 from certification.small_vocabularies import small_embeddings
 from wordveil.certification import certify, certify_profile, verify
 from wordveil.errors import CertificateError
@@ -18,7 +19,7 @@ from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.promises.certificates import Certificate
 
 MECHANISMS = [
-    (Projection(epsilon=2.0, dimensions=4, seed=3), "stretch"),
+    (Projection(epsilon=2.0, dimensions=4, seed=seeds.seed(3)), "stretch"),
     (Projection(epsilon=2.0, sensitivity="union-bound", beta=1.0), "stretch"),
     (TruncatedLaplace(epsilon=1.0, delta=1e-5), "half_width"),
     (TruncatedLaplace(epsilon=1.0, delta=1e-5, calibration="exact"), "half_width"),

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+import seeds
 from certification.small_vocabularies import SMALL, small_embeddings
 from wordveil.certification import _rebuilt as rebuild_mechanism
 from wordveil.certification import certify, certify_rate
@@ -36,7 +37,7 @@ def losses(fitted):
 
 
 def test_a_rate_of_20_for_an_epsilon_of_3_9_is_refused():
-    rows = np.random.default_rng(0).normal(size=(64, 3))
+    rows = seeds.rng(0).normal(size=(64, 3))
     embeddings = Embeddings.from_arrays([a + b for a in "abcdefgh" for b in "abcdefgh"], rows)
     mechanism = SanText(epsilon=4.0, calibration="certified-local")
     certificate = certify(mechanism, embeddings)
@@ -117,7 +118,7 @@ def test_a_measure_that_was_altered_is_refused():
 
 
 def large(v=WHOLE + 200):
-    rows = np.random.Generator(np.random.PCG64(5)).normal(size=(v, 6)).astype(np.float32)
+    rows = seeds.rng(5).normal(size=(v, 6)).astype(np.float32)
     words = [f"w{i}" for i in range(v)]
     return Embeddings.from_arrays(words, rows, candidate_rule="all").without_outputs(words[100:109])
 

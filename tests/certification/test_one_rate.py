@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import seeds
 from certification.small_vocabularies import SMALL, small_embeddings
 from wordveil.auditing.exact import verify_channel
 from wordveil.auditing.score_channels import verify_scores
@@ -186,7 +187,7 @@ def test_a_word_without_any_output_is_an_error_for_any_metric():
 
 @pytest.fixture
 def stored(tmp_path):
-    rng = np.random.Generator(np.random.PCG64(3))
+    rng = seeds.rng(3)
     names = [f"w{i}" for i in range(1500)]
     made = Embeddings.from_arrays(names, rng.normal(size=(1500, 4)).astype(np.float32), candidate_rule="all")
     return made.save(tmp_path / "vocabulary").directory
@@ -224,7 +225,7 @@ def run(*arguments):
 
 def test_the_command_certifies_one_rate_and_a_local_promise(tmp_path):
     words = [chr(97 + i) * 3 for i in range(20)]
-    rows = np.random.Generator(np.random.PCG64(1)).normal(size=(20, 3)).astype(np.float32)
+    rows = seeds.rng(1).normal(size=(20, 3)).astype(np.float32)
     folder = Embeddings.from_arrays(words, rows).save(tmp_path / "v").directory
     file = tmp_path / "c.json"
     common = ["-m", "santext", "--vocabulary", folder]

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
+import seeds
 from certification.small_vocabularies import small_embeddings
 from wordveil.certification.dominating_pairs import dominating_pair
 from wordveil.certification.privacy_profile import laplace_to_local
@@ -23,7 +24,6 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
 from wordveil.promises.composing import compose_releases, to_local
 from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 EPSILONS = [
@@ -117,7 +117,7 @@ def test_the_profile_is_ordered(dimensions, loss, share, factor):
 
 
 def test_monte_carlo_agrees_and_the_check_has_power():
-    rng = np.random.Generator(np.random.PCG64(5))
+    rng = seeds.rng(5)
     n, d, t, epsilon = 200_000, 50, 10.0, 3.0
     radius, direction = rng.gamma(d, size=n), rng.normal(size=(n, d))
     cosine = direction[:, 0] / np.linalg.norm(direction, axis=1)
@@ -143,7 +143,7 @@ def test_conversion_to_local_dp_beats_the_diameter_alone():
 
 def delta_by_sampling(fitted, epsilon, n=200_000):
     """Estimate delta at epsilon between two rows at distance 3 along the first axis, and its standard error."""
-    source, gains = RandomSource.seeded_for_tests(4), []
+    source, gains = seeds.source(4), []
     image = fitted.matrix[:, 0] * 3.0
     rate = fitted.mechanism.epsilon / fitted.stretch
     for _ in range(20):

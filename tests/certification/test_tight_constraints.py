@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import seeds
 from certification.small_vocabularies import small_embeddings
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification import certify, certify_rate, verify
@@ -21,7 +22,6 @@ from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric, 
 from wordveil.pipeline.calibration import keep_probability
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Standing
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 ANY = TightConstraints(epsilon=1.0)  # its epsilon plays no part where a rate is given
@@ -29,7 +29,7 @@ ANY = TightConstraints(epsilon=1.0)  # its epsilon plays no part where a rate is
 
 def spread_embeddings(outputs="all"):
     """Return a vocabulary so spread out that the solution is positive everywhere at rate 3."""
-    rng = np.random.Generator(np.random.PCG64(4))
+    rng = seeds.rng(4)
     rows = (2 * rng.normal(size=(150, 10))).astype(np.float32)
     rows = np.concatenate([rows, rows[:9]])
     words = [f"w{i}" for i in range(len(rows))]
@@ -95,7 +95,7 @@ def test_draws_follow_the_exact_channel_and_words_cut_off_are_never_drawn():
     certificate = certify_rate(ANY, embeddings, 0.5, threads=1)
     fitted = TightConstraints(epsilon=certificate.parameters["epsilon"]).fit(embeddings, certificate)
     n, ids = 20_000, np.zeros(20_000, dtype=np.int32)
-    drawn = fitted.release(ids, RandomSource.seeded_for_tests(5))
+    drawn = fitted.release(ids, seeds.source(5))
     law = fitted.channel()[0]
     counts = np.bincount(np.searchsorted(embeddings.candidates, drawn), minlength=len(law))
     assert 0 < (law == 0).sum() < len(law)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.cli.main import main
 from wordveil.vocabulary.table import Embeddings
 
@@ -57,7 +58,7 @@ def made_up_words(n: int) -> list[str]:
 @pytest.fixture(scope="session")
 def vocabulary(tmp_path_factory):
     """A small vocabulary directory."""
-    vectors = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)
+    vectors = seeds.rng(0).standard_normal((200, 8)).astype(np.float32)
     table = Embeddings.from_arrays(made_up_words(200), vectors, name="made up")
     directory = tmp_path_factory.mktemp("vocabulary") / "small"
     table.save(directory)

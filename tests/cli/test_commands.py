@@ -9,6 +9,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
+import seeds
 import wordveil as wv
 from wordveil.cli.app import COMMANDS
 from wordveil.cli.examples import EXAMPLES
@@ -84,7 +85,7 @@ def test_mechanisms_are_listed_with_promise_and_standing(wordveil):
 
 
 def test_a_vocabulary_is_imported_shown_and_searched(wordveil, tmp_path):
-    vectors = np.random.default_rng(1).standard_normal((60, 4)).astype(np.float32)
+    vectors = seeds.rng(1).standard_normal((60, 4)).astype(np.float32)
     names = [f"w{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(60)]
     source = tmp_path / "vectors.txt"
     source.write_text(

@@ -9,9 +9,9 @@ import re
 import shlex
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
+import seeds
 import wordveil as wv
 from wordveil.certification import certify
 from wordveil.cli import progress
@@ -86,7 +86,7 @@ def test_where_distances_stop_to_count_is_never_printed_too_near():
 def test_the_largest_loss_holds_the_slack_and_says_who_computed_it():
     """1 100 words are more than fitting repeats a certificate on."""
     for words, repeated in ((100, True), (1100, False)):
-        rows = np.random.default_rng(words).normal(size=(words, 3))
+        rows = seeds.rng(words).normal(size=(words, 3))
         table = wv.Embeddings.from_arrays([f"w{i}" for i in range(words)], rows, candidate_rule="all")
         mechanism = wv.SanText(epsilon=9.0, calibration="certified-local")
         certificate = certify(mechanism, table)

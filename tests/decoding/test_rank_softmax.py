@@ -8,20 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import seeds
 from wordveil.decoding import rank_softmax
 from wordveil.decoding.rank_softmax import RankSoftmax, truncated_geometric
 from wordveil.decoding.rank_tuning import tune_rank_softmax
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 ALPHA = 1e-9
 
 
 def table(v: int, d: int = 3, seed: int = 0, twins: int = 0) -> Embeddings:
-    rows = np.random.default_rng(seed).standard_normal((v, d))
+    rows = seeds.rng(seed).standard_normal((v, d))
     rows[v - twins :] = rows[:twins]
     return Embeddings.from_arrays([f"w{i}" for i in range(v)], rows, candidate_rule="all")
 
@@ -72,7 +72,7 @@ def test_the_output_is_ranked_from_the_nearest_word_and_follows_the_law():
     n, embeddings = 20_000, table(30)
     fitted = RankSoftmax(epsilon=2.0, c=0.1).fit(embeddings)
     noisy = np.repeat(embeddings.vectors[[4]].astype(np.float64) + 1e-3, n, axis=0)
-    ids = fitted.decode(noisy, fitted.sample(RandomSource.seeded_for_tests(0).stream("x"), n))
+    ids = fitted.decode(noisy, fitted.sample(seeds.source(0).stream("x"), n))
     distance = np.linalg.norm(embeddings.vectors.astype(float) - embeddings.vectors[4], axis=1)
     counts = np.bincount(ids, minlength=30)[np.argsort(distance)]
     assert stats.chisquare(counts, n * law(0.2, 30)).pvalue >= ALPHA
@@ -83,7 +83,7 @@ def test_the_output_is_ranked_from_the_nearest_word_and_follows_the_law():
 def test_a_steep_law_is_nearest_decoding_and_nothing_decodes_to_nothing():
     embeddings = table(30)
     fitted = RankSoftmax(epsilon=1.0, c=1e4).fit(embeddings)
-    draws = fitted.sample(RandomSource.seeded_for_tests(0).stream("x"), 30)
+    draws = fitted.sample(seeds.source(0).stream("x"), 30)
     assert fitted.decode(embeddings.vectors.astype(np.float64), draws).tolist() == list(range(30))
     assert fitted.decode(np.empty((0, 3)), (np.empty(0),)).shape == (0,)
 
@@ -105,7 +105,7 @@ def test_tuned_shares_equal_what_decoding_draws(mechanism):
     repeats = 400
     for column, epsilon in enumerate(epsilons):
         randomizer = mechanism(epsilon).fit(embeddings)
-        stream = RandomSource.seeded_for_tests(0).stream(f"{epsilon}")
+        stream = seeds.source(0).stream(f"{epsilon}")
         noisy = randomizer.randomize(embeddings.vectors, randomizer.sample(stream, 40))
         decoder = RankSoftmax(epsilon=epsilon, c=c).fit(randomizer.decoding_space(embeddings))
         uniforms = np.repeat((np.arange(repeats) + 0.5) / repeats, 40)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import seeds
 from wordveil.decoding.vickrey import Vickrey, first_probability
 from wordveil.errors import ParameterError
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 LINE = Embeddings.from_arrays(["a", "b", "c"], [[0.0], [4.0], [50.0]])
@@ -25,7 +25,7 @@ def test_the_frequencies_follow_the_formula_and_nothing_else(t):
     n = 8_000
     fitted = Vickrey(t=t).fit(LINE)
     released = np.full((n, 1), 1.0)  # 1 from a, 3 from b
-    ids = fitted.decode(released, fitted.sample(RandomSource.seeded_for_tests(0).stream("x"), n))
+    ids = fitted.decode(released, fitted.sample(seeds.source(0).stream("x"), n))
     chance = (1 - t) * 3 / (t * 1 + (1 - t) * 3)
     assert set(ids.tolist()) <= {0, 1}
     count = int((ids == 0).sum())

@@ -9,6 +9,7 @@ import pytest
 from tests.denoising.conftest import sentences
 from tests.denoising.test_posterior import matrices, noisy, table, whole
 
+import seeds
 import wordveil as wv
 from wordveil.denoising import context
 from wordveil.denoising.calibration import trial_releases
@@ -56,7 +57,7 @@ class Grammar:
 @pytest.fixture(scope="module")
 def weak(few):
     """A trigram that has seen words in any order."""
-    generator = np.random.default_rng(4)
+    generator = seeds.rng(4)
     mixed = [" ".join(generator.permutation(text.lower().strip(".").replace(",", "").split())) for text in PUBLIC]
     return wv.build_prior(mixed, few)
 
@@ -66,7 +67,7 @@ def denoiser(few, weak, own, **settings):
 
 
 def released(few, seed=1):
-    sanitizer = wv.Sanitizer(few, MECHANISM, source=wv.RandomSource.seeded_for_tests(seed))
+    sanitizer = wv.Sanitizer(few, MECHANISM, source=seeds.source(seed))
     return sanitizer.release_batch(ORIGINALS, ids=list(map(str, range(len(ORIGINALS)))))
 
 
@@ -79,7 +80,7 @@ def test_factors_are_probabilities_beside_frequencies_to_the_power_of_the_weight
     """One place between two stops, against the formula over all states."""
     n = len(prior.unigram)
     v, stop = n - STATES, n - STATES + STOP
-    own = np.log(np.random.default_rng(2).random(v))
+    own = np.log(seeds.rng(2).random(v))
     for seed, weight in ((0, 0.3), (1, 1.0), (2, 0.0)):
         likelihoods = noisy(1, n, seed)
         heard = Context(model(lambda _, places, words: own[words].astype(np.float32)), prior, weight)
@@ -91,7 +92,7 @@ def test_factors_are_probabilities_beside_frequencies_to_the_power_of_the_weight
 
 
 def test_a_model_that_knows_is_believed_and_one_that_guesses_is_not(few, weak):
-    generator = np.random.default_rng(0)
+    generator = seeds.rng(0)
     blind = model(lambda _, places, words: 5 * generator.standard_normal(words.shape).astype(np.float32))
     alone, knowing, misled = (denoiser(few, weak, own) for own in (None, Grammar(few), blind))
     assert knowing.context.weight >= 0.2
@@ -145,7 +146,7 @@ def test_a_model_is_asked_only_where_there_is_a_choice_and_shown_only_words_and_
     own = Grammar(few)
     options = wv.TextOptions(unknown="typed", public_words=frozenset({"the"}))
     heard = denoiser(few, weak, own, options=options)
-    sanitizer = wv.Sanitizer(few, MECHANISM, options=options, source=wv.RandomSource.seeded_for_tests(0))
+    sanitizer = wv.Sanitizer(few, MECHANISM, options=options, source=seeds.source(0))
     assert heard.context.weight > 0
     assert heard.calibration.words > 0
     own.asked.clear()

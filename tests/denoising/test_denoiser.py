@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.denoising.conftest import sentences
 
+import seeds
 import wordveil as wv
 from wordveil.denoising.calibration import trial_releases
 from wordveil.denoising.counting import build_prior
@@ -30,13 +31,13 @@ def wide(few):
 
 
 def released(few, texts, mechanism=MECHANISM, seed=1, **options):
-    source = wv.RandomSource.seeded_for_tests(seed)
+    source = seeds.source(seed)
     sanitizer = wv.Sanitizer(few, mechanism, options=wv.TextOptions(**options), source=source)
     return [sanitizer(text) for text in texts]
 
 
 def batch_of(few, texts, seed):
-    sanitizer = wv.Sanitizer(few, MECHANISM, source=wv.RandomSource.seeded_for_tests(seed))
+    sanitizer = wv.Sanitizer(few, MECHANISM, source=seeds.source(seed))
     return sanitizer.release_batch(texts, ids=list(map(str, range(len(texts)))))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from tests.denoising.conftest import WORDS, sentences
 
+import seeds
 import wordveil as wv
 from wordveil.denoising import endpoint
 from wordveil.denoising.context import Speller
@@ -210,7 +211,7 @@ def test_only_guesses_at_the_release_and_public_words_are_sent(server, few, prio
     context = open_endpoint(server.url, Speller(few.words, prior.frequency))
     denoiser = Denoiser(few, mechanism, options=options, prior=prior, context=context, public=PUBLIC, least=0.0)
     assert denoiser.calibration.words > 0
-    sanitizer = wv.Sanitizer(few, mechanism, options=options, source=wv.RandomSource.seeded_for_tests(0))
+    sanitizer = wv.Sanitizer(few, mechanism, options=options, source=seeds.source(0))
     original = "The dog sleeps, and Lindqvist 4711 m@x.org runs here."
     release = sanitizer(original)
     server.seen.clear()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.denoising.conftest import sentences
 
+import seeds
 import wordveil as wv
 from wordveil.denoising import minilm_head
 from wordveil.denoising.minilm_head import GROUPS, STATE, MiniLMHead, _gradients, _hidden, _Masker, build_head
@@ -52,7 +53,7 @@ def head(few, free, small, tmp_path_factory):
 
 
 def test_gradients_are_those_of_the_loss():
-    generator = np.random.default_rng(0)
+    generator = seeds.rng(0)
     shapes = {"w1": (6, 5), "b1": (5,), "w2": (5, 4), "b2": (4,), "bias": (9,)}
     arrays = {name: generator.standard_normal(shape) for name, shape in shapes.items()}
     given, rows = generator.standard_normal((3, 6)), generator.standard_normal((9, 4))

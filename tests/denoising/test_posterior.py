@@ -8,6 +8,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.denoising import posterior
 from wordveil.denoising.posterior import posteriors
 from wordveil.denoising.reading import STATES, STOP
@@ -65,7 +66,7 @@ def whole(read, n):
 
 
 def noisy(m, n, seed, few=5):
-    generator = np.random.default_rng(seed)
+    generator = seeds.rng(seed)
     likelihoods = np.zeros((m, n))
     for row in likelihoods:
         row[generator.choice(n - STATES, few, replace=False)] = generator.random(few) ** 3

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import seeds
 import wordveil as wv
 from wordveil.denoising.reading import LONGEST, OTHER, PAUSE, STOP, TYPED, ReleaseReader
 
@@ -73,7 +74,7 @@ def test_what_is_no_word_stays_whatever_the_text(text):
 @pytest.mark.parametrize("casing", ["sentence", "vocabulary", "shape"])
 def test_what_a_sanitizer_writes_is_read_to_the_letter(casing):
     options = wv.TextOptions(unknown="typed", casing=casing)
-    source = wv.RandomSource.seeded_for_tests(3)
+    source = seeds.source(3)
     sanitizer = wv.Sanitizer(WORDS, wv.NeighbourResponse(), options=options, source=source)
     text = "Maria Lindqvist, 54, was SEEN on 14 March 2026 (call +46 70 555 01 23).\n\nShe's a nurse - e-mail m@x.org!"
     reader = ReleaseReader(WORDS, casing=casing)

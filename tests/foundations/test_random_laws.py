@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 from tests.mechanisms.noise_checks import ALPHA, SEEDS, TWINS
 
-from wordveil.randomness import RandomSource, random_bits
+import seeds
+from wordveil.randomness import random_bits
 
 ROWS = 40_000  # a normal variate needs more than a radius for its power twin
 LAWS = {
@@ -22,7 +23,7 @@ LAWS = {
 def test_laws_hold_and_a_tenth_more_or_less_is_noticed(name):
     draw, law = LAWS[name]
     for seed in SEEDS:
-        drawn = draw(RandomSource.seeded_for_tests(seed).stream("law").lane(0))
+        drawn = draw(seeds.source(seed).stream("law").lane(0))
         assert stats.kstest(drawn, law.cdf, method="asymp").pvalue >= ALPHA, f"seed {seed}"
         for scale in TWINS:
             assert stats.kstest(scale * drawn, law.cdf, method="asymp").pvalue < ALPHA, f"seed {seed}, x{scale}"

@@ -14,11 +14,12 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
+import seeds
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.kernels.compiled.library import document_bits
 from wordveil.randomness import RandomSource, document_nonce, random_bits
 
-KEY = bytes(range(100, 116))
+KEY = seeds.key(100)
 
 
 @pytest.fixture
@@ -238,7 +239,7 @@ def test_a_lane_carried_over_a_fork_draws_other_noise():
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_seeded_source_is_no_test_source_after_a_fork():
-    source = RandomSource.seeded_for_tests(1)
+    source = seeds.source(1)
     assert in_fork(lambda: str(source.is_test_source).encode()) == b"False"
 
 
@@ -292,8 +293,8 @@ def test_the_key_never_shows(source):
 
 
 def test_test_sources_repeat_and_say_what_they_are():
-    one, two = RandomSource.seeded_for_tests(5), RandomSource.seeded_for_tests(5)
-    assert one.export_key() == two.export_key() != RandomSource.seeded_for_tests(6).export_key()
+    one, two = seeds.source(5), seeds.source(5)
+    assert one.export_key() == two.export_key() != seeds.source(6).export_key()
     assert one.is_test_source
     assert "TEST SOURCE" in repr(one)
     assert not RandomSource().is_test_source

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.kernels.gpu_modules import ENGINES, modules
 
+import seeds
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 
@@ -23,7 +24,7 @@ def some(gpu, n):
 
 
 def rng(seed):
-    return np.random.Generator(np.random.PCG64(seed))
+    return seeds.rng(seed)
 
 
 def clustered(seed, v, d):

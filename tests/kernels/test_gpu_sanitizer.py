@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import seeds
 import wordveil as wv
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.kernels import selection
@@ -17,7 +18,6 @@ from wordveil.lab.benchmarks.machine import Machine
 from wordveil.lab.benchmarks.measuring import measure
 from wordveil.lab.benchmarks.workload import Workload
 from wordveil.pipeline.fitting import fit_words
-from wordveil.randomness import RandomSource
 
 ROOT = Path(__file__).parent.parent.parent
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -32,7 +32,7 @@ MECHANISMS = {
 
 @pytest.fixture
 def vocabulary():
-    generator = np.random.Generator(np.random.PCG64(0))
+    generator = seeds.rng(0)
     words = [a + b for a in LETTERS for b in LETTERS]
     return wv.Embeddings.from_arrays(words, generator.standard_normal((len(words), 12)).astype(np.float32))
 
@@ -53,7 +53,7 @@ def test_a_sanitizer_on_a_card_releases_the_same_words(vocabulary, cpu_tensors, 
     ids = np.arange(0, 600, 7, dtype=np.int32)
     released = []
     for device in ("cpu", "cuda"):
-        source = RandomSource.seeded_for_tests(3)
+        source = seeds.source(3)
         sanitizer = wv.Sanitizer(vocabulary, MECHANISMS[name], source=source, device=device)
         # One place for both: by itself, each engine's selection has noise of its own.
         words = sanitizer.for_batch_job().release_ids(ids, np.array([len(ids)]), [7])

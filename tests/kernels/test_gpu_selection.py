@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.gpu_modules import ENGINES, modules
 
+import seeds
 from wordveil.errors import ParameterError
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
@@ -24,7 +25,7 @@ def gpu(request):
 
 
 def rng(seed):
-    return np.random.Generator(np.random.PCG64(seed))
+    return seeds.rng(seed)
 
 
 def clustered(seed, v, d):

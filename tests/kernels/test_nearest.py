@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import seeds
 from wordveil.errors import ParameterError
 from wordveil.kernels import tile_screen
 from wordveil.kernels.nearest import NearestWords
@@ -50,7 +51,7 @@ def check(vectors, queries, k=1, outputs=None):
 
 
 def rng(seed):
-    return np.random.default_rng(seed)
+    return seeds.rng(seed)
 
 
 def noisy(vectors, n, scale, seed=7):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+import seeds
 from wordveil.errors import ParameterError
 from wordveil.kernels import near_words as near_module
 from wordveil.kernels import pairwise
@@ -26,7 +27,7 @@ ALPHA = 1e-9
 
 def metric_table(seed=0, v=60, d=3, duplicates=4):
     """Return an L1 distance matrix with some words at distance 0 from others."""
-    rows = np.random.Generator(np.random.PCG64(seed)).integers(-40, 40, (v, d)).astype(np.float64) / 16
+    rows = seeds.rng(seed).integers(-40, 40, (v, d)).astype(np.float64) / 16
     rows[v - duplicates :] = rows[:duplicates]
     return np.abs(rows[:, None] - rows[None]).sum(axis=2)
 
@@ -45,7 +46,7 @@ def both(table, rate=1.5, cap=2.0, outputs=None):
 
 
 def random_words(seed, n):
-    return np.random.Generator(np.random.PCG64(seed)).integers(0, 2**64, (n, 2), dtype=np.uint64)
+    return seeds.rng(seed).integers(0, 2**64, (n, 2), dtype=np.uint64)
 
 
 @pytest.mark.parametrize("columns", [512, 7])
@@ -92,7 +93,7 @@ def test_precomputed_draws_equal_a_loop_over_plain_integers(seed, v, cap, skip):
     words = random_words(seed, 40)
     words[:3, 0] = 0, 2**64 - 1, 2**63
     words[:3, 1] = 2**64 - 1, 0, 2**64 - 1
-    ids = np.random.Generator(np.random.PCG64(seed)).integers(0, v, 40).astype(np.int32)
+    ids = seeds.rng(seed).integers(0, v, 40).astype(np.int32)
     expected = [
         oracle_near_draw(table, outputs, 1.0, cap, int(i), int(a), int(b)) for i, (a, b) in zip(ids, words, strict=True)
     ]
@@ -119,13 +120,13 @@ def test_draws_follow_the_exact_channel_and_the_check_has_power(monkeypatch, whi
 @pytest.mark.parametrize("which", ["one row at a time", "made beforehand"])
 def test_draws_do_not_depend_on_batch_order_or_threads(which):
     kernel = both(metric_table())[which == "made beforehand"]
-    ids = np.random.Generator(np.random.PCG64(3)).integers(0, 60, 2000).astype(np.int32)
+    ids = seeds.rng(3).integers(0, 60, 2000).astype(np.int32)
     words = random_words(4, len(ids))
     done = []
     whole = kernel.draw(ids, words, threads=1, progress=done.append)
     assert sum(done) == len(ids)
     np.testing.assert_array_equal(kernel.draw(ids, words, threads=3), whole)
-    order = np.random.Generator(np.random.PCG64(5)).permutation(len(ids))
+    order = seeds.rng(5).permutation(len(ids))
     np.testing.assert_array_equal(kernel.draw(ids[order], words[order], threads=2), whole[order])
     parts = [kernel.draw(ids[:7], words[:7]), kernel.draw(ids[7:], words[7:])]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
@@ -225,7 +226,7 @@ def test_slacks_grow_with_the_reach_and_end_in_infinity():
     "metric", [Euclidean(), Angular(), Mahalanobis(whitening=np.diag([1.0, 2.0, 3.0]))], ids=lambda m: m.name
 )
 def test_distances_of_closed_forms_stay_within_the_stated_error(metric):
-    rows = np.random.Generator(np.random.PCG64(1)).normal(size=(40, 3)).astype(np.float32) + 9
+    rows = seeds.rng(1).normal(size=(40, 3)).astype(np.float32) + 9
     rows[1:20] = np.nextafter(rows[20:39], np.float32(99))
     rows[39] = rows[0]
     canonical = np.arange(40, dtype=np.int32)

@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.certification.normalizer_lipschitz import TOLERANCE, LossComputation
 from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.vocabulary import DistinctVectors
@@ -35,7 +36,7 @@ from wordveil.vocabulary.table import Embeddings
 mpmath = pytest.importorskip("mpmath")
 U, U32 = Fraction(1, 2**53), Fraction(1, 2**24)
 V, D, RATE, CAP = 11, 3, 4.0, 2.5
-ROWS = (np.random.Generator(np.random.PCG64(8)).integers(-40, 41, (V, D)) / 16).astype(np.float32)
+ROWS = (seeds.rng(8).integers(-40, 41, (V, D)) / 16).astype(np.float32)
 IDS = np.arange(V, dtype=np.int32)
 
 
@@ -264,7 +265,7 @@ def test_a_certificate_without_its_error_would_be_false_between_words_a_hair_apa
 
 def test_a_stretch_without_its_margin_would_be_too_small(monkeypatch):
     """Two rows a hair apart, far from the origin, along the steepest axis: their product's sign is rounding's."""
-    rng = np.random.default_rng(3)
+    rng = seeds.rng(3)
     v = 1500
     rows = rng.standard_normal((v, 3)) * 1e3 + 1e6
     rows[:, 0] = 1e6 + np.arange(v) * 1e-3

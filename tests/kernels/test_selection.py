@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+import seeds
 from wordveil.kernels import weight_rows
 from wordveil.kernels.selection import SelectionRows, _search
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
@@ -20,7 +21,7 @@ ALPHA = 1e-9
 
 
 def vectors(seed=0, v=130, d=6, duplicates=10):
-    rng = np.random.Generator(np.random.PCG64(seed))
+    rng = seeds.rng(seed)
     rows = rng.normal(size=(v, d)).astype(np.float32)
     rows[v - duplicates :] = rows[:duplicates]
     canonical = np.arange(v, dtype=np.int32)
@@ -36,7 +37,7 @@ def make(rate=2.0, cap=3.0, *, metric=None, outputs=None, base=None, **kwargs):
 
 
 def random_words(seed, n, kernel):
-    return np.random.Generator(np.random.PCG64(seed)).integers(0, 2**64, (n, kernel.draw_width), dtype=np.uint64)
+    return seeds.rng(seed).integers(0, 2**64, (n, kernel.draw_width), dtype=np.uint64)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
@@ -46,7 +47,7 @@ def test_multiply_high_is_the_high_half_of_the_product(a, b):
 
 
 def test_a_column_is_found_exactly_where_floating_point_cannot_tell_it_from_the_next():
-    rng = np.random.default_rng(5)
+    rng = seeds.rng(5)
     counts = rng.integers(0, 3, (300, 40)) * rng.choice([1, 2**20, 2**50], (300, 40)) + 1
     counts[:, ::7] = 0  # no target falls into these
     bounds = np.cumsum(counts, axis=1).astype(np.uint64)
@@ -106,7 +107,7 @@ def test_draws_follow_the_exact_channel_and_the_check_has_power(monkeypatch, col
 def test_draws_do_not_depend_on_batch_order_or_threads(monkeypatch):
     monkeypatch.setattr(weight_rows, "COLUMNS", 16)
     kernel, rows = make()
-    rng = np.random.Generator(np.random.PCG64(3))
+    rng = seeds.rng(3)
     ids = rng.integers(0, len(rows), 3000).astype(np.int32)
     words = random_words(4, len(ids), kernel)
     whole = kernel.draw(ids, words, threads=1)
@@ -212,7 +213,7 @@ def ideal_law(mpmath, rows, word, rate, cap, base):
 def test_the_slack_covers_the_realized_law(monkeypatch, rate, cap, based, hair, attempt):
     mpmath = pytest.importorskip("mpmath")
     monkeypatch.setattr(weight_rows, "COLUMNS", 4)
-    rng = np.random.Generator(np.random.PCG64(8))
+    rng = seeds.rng(8)
     rows = (rng.normal(size=(11, 3)) * 2 + 5).astype(np.float32)
     if hair:
         rows[5:] = np.nextafter(rows[:6], np.float32(99))

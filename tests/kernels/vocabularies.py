@@ -6,12 +6,13 @@ import itertools
 
 import numpy as np
 
+import seeds
 from wordveil.kernels.selection import MOST_RAISED, SelectionRows
 from wordveil.metrics.distances import Euclidean
 
 
 def rng(seed):
-    return np.random.Generator(np.random.PCG64(seed))
+    return seeds.rng(seed)
 
 
 def scattered(seed, v, d):

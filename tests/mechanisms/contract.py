@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from noise_checks import ALPHA, TWINS, calibration_p_value, counts_p_value, logits
 
+import seeds
 from wordveil.auditing import AuditOptions, audit_mechanism, verify_law
 from wordveil.certification import certify
 from wordveil.decoding.base import DECODER_LANE
@@ -32,13 +33,13 @@ from wordveil.mechanisms.base import Mechanism
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit
 from wordveil.promises.release import TextOptions
-from wordveil.randomness import DocumentStreams, RandomSource, Stream
+from wordveil.randomness import DocumentStreams, Stream
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 SAMPLES = 60_000
 BARRED = (3, 40)
 DECODERS = [Nearest(), RankSoftmax(epsilon=3.0, c=0.1), Vickrey(t=0.4)]
-OPTIONS = AuditOptions(samples=8000, pairs=4, alpha=ALPHA, curve_points=0, seed=1)
+OPTIONS = AuditOptions(samples=8000, pairs=4, alpha=ALPHA, curve_points=0, seed=seeds.seed(1))
 LEAKS = {"words": [3.0], "vectors": [3.0, 10.0]}
 """How many times its loss must be refuted; more where noise in many dimensions hides what is lost from any sample."""
 
@@ -46,7 +47,7 @@ LEAKS = {"words": [3.0], "vectors": [3.0, 10.0]}
 @functools.cache
 def table(v: int, d: int = 5) -> Embeddings:
     """English words, so that frequencies are known, with places made up: some share theirs, two may only be input."""
-    rows = np.random.default_rng(v).standard_normal((v, d)) * np.arange(1, d + 1)[::-1] / d
+    rows = seeds.rng(v).standard_normal((v, d)) * np.arange(1, d + 1)[::-1] / d
     rows[-10:] = rows[:10]
     names = [word for word in load_embeddings().words if word.isalpha()][:v]
     return Embeddings.from_arrays(names, rows, candidate_rule="all").without_outputs([names[i] for i in BARRED])
@@ -96,14 +97,14 @@ def twin(fitted: Any, **answers: Any) -> Any:
 
 def drawn(randomizer: Any, total: int, size: int) -> tuple[Any, ...]:
     """Draws for three documents one after the other, `size` rows at a time."""
-    source = RandomSource.seeded_for_tests(1)
+    source = seeds.source(1)
     streams = source.documents(source.nonces("abc", "abc"), [23, 0, total - 23])
     parts = list(streams.chunks(randomizer.sample, size))
     return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
 def some_draws(randomizer: Any, n: int, seed: int = 2) -> tuple[Any, ...]:
-    return randomizer.sample(RandomSource.seeded_for_tests(seed).stream("x"), n)
+    return randomizer.sample(seeds.source(seed).stream("x"), n)
 
 
 def parameters_are_frozen_hashable_and_rebuilt_by_repr(example: Example) -> None:
@@ -158,7 +159,7 @@ def it_leaves_the_lanes_of_decoders_alone(example: Example) -> None:
             return super().lane(index)
 
     seen: list[int] = []
-    example.randomizer.sample(Watched(bytes(16)).seat(0), 3)
+    example.randomizer.sample(Watched(seeds.key(16)).seat(0), 3)
     assert seen
     assert len(set(seen)) == len(seen)
     assert max(seen) < DECODER_LANE
@@ -195,7 +196,7 @@ def no_two_consumers_of_a_stream_share_a_lane(example: Example) -> None:
 
 def global_randomness_is_not_touched(example: Example) -> None:
     state = np.random.get_state()[1].copy()  # noqa: NPY002 - the global state must not move
-    example.randomizer.release(example.inputs, RandomSource.seeded_for_tests(0))
+    example.randomizer.release(example.inputs, seeds.source(0))
     assert np.array_equal(state, np.random.get_state()[1])  # noqa: NPY002
 
 
@@ -248,7 +249,7 @@ def words_follow_the_law_that_is_stated(example: Example, twins: bool = True) ->
 def what_may_stand_behind_an_output_is_read_off_its_law(example: Example) -> None:
     randomizer, everyone = example.randomizer, np.arange(len(example.words), dtype=np.int32)
     outputs, law = randomizer.outputs[::5], randomizer.law(everyone)
-    weights = np.random.default_rng(4).exponential(size=len(everyone)) ** 3
+    weights = seeds.rng(4).exponential(size=len(everyone)) ** 3
     for count in (7, 200):
         ids, chances = randomizer.likely_inputs(outputs, weights, count)
         size = min(count, len(everyone))
@@ -333,7 +334,7 @@ def _spread(randomizer: Any, inputs: np.ndarray) -> float:
 
 
 def unusable_vectors_are_refused_without_being_shown(example: Example) -> None:
-    source = RandomSource.seeded_for_tests(0)
+    source = seeds.source(0)
     for value in (np.nan, np.inf):
         rows = example.words.vectors[:2].copy()
         rows[1, 2] = value
@@ -363,7 +364,7 @@ def one_dimension_is_no_special_case(example: Example) -> None:
         randomizer = fitted(example.mechanism, table(70, 1))
     except ParameterError as refusal:
         pytest.skip(f"these parameters are for more dimensions: {refusal.name}")
-    released = randomizer.release(vectors, RandomSource.seeded_for_tests(0))
+    released = randomizer.release(vectors, seeds.source(0))
     assert released.shape == (70, randomizer.dimensions)
     assert np.isfinite(released).all()
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+import seeds
 from wordveil.randomness import RandomSource
 
 ALPHA = 1e-9
@@ -64,7 +65,7 @@ def assert_law(draw: Callable[[RandomSource], np.ndarray], check: Check) -> None
         check: One that depends on the scale.
     """
     for seed in SEEDS:
-        noise = draw(RandomSource.seeded_for_tests(seed))
+        noise = draw(seeds.source(seed))
         assert len(noise) == ROWS
         assert check(noise) >= ALPHA, f"seed {seed}: the noise does not follow its law"
         for scale in TWINS:

@@ -10,6 +10,7 @@ import pytest
 from scipy.integrate import quad
 from typer.testing import CliRunner
 
+import seeds
 from wordveil import NADP, ClippedGaussian, Decoded, Embeddings, Jaccard, MultivariateLaplace, TruncatedLaplace
 from wordveil.cli.app import build_app
 from wordveil.mechanisms.truncated_law import noise_deviation
@@ -17,7 +18,7 @@ from wordveil.pipeline.explanations import explain
 
 
 def vocabulary(v=30, d=3):
-    rows = np.random.default_rng(5).normal(size=(v, d)).astype(np.float32)
+    rows = seeds.rng(5).normal(size=(v, d)).astype(np.float32)
     return Embeddings.from_arrays([f"w{i}" for i in range(v)], rows, candidate_rule="all")
 
 

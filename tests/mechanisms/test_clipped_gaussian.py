@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from tests.mechanisms.noise_checks import ALPHA, assert_law, noise_of, radii, sign_p_value
 
+import seeds
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale, gaussian_epsilon, gaussian_log_delta
 from wordveil.promises.guarantees import LocalDP, NoGuarantee, Standing
-from wordveil.randomness import RandomSource
 
 
 def oracle_delta(epsilon: float, scale: float) -> mpmath.mpf:
@@ -93,7 +93,7 @@ def test_the_noise_is_normal(d, calibration):
     sigma = 4.0 * scale(0.9, 1e-4)
     assert fitted.sigma == sigma
     assert_law(lambda source: noise_of(fitted, source, d), radii(stats.chi(d, scale=sigma).cdf))
-    assert sign_p_value(noise_of(fitted, RandomSource.seeded_for_tests(7), d)) >= ALPHA
+    assert sign_p_value(noise_of(fitted, seeds.source(7), d)) >= ALPHA
 
 
 @settings(max_examples=60, deadline=None)
@@ -140,6 +140,6 @@ def test_parameters_outside_their_domain_are_refused(name, bad):
 
 def test_clipping_bounds_every_distance():
     fitted = ClippedGaussian(epsilon=1.0, clip_norm=0.5).for_dimensions(3)
-    rows = np.random.default_rng(1).standard_normal((50, 3)) * np.logspace(-3, 6, 50)[:, None]
+    rows = seeds.rng(1).standard_normal((50, 3)) * np.logspace(-3, 6, 50)[:, None]
     clipped = fitted.randomize(rows, (np.zeros((50, 3)),))
     assert np.linalg.norm(clipped, axis=1).max() <= 0.5 * (1 + 1e-15)

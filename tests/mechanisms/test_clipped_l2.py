@@ -10,6 +10,7 @@ from scipy import stats
 from scipy.spatial.distance import pdist
 from tests.mechanisms.noise_checks import ALPHA, assert_law, direction_p_value, noise_of, radii
 
+import seeds
 from wordveil.certification import certify, verify
 from wordveil.certification.accounting import compose_many
 from wordveil.errors import CertificateError, ParameterError
@@ -17,7 +18,6 @@ from wordveil.mechanisms.clipped_l2 import ClippedL2, clipped_diameter
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.promises.guarantees import Standing
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 
@@ -36,7 +36,7 @@ def test_radius_and_direction_follow_their_laws(d, delta):
     fitted = ClippedL2(epsilon=2.0, delta=delta, clip_norm=3.0).for_dimensions(d)
     rate = fitted.noise.epsilon
     assert_law(lambda source: noise_of(fitted, source, d), radii(stats.gamma(d, scale=1 / rate).cdf))
-    noise = noise_of(fitted, RandomSource.seeded_for_tests(7), d)
+    noise = noise_of(fitted, seeds.source(7), d)
     assert direction_p_value(noise) >= ALPHA
     assert noise.std() == pytest.approx(fitted.deviation, rel=0.05)
 
@@ -52,7 +52,7 @@ def test_delta_is_spent_and_no_more_by_an_integral_over_the_plane(epsilon, delta
 
 def test_pure_loss_is_reached_and_not_exceeded():
     fitted = ClippedL2(epsilon=1.5, delta=0.0, clip_norm=2.0).for_dimensions(4)
-    rng = np.random.default_rng(0)
+    rng = seeds.rng(0)
     rows, outputs = rng.standard_normal((60, 4)) * 50, rng.standard_normal((400, 4)) * 3
     logs = fitted.log_density(outputs, rows)
     assert np.ptp(logs, axis=1).max() <= 1.5
@@ -81,7 +81,7 @@ def test_guarantees_say_what_they_rest_on():
 
 
 def small_table():
-    rng = np.random.Generator(np.random.PCG64(3))
+    rng = seeds.rng(3)
     rows = rng.normal(size=(300, 6)).astype(np.float32) + np.float32(0.7)
     return Embeddings.from_arrays([f"w{i}" for i in range(300)], rows, candidate_rule="all")
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from contract import Example, contract_of
 
+import seeds
 import wordveil as wv
 from wordveil import names
 
@@ -55,7 +56,7 @@ def test_every_decoder_is_tried():
 
 
 WORDS = contract.table(70)
-SOURCE = wv.RandomSource.seeded_for_tests(5)
+SOURCE = seeds.source(5)
 TEM, LAPLACE = wv.TEM(epsilon=4.0), wv.MultivariateLaplace(epsilon=2.0)
 NEIGHBOURS = wv.NeighbourResponse(epsilon=2.0, k=2, outputs=None)
 

@@ -14,6 +14,7 @@ from tests.certification.small_vocabularies import worst_by_definition
 from tests.kernels.engines_here import every_engine
 from tests.kernels.gpu_modules import modules
 
+import seeds
 from wordveil.certification import certify, certify_rate, verify
 from wordveil.certification.normalizer_lipschitz import LossComputation
 from wordveil.certification.vocabulary import DistinctVectors
@@ -35,7 +36,6 @@ from wordveil.metrics.distances import (
     is_norm,
 )
 from wordveil.promises.guarantees import Standing
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 V = 90
@@ -82,7 +82,7 @@ DERIVED = [
 
 
 def vocabulary():
-    rng = np.random.Generator(np.random.PCG64(1))
+    rng = seeds.rng(1)
     rows = rng.normal(size=(V, 3)).astype(np.float32)
     words = [f"w{i}" for i in range(V)]
     return Embeddings.from_arrays(words, rows, candidate_rule="all").without_outputs(words[:9])
@@ -136,7 +136,7 @@ def test_released_words_follow_the_derived_distance(monkeypatch, engine, make):
     monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     embeddings, n, word = vocabulary(), 40_000, 20
     fitted = SanText(epsilon=3.0, metric=make(Euclidean)).fit(embeddings)
-    drawn = fitted.release(np.full(n, word, dtype=np.int32), RandomSource.seeded_for_tests(1))
+    drawn = fitted.release(np.full(n, word, dtype=np.int32), seeds.source(1))
     counts = np.bincount(np.searchsorted(embeddings.candidates, drawn), minlength=len(embeddings.candidates))
     for table, holds in (
         (by_hand(make, BASES[0], embeddings.vectors), True),
@@ -266,12 +266,12 @@ def test_values_no_distance_can_have_stop_a_draw():
         def distance_error(self, squared_error):
             return math.sqrt(squared_error)
 
-    rows = np.random.Generator(np.random.PCG64(2)).normal(size=(400, 2)).astype(np.float32)
+    rows = seeds.rng(2).normal(size=(400, 2)).astype(np.float32)
     rows[1] += 50
     embeddings = Embeddings.from_arrays([f"w{i}" for i in range(400)], rows, candidate_rule="all")
     fitted = TEM(epsilon=1.0, gamma=3.0, metric=Late(power=1.0)).fit(embeddings)
     with pytest.raises(ParameterError, match="metric='late' gives a negative or non-finite distance"):
-        fitted.release(np.array([0], dtype=np.int32), RandomSource.seeded_for_tests(0))
+        fitted.release(np.array([0], dtype=np.int32), seeds.source(0))
     everyone = np.arange(400, dtype=np.int32)
     with pytest.raises(ParameterError, match="metric='late' gives a negative or non-finite distance"):
         word_distances(embeddings, fitted.metric)(everyone, everyone)
@@ -372,7 +372,7 @@ class PairsOfMany(StandardizedPairs):
 
 @pytest.mark.parametrize("own", [StandardizedWhereMany, PairsOfMany])
 def test_a_metric_that_looks_at_other_rows_of_large_tables_is_refused(own):
-    rows = np.random.default_rng(4).normal(size=(3 * SAMPLE, 5)) * [1, 2, 3, 4, 5]
+    rows = seeds.rng(4).normal(size=(3 * SAMPLE, 5)) * [1, 2, 3, 4, 5]
     words = ["w" + "abcdefghij"[i // 100] + "abcdefghij"[i // 10 % 10] + "abcdefghij"[i % 10] for i in range(len(rows))]
     table = Embeddings.from_arrays(words, rows.astype(np.float32))
     with pytest.raises(ParameterError, match="another distance alone than among others"):
@@ -444,7 +444,7 @@ def test_no_law_depends_on_the_words_beside_whatever_the_class_computes(monkeypa
         found = word_distances(fitted.embeddings, fitted.metric)(asked, asked)
         np.testing.assert_allclose(found, np.linalg.norm(rows[asked][:, None] - rows[asked][None], axis=2), atol=1e-6)
     n = 5_000
-    bits = fitted.sample(RandomSource.seeded_for_tests(1).stream("a", "b"), 2 * n)
+    bits = fitted.sample(seeds.source(1).stream("a", "b"), 2 * n)
     alone = fitted.randomize(np.full(2 * n, 20, dtype=np.int32), bits)[:n]
     beside = fitted.randomize(np.repeat(np.array([20, 3], dtype=np.int32), n), bits)[:n]
     assert np.array_equal(alone, beside)

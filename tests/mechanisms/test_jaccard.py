@@ -5,16 +5,16 @@ import pytest
 from scipy import stats
 from tests.mechanisms.noise_checks import ROWS, assert_law, radii
 
+import seeds
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.gaussian_scale import classical_scale
 from wordveil.mechanisms.jaccard import Jaccard, class_delta, class_errors
 from wordveil.promises.guarantees import NoGuarantee, Standing
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 
 def vocabulary(d: int = 2) -> Embeddings:
-    rng = np.random.default_rng(0)
+    rng = seeds.rng(0)
     rows = np.concatenate((rng.standard_normal((20, d)), 30 + 5 * rng.standard_normal((20, d))))
     return Embeddings.from_arrays([f"w{i}" for i in range(40)], rows, candidate_rule="all")
 
@@ -26,7 +26,7 @@ def test_the_norm_tells_the_classes_apart_in_300_dimensions():
 
 def test_the_errors_and_the_delta_agree_with_simulated_likelihood_ratios():
     d, ratio, epsilon = 6, 1.5, 0.7
-    rng = np.random.default_rng(0)
+    rng = seeds.rng(0)
     squared = rng.chisquare(d, 400_000)
     log_ratio = lambda s: -d * np.log(ratio) + s / 2 * (1 - ratio**-2)  # noqa: E731
     wide, narrow = class_errors(d, ratio)
@@ -72,9 +72,9 @@ def test_it_promises_nothing_and_prints_the_counter_example():
 def test_a_release_is_drawn_per_word():
     table = vocabulary()
     fitted = Jaccard(epsilon=2.0, allow_refuted=True).fit(table)
-    assert fitted.release(table.vectors[:0], RandomSource.seeded_for_tests(0)).shape == (0, 2)
+    assert fitted.release(table.vectors[:0], seeds.source(0)).shape == (0, 2)
     with pytest.raises(ParameterError, match="hidden"):
-        fitted.release(np.full((1, 2), 0.123), RandomSource.seeded_for_tests(0))
+        fitted.release(np.full((1, 2), 0.123), seeds.source(0))
 
 
 @pytest.mark.parametrize(

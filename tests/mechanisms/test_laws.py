@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.certification import certify
 from wordveil.decoding.decoded import Decoded
 from wordveil.mechanisms.exponential import FittedExponential
@@ -21,13 +22,12 @@ from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
 from wordveil.metrics.distances import Angular, Euclidean, PairwiseMetric, Precomputed, distances
 from wordveil.metrics.table import DistanceTable
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.rank_metric import NeighbourRank
 from wordveil.vocabulary.table import Embeddings
 
 
 def vocabulary(v=60, barred=8):
-    generator = np.random.default_rng(4)
+    generator = seeds.rng(4)
     rows = generator.normal(size=(v, 5)).astype(np.float32)
     rows[-3:] = rows[:3]
     words = [f"w{i}" for i in range(v)]
@@ -100,7 +100,7 @@ NOISE = [MultivariateLaplace(epsilon=2.0), Mahalanobis(epsilon=2.0), Projection(
 def sampled_delta(fitted, pair, epsilon, n=200_000):
     """The delta of two inputs at epsilon by a mean over samples of (1 - exp(epsilon - loss))_+, and its error."""
     inputs = np.stack([pair.first, pair.second])
-    draws = fitted.sample(RandomSource.seeded_for_tests(8).fresh_stream(), n)
+    draws = fitted.sample(seeds.source(8).fresh_stream(), n)
     outputs = fitted.randomize(np.repeat(inputs[:1], n, axis=0), draws)
     logs = fitted.log_density(outputs, inputs)
     excess = -np.expm1(np.minimum(epsilon - (logs[:, 0] - logs[:, 1]), 0.0))

@@ -6,17 +6,17 @@ from scipy import stats
 from scipy.linalg import sqrtm
 from tests.mechanisms.noise_checks import ALPHA, assert_law, direction_p_value, noise_of, radii
 
+import seeds
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.promises.composing import compose_releases
 from wordveil.promises.guarantees import MetricDP, Standing
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 
 def vocabulary(d: int, v: int = 60, seed: int = 0) -> Embeddings:
-    rng = np.random.default_rng(seed)
+    rng = seeds.rng(seed)
     rows = rng.standard_normal((v, d)) @ rng.standard_normal((d, d)) + 3.0
     return Embeddings.from_arrays([f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(v)], rows)
 
@@ -40,20 +40,20 @@ def test_whitened_noise_is_multivariate_laplace(d, lam):
         return noise_of(fitted, source, d) @ whitening
 
     assert_law(draw, radii(stats.gamma(d, scale=0.5).cdf))
-    assert direction_p_value(draw(RandomSource.seeded_for_tests(5))) >= ALPHA
+    assert direction_p_value(draw(seeds.source(5))) >= ALPHA
 
 
 def test_noise_stretched_by_the_covariance_instead_of_its_root_is_noticed():
     table = vocabulary(3)
     fitted = Mahalanobis(epsilon=2.0, lam=1.0).fit(table)
-    wrong = noise_of(fitted, RandomSource.seeded_for_tests(0), 3) @ fitted.root @ fitted.metric.whitening
+    wrong = noise_of(fitted, seeds.source(0), 3) @ fitted.root @ fitted.metric.whitening
     assert radii(stats.gamma(3, scale=0.5).cdf)(wrong) < ALPHA
 
 
 def test_both_epsilons_bound_the_exact_loss_of_the_density():
     table = vocabulary(3)
     fitted = Mahalanobis(epsilon=2.0, lam=0.8).fit(table)
-    points = np.random.default_rng(3).standard_normal((300, 3)) * 20
+    points = seeds.rng(3).standard_normal((300, 3)) * 20
     x, y = table.vectors[:1].astype(np.float64), table.vectors[1:2].astype(np.float64)
     white = fitted.metric.coordinates
     loss = 2.0 * np.abs(np.linalg.norm(white(points - x), axis=1) - np.linalg.norm(white(points - y), axis=1)).max()
@@ -78,7 +78,7 @@ def test_lam_0_is_the_plain_multivariate_laplace():
     table = vocabulary(5)
     rows = table.vectors[:9]
     plain, stretched = MultivariateLaplace(epsilon=3.0).fit(table), Mahalanobis(epsilon=3.0, lam=0.0).fit(table)
-    streams = [RandomSource.seeded_for_tests(1).stream("x") for _ in range(2)]
+    streams = [seeds.source(1).stream("x") for _ in range(2)]
     a = plain.randomize(rows, plain.sample(streams[0], 9))
     b = stretched.randomize(rows, stretched.sample(streams[1], 9))
     assert np.allclose(a, b, rtol=1e-12)
@@ -92,7 +92,7 @@ def test_releases_under_different_tables_do_not_compose():
 
 
 def test_a_singular_covariance_and_a_vocabulary_of_one_word_are_refused():
-    flat = np.random.default_rng(0).standard_normal((20, 3))
+    flat = seeds.rng(0).standard_normal((20, 3))
     flat[:, 2] = flat[:, 0] + flat[:, 1]
     words = [chr(97 + i) for i in range(20)]
     table = Embeddings.from_arrays(words, flat)

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 from tests.mechanisms.noise_checks import ALPHA, assert_law, direction_p_value, noise_of, radii
 
+import seeds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace, laplace_noise
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 DIMENSIONS = [1, 2, 3, 50]
@@ -29,11 +29,11 @@ def test_radii_are_gamma(d, epsilon):
 def test_directions_are_uniform(d):
     randomizer = MultivariateLaplace(epsilon=1.0).for_dimensions(d)
     for seed in range(2):
-        assert direction_p_value(noise_of(randomizer, RandomSource.seeded_for_tests(seed), d)) >= ALPHA
+        assert direction_p_value(noise_of(randomizer, seeds.source(seed), d)) >= ALPHA
 
 
 def test_directions_that_are_not_uniform_are_noticed():
-    noise = noise_of(MultivariateLaplace(epsilon=1.0).for_dimensions(3), RandomSource.seeded_for_tests(0), 3)
+    noise = noise_of(MultivariateLaplace(epsilon=1.0).for_dimensions(3), seeds.source(0), 3)
     assert direction_p_value(noise * [1.0, 1.0, 1.2]) < ALPHA
     assert direction_p_value(np.abs(noise)) < ALPHA
 
@@ -41,7 +41,7 @@ def test_directions_that_are_not_uniform_are_noticed():
 def test_one_dimension_is_the_laplace_law():
     """d = 1: r is exponential and the sign is fair, so the density is (epsilon/2) exp(-epsilon |z|)."""
     for seed in range(5):
-        noise = noise_of(MultivariateLaplace(epsilon=3.0).for_dimensions(1), RandomSource.seeded_for_tests(seed), 1)
+        noise = noise_of(MultivariateLaplace(epsilon=3.0).for_dimensions(1), seeds.source(seed), 1)
         assert stats.kstest(noise[:, 0], stats.laplace(scale=1 / 3).cdf, method="asymp").pvalue >= ALPHA
 
 
@@ -55,7 +55,7 @@ def test_the_radial_law_is_that_of_the_density(d):
     epsilon, r = 2.5, np.linspace(0.1, 30.0, 50)
     gamma = stats.gamma(d, scale=1 / epsilon).logpdf(r) - (d - 1) * np.log(r)
     assert np.diff(gamma) == pytest.approx(-epsilon * np.diff(r), rel=1e-9)
-    generator = np.random.default_rng(d)
+    generator = seeds.rng(d)
     x, y = generator.standard_normal((2, d))
     z = generator.standard_normal((2000, d)) * 5
     loss = epsilon * (np.linalg.norm(z - y, axis=1) - np.linalg.norm(z - x, axis=1))
@@ -65,8 +65,8 @@ def test_the_radial_law_is_that_of_the_density(d):
 
 
 def test_noise_is_direction_times_radius_over_epsilon():
-    vectors = np.random.default_rng(1).standard_normal((6, 4)).astype(np.float32)
-    directions, radius = draws = laplace_noise(RandomSource.seeded_for_tests(1).stream(), 6, 4)
+    vectors = seeds.rng(1).standard_normal((6, 4)).astype(np.float32)
+    directions, radius = draws = laplace_noise(seeds.source(1).stream(), 6, 4)
     assert np.linalg.norm(directions, axis=1) == pytest.approx(np.ones(6), rel=1e-12)
     got = MultivariateLaplace(epsilon=2.0).for_dimensions(4).randomize(vectors, draws)
     expected = [[vectors[i, j] + directions[i, j] * radius[i] / 2.0 for j in range(4)] for i in range(6)]
@@ -75,7 +75,7 @@ def test_noise_is_direction_times_radius_over_epsilon():
 
 
 def test_noise_scales_with_one_over_epsilon():
-    draws = laplace_noise(RandomSource.seeded_for_tests(2).stream(), 100, 5)
+    draws = laplace_noise(seeds.source(2).stream(), 100, 5)
     at = {e: MultivariateLaplace(epsilon=e).for_dimensions(5).randomize(np.zeros((100, 5)), draws) for e in (1.0, 4.0)}
     assert at[1.0] == pytest.approx(4 * at[4.0], rel=1e-12)
 

@@ -5,13 +5,13 @@ import pytest
 from scipy import stats
 from tests.mechanisms.noise_checks import ALPHA, ROWS, assert_law, radii, sign_p_value
 
+import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.nadp import NADP
 from wordveil.promises.composing import compose_releases
 from wordveil.promises.guarantees import NeighbourDP, Standing
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 # Two pairs and a loner on a line; with overlap = 2 and tau = 1 only mutual nearest words are adjacent.
@@ -31,7 +31,7 @@ def test_sigma_is_the_analytic_scale_times_the_longest_edge_of_the_component():
 
 def test_verbatim_words_come_back_unchanged_and_the_guarantee_says_how_many():
     fitted = NADP(epsilon=2.0, isolated="verbatim", **STRICT).fit(LINE)
-    released = fitted.release(LINE.vectors[[4, 4, 0]], RandomSource.seeded_for_tests(0))
+    released = fitted.release(LINE.vectors[[4, 4, 0]], seeds.source(0))
     assert released[:2].tolist() == [[100.0], [100.0]]
     assert released[2, 0] != 0.0
     assert "20 % of the words have no neighbour and no noise" in fitted.guarantee().assumptions
@@ -40,7 +40,7 @@ def test_verbatim_words_come_back_unchanged_and_the_guarantee_says_how_many():
 
 @pytest.mark.parametrize("word", [0, 3, 4])
 def test_the_noise_of_each_component_is_normal(word):
-    rng = np.random.default_rng(0)
+    rng = seeds.rng(0)
     rows = np.concatenate((rng.standard_normal((10, 3)), 20 + 3 * rng.standard_normal((10, 3)), [[99.0, 0, 0]]))
     table = Embeddings.from_arrays([f"w{i}" for i in range(21)], rows, candidate_rule="all")
     fitted = NADP(epsilon=1.0, overlap=5, tau=0.3).fit(table)
@@ -50,11 +50,11 @@ def test_the_noise_of_each_component_is_normal(word):
         return fitted.randomize(vectors, fitted.sample(source.stream("x"), ROWS)) - vectors
 
     assert_law(draw, radii(stats.chi(3, scale=fitted.sigmas[word * 5]).cdf))
-    assert sign_p_value(draw(RandomSource.seeded_for_tests(1))) >= ALPHA
+    assert sign_p_value(draw(seeds.source(1))) >= ALPHA
 
 
 def test_adjacent_words_satisfy_the_exact_gaussian_delta():
-    rng = np.random.default_rng(5)
+    rng = seeds.rng(5)
     table = Embeddings.from_arrays([f"w{i}" for i in range(80)], rng.standard_normal((80, 2)), candidate_rule="all")
     fitted = NADP(epsilon=1.5, delta=1e-3, tau=0.2).fit(table)
     for i, j in fitted.graph.edges:
@@ -84,15 +84,15 @@ def test_vectors_that_are_no_word_are_refused_without_being_shown():
     fitted = NADP(epsilon=1.0, **STRICT).fit(LINE)
     for bad in ([[0.5]], [[1e-40]], [[float("nan")]]):
         with pytest.raises(ParameterError, match="hidden"):
-            fitted.release(np.array(bad), RandomSource.seeded_for_tests(0))
+            fitted.release(np.array(bad), seeds.source(0))
     with pytest.raises(ParameterError, match="shape"):
-        fitted.release(np.zeros((2, 3)), RandomSource.seeded_for_tests(0))
+        fitted.release(np.zeros((2, 3)), seeds.source(0))
 
 
 def test_decoding_makes_it_a_word_mechanism():
     fitted = Decoded(mechanism=NADP(epsilon=1e4, **STRICT)).fit(LINE)
     ids = np.array([4, 0, 1, 2, 3, 0], dtype=np.int32)
-    assert np.array_equal(fitted.release(ids, RandomSource.seeded_for_tests(0)), ids)
+    assert np.array_equal(fitted.release(ids, seeds.source(0)), ids)
     assert fitted.guarantee().promise == "neighbour DP"
 
 
@@ -121,9 +121,7 @@ def test_vocabularies_without_adjacent_words_are_refused():
 
 def test_graphs_that_differ_in_the_last_digits_of_tau_have_two_names():
     """Releases of two graphs do not add up, however alike the graphs print."""
-    table = Embeddings.from_arrays(
-        [f"w{letter}" for letter in "abcdefghijkl"], np.random.default_rng(4).normal(size=(12, 2))
-    )
+    table = Embeddings.from_arrays([f"w{letter}" for letter in "abcdefghijkl"], seeds.rng(4).normal(size=(12, 2)))
     claims = [NADP(epsilon=1.0, tau=tau, overlap=4).fit(table).guarantee() for tau in (0.333333, 0.33333334)]
     with pytest.raises(GuaranteeError):
         compose_releases(claims)

@@ -21,12 +21,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+import seeds
 from wordveil.certification.accounting import compose_many
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.neighbours import TOTAL, FittedNeighbourResponse, IntegerLaw, NeighbourResponse
 from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import channel_pair
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
@@ -38,7 +38,7 @@ EXACT = Context(prec=80)
 
 def vocabulary(v: int, d: int = 3, *, twins: int = 0, input_only: int = 0, seed: int = 0) -> Embeddings:
     """Return v words, the last of them copies of the first `twins`, the first `input_only` never output."""
-    table = np.random.default_rng(seed).standard_normal((v, d)).astype(np.float32)
+    table = seeds.rng(seed).standard_normal((v, d)).astype(np.float32)
     if twins:
         table[-twins:] = table[:twins]
     words = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(v)]
@@ -175,7 +175,7 @@ def test_draws_follow_the_law() -> None:
 
     fitted = NeighbourResponse(epsilon=3.0, k=3, outputs=None).fit(vocabulary(12))
     ids = np.full(200_000, 4, dtype=np.int32)
-    released = fitted.release(ids, RandomSource.seeded_for_tests(5))
+    released = fitted.release(ids, seeds.source(5))
     seen = np.bincount(np.searchsorted(fitted.outputs, released), minlength=12)
     one = np.array([4], dtype=np.int32)
     assert chisquare(seen, fitted.law(one)[0] * len(ids)).pvalue > 1e-6
@@ -207,7 +207,7 @@ def _at(pair: object, epsilon: float) -> float:
 
 def test_flat_lists_are_close_to_the_best_that_local_dp_allows() -> None:
     """Against the linear program over all channels on clustered words, expected distance; and best among rank laws."""
-    generator = np.random.default_rng(3)
+    generator = seeds.rng(3)
     centres = generator.standard_normal((6, 2)) * 3
     points = (centres[generator.integers(0, 6, 24)] + generator.standard_normal((24, 2)) * 0.4).astype(np.float32)
     distance = np.linalg.norm(points[:, None].astype(np.float64) - points[None], axis=2)

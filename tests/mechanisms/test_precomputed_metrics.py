@@ -16,6 +16,7 @@ import pytest
 from scipy.stats import chi2
 from tests.certification.small_vocabularies import worst_by_definition
 
+import seeds
 from wordveil.auditing.exact import verify_channel
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification import certify, verify
@@ -33,7 +34,6 @@ from wordveil.metrics.distances import Angular, Euclidean, Metric, PairwiseMetri
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.composing import require_same_promise
 from wordveil.promises.guarantees import Standing
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary import rank_metric
 from wordveil.vocabulary.rank_metric import NeighbourRank, rank_distances, rank_graph
 from wordveil.vocabulary.table import Embeddings
@@ -51,7 +51,7 @@ class Manhattan(PairwiseMetric):
 
 
 def vocabulary(seed=0, v=50, *, barred=0, d=3):
-    rng = np.random.Generator(np.random.PCG64(seed))
+    rng = seeds.rng(seed)
     rows = rng.normal(size=(v, d)).astype(np.float32)
     rows[v - 4 :] = rows[:4]
     words = [f"w{i}" for i in range(v)]
@@ -150,7 +150,7 @@ def test_released_words_follow_the_channel_with_power(seed, form):
     fitted = mechanism.fit(embeddings)
     n, word = 60_000, 7
     used = precompute(fitted) if form == "precomputed" else fitted
-    drawn = used.for_batch_job().release(np.full(n, word, dtype=np.int32), RandomSource.seeded_for_tests(seed))
+    drawn = used.for_batch_job().release(np.full(n, word, dtype=np.int32), seeds.source(seed))
     counts = np.bincount(drawn, minlength=50)
     for epsilon, holds in [(2.0, True), (1.8, False), (2.2, False)]:
         law = replace(mechanism, epsilon=epsilon).fit(embeddings).channel()[word]
@@ -243,7 +243,7 @@ def test_values_outside_the_sample_stop_a_release():
         return np.abs(a - b).sum(axis=2) - 9 * np.all(a == unsampled, axis=2)
 
     fitted = TEM(epsilon=1.0, metric=user_metric("late", function)).fit(embeddings)
-    source = RandomSource.seeded_for_tests(0)
+    source = seeds.source(0)
     assert len(fitted.release(np.array([0, 2], dtype=np.int32), source)) == 2
     with pytest.raises(ParameterError, match="metric='late' gives a negative or non-finite distance"):
         fitted.release(np.array([0, 1, 2], dtype=np.int32), source)
@@ -328,7 +328,7 @@ def test_a_matrix_that_nobody_else_holds_is_taken_over():
 
 def plane(v=400):
     """Words in space, their distances, and two words that a sample of 128 leaves out."""
-    rows = np.random.default_rng(0).normal(size=(v, 3))
+    rows = seeds.rng(0).normal(size=(v, 3))
     table = np.linalg.norm(rows[:, None] - rows[None], axis=2)
     looked_at = set(np.unique(np.linspace(0, v - 1, 128).astype(int)).tolist())
     hidden = [i for i in range(v) if i not in looked_at][:2]
@@ -363,7 +363,7 @@ def test_a_matrix_too_large_to_check_is_unverified(monkeypatch):
 
 @pytest.mark.parametrize("v", [1, 2, 3, 255, 256, 257, 513])
 def test_the_excess_of_a_matrix_is_that_of_all_triples(v):
-    rows = np.random.default_rng(v).normal(size=(v, 2))
+    rows = seeds.rng(v).normal(size=(v, 2))
     table = np.linalg.norm(rows[:, None] - rows[None], axis=2)
     table = table**1.3  # no metric
     exact = max(float((np.abs(table[:, [y]] - table[:, y][None]) - table).max()) for y in range(v))
@@ -374,7 +374,7 @@ def test_the_excess_of_a_matrix_is_that_of_all_triples(v):
 
 def test_what_the_triangle_inequality_lacks_is_paid_for():
     """Entries rounded to three digits: the slack makes up for the triples that rounding broke."""
-    embeddings, line = plane(60)[0], np.random.default_rng(1).normal(size=60)
+    embeddings, line = plane(60)[0], seeds.rng(1).normal(size=60)
     rounded = np.round(np.abs(line[:, None] - line), 3)
     lacking = DistanceTable(rounded).triangle_excess[0]
     assert 1e-4 < lacking < 1.5e-3
@@ -416,7 +416,7 @@ def test_disconnected_and_small_and_large_vocabularies():
         fitted = TEM(epsilon=1.0, gamma=1.0, metric=metric).fit(one)
         np.testing.assert_array_equal(fitted.channel(), [[1.0]])
         np.testing.assert_array_equal(precompute(fitted).channel(), [[1.0]])
-        source = RandomSource.seeded_for_tests(0)
+        source = seeds.source(0)
         assert precompute(fitted).release(np.zeros(5, dtype=np.int32), source).tolist() == [0] * 5
     with pytest.raises(ParameterError, match="at most 20000 words, the vocabulary has 20001"):
         NeighbourRank().bind(np.zeros((20_001, 1)), "")

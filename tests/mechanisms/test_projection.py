@@ -7,18 +7,18 @@ import pytest
 from scipy import stats
 from tests.mechanisms.noise_checks import ALPHA, ROWS, assert_law, direction_p_value, noise_of, radii
 
+import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.projection_planning import log_union_bound, plan_dimensions, published_dimensions
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
 from wordveil.promises.guarantees import Standing
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 
 def vocabulary(v: int = 80, d: int = 6) -> Embeddings:
-    rng = np.random.default_rng(0)
+    rng = seeds.rng(0)
     words = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(v)]
     return Embeddings.from_arrays(words, rng.standard_normal((v, d)) * np.arange(1, d + 1))
 
@@ -71,7 +71,7 @@ def test_the_noise_is_multivariate_laplace_at_the_rate_over_the_stretch(m):
     assert fitted.stretch == exact_stretch(vocabulary().vectors, fitted.matrix)
     law = stats.gamma(m, scale=fitted.stretch / 2.0)
     assert_law(lambda source: noise_of(fitted, source, 6), radii(law.cdf))
-    noise = noise_of(fitted, RandomSource.seeded_for_tests(4), 6)
+    noise = noise_of(fitted, seeds.source(4), 6)
     assert noise.shape == (ROWS, m)
     assert direction_p_value(noise) >= ALPHA
 
@@ -120,7 +120,7 @@ def test_decoding_happens_in_the_projected_space_among_the_same_candidates():
     table = vocabulary().without_outputs(["waa"])
     fitted = Decoded(mechanism=Projection(epsilon=1e9, dimensions=3)).fit(table)
     ids = np.arange(80, dtype=np.int32)
-    released = fitted.release(ids, RandomSource.seeded_for_tests(0))
+    released = fitted.release(ids, seeds.source(0))
     assert np.array_equal(released[1:], ids[1:])
     assert released[0] != 0
     assert fitted.draw_width == 4

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+import seeds
 import wordveil as wv
 from wordveil import names
 from wordveil.decoding.decoded import Decoded
@@ -15,7 +16,6 @@ from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.metrics import distances as metrics
 from wordveil.metrics.table import DistanceTable
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 V, D = 30, 4
@@ -93,7 +93,7 @@ def test_what_is_refuted_is_allowed_by_true_alone(name):
 
 @pytest.fixture(scope="module")
 def table():
-    rows = np.random.default_rng(0).standard_normal((V, D))
+    rows = seeds.rng(0).standard_normal((V, D))
     return Embeddings.from_arrays([f"w{i}" for i in range(V)], rows, candidate_rule="all")
 
 
@@ -114,7 +114,7 @@ SECRET = 123456789.25
 @pytest.mark.parametrize("name", VECTORS)
 def test_vectors_are_finite_rows_of_the_right_shape(fitted, table, name):
     """Whatever the reason, the error never shows a value."""
-    randomizer, source = fitted[name], RandomSource.seeded_for_tests(0)
+    randomizer, source = fitted[name], seeds.source(0)
     rows = table.vectors[:3].astype(np.float64)
     randomizer.release(rows, source)
     wrong = [with_value(rows, value) for value in (math.nan, math.inf, -math.inf, 1e300, -1e300)]
@@ -137,7 +137,7 @@ def test_vectors_are_finite_rows_of_the_right_shape(fitted, table, name):
 @pytest.mark.parametrize("name", VECTORS)
 def test_a_row_has_a_draw_of_its_own(fitted, table, name):
     """A draw that is stretched over several rows would give them the same noise."""
-    randomizer, source = fitted[name], RandomSource.seeded_for_tests(0)
+    randomizer, source = fitted[name], seeds.source(0)
     rows = table.vectors[:3].astype(np.float64)
     draws = randomizer.sample(source.fresh_stream(), 3)
     for wrong in (
@@ -166,7 +166,7 @@ WORDS = {
 
 @pytest.mark.parametrize("name", WORDS)
 def test_ids_are_those_of_words_and_each_has_its_draw(table, name):
-    randomizer, source = WORDS[name](table), RandomSource.seeded_for_tests(0)
+    randomizer, source = WORDS[name](table), seeds.source(0)
     ids = np.array([0, 5, V - 1], dtype=np.int32)
     draws = randomizer.sample(source.fresh_stream(), 3)
     assert randomizer.randomize(ids, draws).dtype == np.int32
@@ -183,7 +183,7 @@ def test_ids_are_those_of_words_and_each_has_its_draw(table, name):
 def test_decoders_take_finite_rows_of_the_right_shape(table, name):
     decoder = CLASSES[name](**LEAST[name]).fit(table)
     rows = table.vectors[:3].astype(np.float64)
-    draws = decoder.sample(RandomSource.seeded_for_tests(0).stream("x"), 3)
+    draws = decoder.sample(seeds.source(0).stream("x"), 3)
     decoder.decode(rows, draws)
     wrong = [with_value(rows, value) for value in (math.nan, math.inf, -math.inf)]
     wrong += [

@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+import seeds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.santext import TAIL_NATS, SanText
 from wordveil.mechanisms.tem import TEM, truncation_distance
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 METRICS = [Euclidean(), Angular(), Mahalanobis(whitening=np.diag([2.0, 1.0, 0.5, 1.0]))]
 
 
 def vocabulary(seed=0, v=70, *, barred=0):
-    rng = np.random.Generator(np.random.PCG64(seed))
+    rng = seeds.rng(seed)
     rows = np.concatenate([rng.normal(size=(v - 20, 4)), 3 + 0.05 * rng.normal(size=(15, 4))])
     rows = np.concatenate([rows, rows[:5]]).astype(np.float32)
     words = [f"w{i}" for i in range(len(rows))]
@@ -183,9 +183,7 @@ def test_released_words_follow_the_channel_with_power(seed):
     embeddings = vocabulary()
     mechanism = TEM(epsilon=2.0)
     n, word = 60_000, 7
-    drawn = mechanism.fit(embeddings).release(
-        np.full(n, word, dtype=np.int32), RandomSource.seeded_for_tests(seed), threads=1
-    )
+    drawn = mechanism.fit(embeddings).release(np.full(n, word, dtype=np.int32), seeds.source(seed), threads=1)
     counts = np.bincount(drawn, minlength=70)
     for epsilon, holds in [(2.0, True), (1.8, False), (2.2, False)]:
         # The cap stays, so that only the rate differs.

@@ -7,13 +7,13 @@ import pytest
 from scipy.optimize import minimize
 from tests.mechanisms.noise_checks import ALPHA, assert_law, magnitudes, noise_of, sign_p_value
 
+import seeds
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.mechanisms.truncated_law import certified_half_width, escape, largest_delta, published_half_width
 from wordveil.promises.guarantees import LocalDP, NoGuarantee, Standing
-from wordveil.randomness import RandomSource
 
 WIDTHS = [
     (1, 1, 22.722230, 22.722230),
@@ -99,7 +99,7 @@ def test_no_shift_found_by_free_search_beats_the_exact_delta(d, epsilon, width):
         shift = np.abs(2 * x / np.linalg.norm(x))
         return np.log1p(-escape(shift, alpha, width)).sum()
 
-    rng = np.random.default_rng(0)
+    rng = seeds.rng(0)
     found = [minimize(negative, rng.standard_normal(d), method="Nelder-Mead").fun for _ in range(12)]
     best = max(-np.expm1(value) for value in found)
     assert best <= bound
@@ -122,7 +122,7 @@ def test_claimed_deltas_are_reached_by_the_exact_width_and_never_exceeded(d, eps
 def test_the_noise_follows_the_truncated_law(d, delta):
     fitted = TruncatedLaplace(epsilon=1.0, delta=delta, clip_norm=2.0).for_dimensions(d)
     assert_law(lambda source: noise_of(fitted, source, d), magnitudes(magnitude_cdf(fitted)))
-    assert sign_p_value(noise_of(fitted, RandomSource.seeded_for_tests(7), d)) >= ALPHA
+    assert sign_p_value(noise_of(fitted, seeds.source(7), d)) >= ALPHA
 
 
 def test_a_quantile_grid_goes_through_the_inverse_exactly():

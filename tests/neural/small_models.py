@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import seeds
+
 try:
     import torch
 except ImportError:
@@ -29,7 +31,7 @@ def placed(layer):
 
 
 def small_table(dimensions: int = 6) -> Embeddings:
-    rows = np.random.Generator(np.random.PCG64(5)).standard_normal((len(WORDS), dimensions))
+    rows = seeds.rng(5).standard_normal((len(WORDS), dimensions))
     rows[: len(POSITIVE), 0] += 4.0
     rows[len(POSITIVE) : len(POSITIVE) + len(NEGATIVE), 0] -= 4.0
     return Embeddings.from_arrays(list(WORDS), rows, name="small")

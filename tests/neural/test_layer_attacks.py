@@ -14,6 +14,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+import seeds
+
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
 from small_models import EVERY_NOISE, placed, small_table  # noqa: E402
@@ -38,7 +40,7 @@ IDS = torch.tensor([[0, 0, 3], [0, 5, PADDING]])
 
 
 def wide_table() -> Embeddings:
-    rows = np.random.Generator(np.random.PCG64(3)).standard_normal((2000, 40)) / 4
+    rows = seeds.rng(3).standard_normal((2000, 40)) / 4
     return Embeddings.from_arrays([f"w{i}" for i in range(2000)], rows, candidate_rule="all")
 
 
@@ -70,7 +72,7 @@ def test_a_table_that_learns_releases_values_of_the_grid_and_leaves_all_words(me
 def test_a_table_that_learns_releases_what_a_frozen_one_does():
     options = {"text_is_public": True}
     both = [
-        PrivateEmbedding(TABLE, GAUSSIAN, source=RandomSource.seeded_for_tests(1), trainable=learns, **options)(IDS)
+        PrivateEmbedding(TABLE, GAUSSIAN, source=seeds.source(1), trainable=learns, **options)(IDS)
         for learns in (True, False)
     ]
     assert both[0].detach().numpy().tobytes() == both[1].numpy().tobytes()
@@ -110,10 +112,7 @@ def test_a_step_over_private_text_leaves_no_trace_of_its_words():
 
 def test_a_promise_for_the_words_of_a_vocabulary_does_not_follow_a_loaded_table():
     # The stretch of this projection is that of the vocabulary's pairs: another table would need other noise.
-    layers = [
-        PrivateEmbedding(TABLE, Projection(epsilon=2.0, dimensions=3), source=RandomSource.seeded_for_tests(1))
-        for _ in range(2)
-    ]
+    layers = [PrivateEmbedding(TABLE, Projection(epsilon=2.0, dimensions=3), source=seeds.source(1)) for _ in range(2)]
     state = layers[0].state_dict()
     layers[1].load_state_dict({**state, "table": state["table"] * 10})
     assert torch.equal(layers[0](IDS), layers[1](IDS))
@@ -169,7 +168,7 @@ def test_threads_draw_fresh_noise_in_every_pass():
 def test_a_compiled_model_draws_afresh_with_our_own_arithmetic(backend):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the compiler's own
-        source = RandomSource.seeded_for_tests(2)
+        source = seeds.source(2)
         compiled = torch.compile(PrivateEmbedding(TABLE, GAUSSIAN, source=source), backend=backend)
         passes = [compiled(IDS) for _ in range(3)]
     plain = PrivateEmbedding(TABLE, GAUSSIAN, source=source)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+import seeds
+
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
 from small_models import EVERY_NOISE, placed, small_table  # noqa: E402
@@ -42,7 +44,7 @@ IDS = torch.tensor([[0, 0, 3], [0, 5, PADDING]])
 
 
 def seeded(seed: int = 1) -> RandomSource:
-    return RandomSource.seeded_for_tests(seed)
+    return seeds.source(seed)
 
 
 def test_every_token_and_every_pass_has_its_own_noise():
@@ -230,7 +232,7 @@ def test_a_counter_of_two_layers_is_priced_by_none_but_the_one_that_counted():
 
 
 def test_passes_in_the_metric_of_two_tables_are_not_added():
-    rows = np.random.default_rng(0).normal(size=(len(TABLE), 4))
+    rows = seeds.rng(0).normal(size=(len(TABLE), 4))
     other = Embeddings.from_arrays(list(TABLE.words), rows)
     layers = [PrivateEmbedding(table, MultivariateLaplace(epsilon=3.0)) for table in (TABLE, other)]
     layers[0](IDS, ["a", "b"])
@@ -387,7 +389,7 @@ def test_device_noise_does_not_follow_the_public_seed_of_a_training(mechanism):
     drawn = []
     with torch.random.fork_rng():
         for _ in range(2):
-            torch.manual_seed(3)
+            torch.manual_seed(seeds.seed(3))
             drawn.append(noise.randomize(rows))
     assert not torch.equal(*drawn)
     assert not torch.equal(drawn[0], DeviceNoise(mechanism.fit(TABLE)).randomize(rows))
@@ -400,7 +402,7 @@ def kolmogorov(a, b):
 
 
 def auditable_table() -> Embeddings:
-    rows = np.random.Generator(np.random.PCG64(1)).standard_normal((1000, 4))
+    rows = seeds.rng(1).standard_normal((1000, 4))
     return Embeddings.from_arrays([f"w{i}" for i in range(1000)], rows, candidate_rule="all")
 
 
@@ -446,7 +448,7 @@ class MissingClipping(ForwardPass):
         return rows + (super().release(ids) - clip_to_ball(rows, 1.0))
 
 
-OPTIONS = AuditOptions(samples=20_000, pairs=2, curve_points=0, seed=3)
+OPTIONS = AuditOptions(samples=20_000, pairs=2, curve_points=0, seed=seeds.seed(3))
 
 
 AUDITED = ClippedGaussian(epsilon=1.0, delta=0.05)
@@ -478,7 +480,7 @@ def test_the_audit_refutes_broken_twins(twin):
 @pytest.mark.parametrize("noise", EVERY_NOISE)
 def test_the_layer_itself_can_be_audited(mechanism, noise):
     layer = placed(PrivateEmbedding(auditable_table(), mechanism, noise=noise))
-    few = AuditOptions(samples=4000, pairs=2, curve_points=0, seed=4)
+    few = AuditOptions(samples=4000, pairs=2, curve_points=0, seed=seeds.seed(4))
     report = audit_mechanism(layer, options=few, **audited())
     assert not report.refuted
     assert report.pairs[0].pair.epsilon == mechanism.epsilon

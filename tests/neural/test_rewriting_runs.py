@@ -10,6 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import seeds
+
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
 from small_models import sentences, small_table  # noqa: E402
@@ -38,7 +40,7 @@ SMALL_BLOCKS = DocumentSettings(columns=("text",), block_characters=400)
 def rewriter(source=None, mechanism=MECHANISM):
     """An untrained rewriter, the same every time: its words follow from the noisy vectors alone."""
     with torch.random.fork_rng():
-        torch.manual_seed(1)
+        torch.manual_seed(seeds.seed(1))
         model = Rewriter(PrivateEmbedding(small_table(), mechanism, source=source), hidden=8, dropout=0.0)
     return TextRewriter(model)
 
@@ -118,7 +120,7 @@ def test_a_run_begun_with_a_test_source_does_not_become_a_proved_one(private, tm
         if len(blocks) == 3:
             raise KeyboardInterrupt
 
-    model = rewriter(RandomSource.seeded_for_tests(42))
+    model = rewriter(seeds.source(42))
     with pytest.raises(KeyboardInterrupt):
         rewrite_documents(private, str(out), model, settings=SMALL_BLOCKS, progress=stop)
     with pytest.raises(ResumeError, match="differs in: test source"):
@@ -201,7 +203,7 @@ def test_a_text_under_its_id_keeps_its_noise_whatever_its_batch():
 
 
 def test_placed_noise_is_the_mechanisms_for_each_sentence_alone():
-    source = RandomSource.seeded_for_tests(3)
+    source = seeds.source(3)
     layer = PrivateEmbedding(small_table(), MECHANISM, source=source)
     ids = torch.tensor([[0, 5, -1], [7, -1, -1], [-1, -1, -1], [3, 3, 3]])
     got = layer(ids, nonces=[11, 12, 13, 14]).numpy()

@@ -9,6 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import seeds
+
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
 from small_models import sentences, small_table, write_texts, write_vectors  # noqa: E402
@@ -26,7 +28,6 @@ from wordveil.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding
 from wordveil.neural.rewriting import TextRewriter, _batches  # noqa: E402
 from wordveil.neural.storage import load_tensors  # noqa: E402
 from wordveil.neural.training import CLASSIFY, REWRITE, fit  # noqa: E402
-from wordveil.randomness import RandomSource  # noqa: E402
 
 QUICK = replace(REWRITE, epochs=4, batch=10, hidden=12, dropout=0.1, patience=4, learning_rate=0.03)
 WEAK = ClippedGaussian(epsilon=2000.0, clip_norm=4.0)  # so little noise that a miniature can learn
@@ -95,16 +96,16 @@ def weights(directory):
 @pytest.mark.parametrize("task", ["rewrite", "classify"])
 def test_a_resumed_training_is_the_training_that_was_not_interrupted(job, task, tmp_path):
     job = classifier(job) if task == "classify" else job
-    run_job(job, tmp_path / "whole", source=RandomSource.seeded_for_tests(1))
+    run_job(job, tmp_path / "whole", source=seeds.source(1))
 
     def stop(epoch):
         if epoch.epoch == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_job(job, tmp_path / "cut", source=RandomSource.seeded_for_tests(1), progress=stop)
+        run_job(job, tmp_path / "cut", source=seeds.source(1), progress=stop)
     assert (tmp_path / "cut" / "checkpoint.pt").exists()
-    card = run_job(job, tmp_path / "cut", source=RandomSource.seeded_for_tests(1), resume=True)
+    card = run_job(job, tmp_path / "cut", source=seeds.source(1), resume=True)
     whole, cut = weights(tmp_path / "whole"), weights(tmp_path / "cut")
     assert whole.keys() == cut.keys()
     for name, value in whole.items():
@@ -120,7 +121,7 @@ def test_a_resumed_training_is_the_training_that_was_not_interrupted(job, task, 
 
 def test_other_noise_gives_other_weights(job, tmp_path):
     for seed in (1, 2):
-        run_job(job, tmp_path / str(seed), source=RandomSource.seeded_for_tests(seed))
+        run_job(job, tmp_path / str(seed), source=seeds.source(seed))
     assert not torch.equal(weights(tmp_path / "1")["words.weight"], weights(tmp_path / "2")["words.weight"])
 
 
@@ -145,7 +146,7 @@ def test_a_training_begun_with_a_test_source_does_not_become_a_proved_one(job, t
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_job(job, tmp_path / "m", source=RandomSource.seeded_for_tests(1), progress=stop)
+        run_job(job, tmp_path / "m", source=seeds.source(1), progress=stop)
     with pytest.raises(ResumeError, match="other data, settings"):
         run_job(job, tmp_path / "m", resume=True)
 
@@ -180,7 +181,7 @@ def test_training_stops_early_and_keeps_the_best_epoch(monkeypatch, job):
 
 
 def test_the_callers_generator_is_left_alone(job, tmp_path):
-    torch.manual_seed(9)
+    torch.manual_seed(seeds.seed(9))
     before = torch.random.get_rng_state()
     run_job(replace(job, training=replace(QUICK, epochs=1)), tmp_path / "m")
     assert torch.equal(torch.random.get_rng_state(), before)
@@ -232,7 +233,7 @@ def test_tables_that_do_not_exist(table, message):
 
 
 def test_random_vectors_follow_a_public_seed():
-    one, two, three = (model_vocabulary("random", ["b a b"], dimensions=5, seed=s) for s in (1, 1, 2))
+    one, two, three = (model_vocabulary("random", ["b a b"], dimensions=5, seed=seeds.seed(n)) for n in (1, 1, 2))
     assert list(one.words) == ["b", "a"]
     assert np.array_equal(one.vectors, two.vectors)
     assert not np.array_equal(one.vectors, three.vectors)

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
-KEY = bytes(range(16))
+KEY = seeds.key(16)
 
 
 def made_up_words(n: int) -> list[str]:
@@ -24,7 +25,7 @@ def made_up_words(n: int) -> list[str]:
 @pytest.fixture(scope="session")
 def vocabulary() -> Embeddings:
     """300 words in 8 dimensions, twenty of which share their vector with an earlier word."""
-    vectors = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32)
+    vectors = seeds.rng(0).standard_normal((300, 8)).astype(np.float32)
     vectors[280:] = vectors[:20]
     return Embeddings.from_arrays(made_up_words(300), vectors, name="made up")
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+import seeds
 import wordveil as wv
 from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.mechanisms.exponential import FittedExponential
@@ -44,7 +45,7 @@ def channel(fitted):
         weights = fitted.rows.weights(np.arange(v, dtype=np.int32))  # of the rows that draw
         found[:, embeddings.candidates] = weights / weights.sum(axis=1, keepdims=True)
         return found
-    draws = fitted.decoder.sample(RandomSource.seeded_for_tests(1).stream("grid"), len(GRID))
+    draws = fitted.decoder.sample(seeds.source(1).stream("grid"), len(GRID))
     decoded = fitted.decoder.decode(GRID[:, None], draws)
     for word in range(v):
         law = np.exp(_log_density(fitted.randomizer, word, float(embeddings.vectors[word, 0])))
@@ -129,7 +130,7 @@ class Everything(RandomSource):
     """A source whose document k draws assignment k, for tokens with these ids."""
 
     def __init__(self, assignments, ids, stand_ins):
-        super().__init__(bytes(16))
+        super().__init__(seeds.key(16))
         self.assignments, self.ids, self.stand_ins = assignments, ids, stand_ins
 
     def nonces(self, ids, contents):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.denoising.conftest import few, prior, sentences  # noqa: F401 (fixtures)
 
+import seeds
 import wordveil as wv
 from wordveil.denoising.denoiser import Denoiser
 from wordveil.documents import DocumentSettings
@@ -30,7 +31,7 @@ def folder(tmp_path, few):  # noqa: F811
     """A private file, what was released of it, and the report."""
     records = [{"id": i, "text": text, "note": "kept"} for i, text in enumerate(ORIGINALS)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    source = wv.RandomSource.seeded_for_tests(1)
+    source = seeds.source(1)
     sanitizer = wv.Sanitizer(few, MECHANISM, options=OPTIONS, source=source)
     settings = DocumentSettings(columns=("text",), keep=("id",))
     report = sanitize_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", sanitizer, settings=settings)
@@ -139,7 +140,7 @@ def test_a_report_rebuilds_its_mechanism_and_runs_no_other_code(folder):
     ],
 )
 def test_the_options_of_a_release_are_read_back(folder, few, options):  # noqa: F811
-    sanitizer = wv.Sanitizer(few, MECHANISM, options=options, source=wv.RandomSource.seeded_for_tests(1))
+    sanitizer = wv.Sanitizer(few, MECHANISM, options=options, source=seeds.source(1))
     report = sanitize_documents(
         folder / "in.jsonl", folder / "again.jsonl", sanitizer, settings=DocumentSettings(columns=("text",))
     )
@@ -173,7 +174,7 @@ def test_an_interrupted_run_is_resumed_to_the_same_bytes_and_counts(folder, deno
 
 
 def test_a_sanitizer_s_run_writes_what_the_denoiser_reads_of_it(folder, few, denoiser):  # noqa: F811
-    sanitizer = wv.Sanitizer(few, MECHANISM, options=OPTIONS, source=wv.RandomSource.seeded_for_tests(1))
+    sanitizer = wv.Sanitizer(few, MECHANISM, options=OPTIONS, source=seeds.source(1))
     settings = DocumentSettings(columns=("text",), keep=("id",))
     report = sanitize_documents(
         folder / "in.jsonl",

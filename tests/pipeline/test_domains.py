@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+import seeds
 import wordveil as wv
 from wordveil.certification import certify
 from wordveil.documents import DocumentSettings
@@ -27,13 +28,13 @@ from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 WORDS = [f"{a}{b}" for a in ("ba", "do", "ki", "lu") for b in ("ra", "sto", "ti", "vel")]
-VOCABULARY = wv.Embeddings.from_arrays(WORDS, np.random.default_rng(3).normal(size=(16, 4)))
+VOCABULARY = wv.Embeddings.from_arrays(WORDS, seeds.rng(3).normal(size=(16, 4)))
 DEFAULTS = TextOptions()
 TEXT = " ".join(WORDS * 20)
 
 
 def released(mechanism, options=DEFAULTS):
-    source = wv.RandomSource.seeded_for_tests(1)
+    source = seeds.source(1)
     return wv.Sanitizer(VOCABULARY, mechanism, options=options, source=source)(TEXT, document_id="a").text
 
 
@@ -99,7 +100,7 @@ OTHERS = {
 def test_other_settings_draw_independently(name):
     # 320 tokens, almost uniform over 16 words: independent draws agree in a share of 1/16; shared ones in nearly all.
     table, mechanism, options = OTHERS[name]
-    source = wv.RandomSource.seeded_for_tests(1)
+    source = seeds.source(1)
     other = wv.Sanitizer(table, mechanism, options=options, source=source)(TEXT, document_id="a").text
     assert agreement(released(BASE), other) < 0.25
 
@@ -269,7 +270,7 @@ class Shifted(VectorMechanism):
 
 def test_vector_mechanisms_that_differ_in_a_long_array_draw_independently():
     rows = np.zeros((64, 4))
-    source = wv.RandomSource.seeded_for_tests(1)
+    source = seeds.source(1)
 
     def released(held):
         return wv.release_vectors(rows, Shifted(held=held), vocabulary=VOCABULARY, source=source).vectors
@@ -329,7 +330,7 @@ def test_local_dp_over_two_vocabularies_is_not_added():
 
 READ = Embeddings.from_arrays(
     ["Well-Known", "Cold-Water", "well", "known", "cold", "water", "14", "15", "2026", "2027", "march", "april"],
-    np.random.default_rng(0).normal(size=(12, 3)),
+    seeds.rng(0).normal(size=(12, 3)),
     casing="cased",
     candidate_rule="all",
 )
@@ -409,7 +410,7 @@ table = wv.Embeddings.from_arrays(words, np.arange(5.0)[:, None])
 options = wv.TextOptions(public_words={"the", "and", "of", "in", "to"}, per="document")
 metric = Mahalanobis(whitening=np.eye(1))
 for mechanism in (wv.SanText(epsilon=0.1, metric=metric), wv.TEM(epsilon=0.1)):
-    sanitizer = wv.Sanitizer(table, mechanism, options=options, source=RandomSource(bytes(16)))
+    sanitizer = wv.Sanitizer(table, mechanism, options=options, source=RandomSource(seeds.key(16)))
     print(sanitizer("aa bb the zz cc dd and ee " * 9, document_id="patient 7").text)
 """
 
@@ -430,11 +431,11 @@ def test_a_retry_in_another_process_draws_the_same_noise():
 def test_the_first_unknown_token_of_a_document_follows_its_law_on_two_thousand_words():
     """Blocks, too, must be picked by draws that the stand-in was not picked by."""
     words = [f"{a}{b}q" for a in "abcdefghijklmnopqrst" for b in made_up(100)]
-    rows = np.random.default_rng(5).normal(size=(2000, 3))
+    rows = seeds.rng(5).normal(size=(2000, 3))
     table = wv.Embeddings.from_arrays(words, rows[np.argsort(rows[:, 0])])  # near words have near numbers
     mechanism = wv.SanText(epsilon=6.0)
     n = 40_000
-    sanitizer = wv.Sanitizer(table, mechanism, source=RandomSource(bytes(range(16))), threads=1)
+    sanitizer = wv.Sanitizer(table, mechanism, source=RandomSource(seeds.key(17)), threads=1)
     nonces = [i << 8 for i in range(n)]
     drawn = sanitizer.release_ids(np.full(n, -1, np.int32), np.ones(n, np.int64), nonces)
     expected = mechanism.fit(table).channel().mean(axis=0)

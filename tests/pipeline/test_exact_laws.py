@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.pipeline import exact_pipeline
 from tests.pipeline.exact_pipeline import Ready, channel, excess, largest_loss, law
 
+import seeds
 import wordveil as wv
 from wordveil.certification import certify
 from wordveil.errors import ParameterError
@@ -419,7 +420,7 @@ def test_precomputed_rows_keep_the_promise_or_are_refused(mechanism):
     assert mechanism not in REFUSED
     of_the_fitted = fitted(PRECOMPUTED[mechanism], "five", "euclidean", ())[1]
     np.testing.assert_allclose(matrix, of_the_fitted, rtol=1e-5)
-    drawn = randomizer.release(np.repeat(np.arange(5, dtype=np.int32), 20_000), wv.RandomSource.seeded_for_tests(5))
+    drawn = randomizer.release(np.repeat(np.arange(5, dtype=np.int32), 20_000), seeds.source(5))
     shares = np.array([np.bincount(row, minlength=5) for row in drawn.reshape(5, -1)]) / 20_000
     np.testing.assert_allclose(shares, matrix, atol=0.02)  # 5.6 standard deviations
 

@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+import seeds
 import wordveil as wv
 from wordveil.documents import DocumentSettings
 from wordveil.errors import DocumentFormatError
@@ -17,14 +17,14 @@ from wordveil.pipeline.runs import sanitize_documents
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
 
-KEY = bytes(range(16))
+KEY = seeds.key(16)
 CHUNKS = "wordveil.text.encoding"
 
 
 @pytest.fixture(scope="module")
 def text(vocabulary):
     """Two thousand words in sentences, some of them unknown, with what may hold a space."""
-    generator = np.random.default_rng(3)
+    generator = seeds.rng(3)
     entries = [
         *vocabulary.words[:40],
         "zzyzx",

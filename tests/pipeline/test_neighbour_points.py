@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.neighbours import NeighbourResponse
@@ -15,7 +16,7 @@ WORDS = ["the", "of", "and", "doctor", "nurse", "cat", "dog", "house", "road", "
 
 @pytest.fixture(scope="module")
 def words():
-    return wv.Embeddings.from_arrays(WORDS, np.random.default_rng(2).normal(size=(12, 4)))
+    return wv.Embeddings.from_arrays(WORDS, seeds.rng(2).normal(size=(12, 4)))
 
 
 def by_hand(embeddings, epsilon, k):

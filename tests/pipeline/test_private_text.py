@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import seeds
 import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.documents import DocumentSettings
@@ -105,7 +106,7 @@ def everything_shown(error: BaseException) -> str:
 
 
 def test_no_object_of_the_pipeline_shows_private_text(vocabulary, tmp_path):
-    source = RandomSource(bytes(16))
+    source = RandomSource(seeds.key(16))
     sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=3.0), source=source)
     text = PrivateText(f"{SECRET} {SECRET.upper()} babaq")
     (encoded,) = Encoder(lookup=vocabulary.ids, keep_shapes=True).encode([text])

@@ -10,6 +10,7 @@ import traceback
 import numpy as np
 import pytest
 
+import seeds
 import wordveil as wv
 from wordveil.certification import certify
 from wordveil.documents import DocumentSettings
@@ -19,7 +20,7 @@ from wordveil.promises.guarantees import MetricDP, NeighbourDP, NoGuarantee
 from wordveil.promises.release import KEYED, TextOptions
 from wordveil.randomness import RandomSource
 
-KEY = bytes(range(16))
+KEY = seeds.key(16)
 SECRET = "qwxzjvbk"
 
 
@@ -82,7 +83,7 @@ COPIES = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda s: pick
 def test_a_copy_does_the_same_with_a_fresh_key(tiny, way):
     mechanism = wv.SanText(epsilon=1.0, calibration="certified")
     options = TextOptions(unknown="mask", per="document", public_words={"pp"})
-    for source in (RandomSource(KEY), RandomSource.seeded_for_tests(1)):
+    for source in (RandomSource(KEY), seeds.source(1)):
         one = wv.Sanitizer(
             tiny, mechanism, options=options, source=source, threads=1, certificate=certify(mechanism, tiny)
         )
@@ -120,7 +121,7 @@ def test_a_batch_says_what_it_promises_and_discloses_and_where_it_comes_from(san
         assert (found.guarantee, found.disclosed, found.provenance) == (
             sanitizer.guarantee, sanitizer.disclosed, sanitizer.provenance)  # fmt: skip
     assert isinstance(batch.guarantee, MetricDP)
-    test = wv.Sanitizer(sanitizer.embeddings, sanitizer.mechanism, source=RandomSource.seeded_for_tests(1))
+    test = wv.Sanitizer(sanitizer.embeddings, sanitizer.mechanism, source=seeds.source(1))
     assert isinstance(test.release_batch([TEXT]).guarantee, NoGuarantee)
     assert test.release_batch([TEXT]).provenance.test_source
 
@@ -169,7 +170,7 @@ def test_unknown_words_are_spoken_of_as_the_promise_allows(vocabulary, mechanism
 @pytest.fixture
 def records(vocabulary, tmp_path):
     entries = list(vocabulary.words)
-    generator = np.random.default_rng(4)
+    generator = seeds.rng(4)
     rows = []
     for number in range(60):
         word, other = entries[generator.integers(300)], entries[generator.integers(300)]

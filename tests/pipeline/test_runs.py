@@ -11,10 +11,10 @@ import stat
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from tests.dying import Death, in_child
 
+import seeds
 import wordveil as wv
 from wordveil import __version__
 from wordveil.documents import DocumentSettings, FormatDetails
@@ -28,14 +28,14 @@ from wordveil.promises.guarantees import NoGuarantee
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
 
-KEY = bytes(range(16))
+KEY = seeds.key(16)
 MECHANISM = wv.TEM(epsilon=2.0)
 
 
 @pytest.fixture(scope="module")
 def lines(vocabulary):
     """150 documents of 0 to 30 tokens, some of them equal."""
-    generator = np.random.default_rng(5)
+    generator = seeds.rng(5)
     entries = [*vocabulary.words, "Zzyzx", "12.5", "babaq-dadaq"]
     made = [" ".join(entries[i] for i in generator.integers(0, 303, n)) for n in generator.integers(0, 31, 140)]
     return made + ["babaq dadaq fabaq"] * 10
@@ -292,7 +292,7 @@ def test_the_html_report_escapes_and_repeats_the_promise(vocabulary, text_file, 
 
 
 def test_reports_of_runs_without_a_guarantee(vocabulary, text_file, tmp_path):
-    source = RandomSource.seeded_for_tests(1)
+    source = seeds.source(1)
     report = run(vocabulary, text_file, tmp_path / "out.txt", source=source)
     assert isinstance(report.guarantee, NoGuarantee)
     for name in ("report.html", "report.json"):

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import WordMechanism, WordRandomizer
@@ -22,7 +23,7 @@ from wordveil.randomness import RandomSource, random_bits
 from wordveil.text import GAP_CHARACTERS
 
 ALPHA = 1e-9
-KEY = bytes(range(16))
+KEY = seeds.key(16)
 GAPS = "[" + re.escape("".join(sorted(GAP_CHARACTERS))) + "]+"
 MECHANISMS = [wv.SanText(epsilon=3.0), wv.TEM(epsilon=3.0), wv.MultivariateLaplace(epsilon=3.0)]
 
@@ -209,7 +210,7 @@ def test_what_a_document_becomes_depends_on_its_id_and_content_alone(vocabulary,
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
 @pytest.mark.parametrize("per", ["token", "document"])
 def test_bytes_do_not_depend_on_threads_chunks_or_kept_work(vocabulary, mechanism, per, monkeypatch):
-    generator = np.random.default_rng(3)
+    generator = seeds.rng(3)
     entries = [*vocabulary.words, "zzz", "1.5"]
     texts = [" ".join(entries[i] for i in generator.integers(0, 302, n)) for n in (0, 1, 700, 3, 2000, 40)]
     ids = [str(i) for i in range(len(texts))]
@@ -234,7 +235,7 @@ def test_a_retry_repeats_and_everything_else_draws_afresh(vocabulary):
         sanitizer(text).text,
         sanitizer(text).text,
         sanitizer(f"{text} ", document_id="one").text,
-        sanitizer_for(vocabulary, wv.SanText(epsilon=0.5), key=bytes(16))(text, document_id="one").text,
+        sanitizer_for(vocabulary, wv.SanText(epsilon=0.5), key=seeds.key(17))(text, document_id="one").text,
     ]
     assert len({first, *(text.strip() for text in others)}) == 6
 
@@ -285,7 +286,7 @@ def test_decoding_makes_a_token_of_a_vector(vocabulary):
 
 
 def test_a_test_source_gives_no_guarantee(vocabulary):
-    sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.0), source=RandomSource.seeded_for_tests(1))
+    sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.0), source=seeds.source(1))
     release = sanitizer("babaq")
     assert isinstance(release.guarantee, NoGuarantee)
     assert release.guarantee.standing is Standing.REFUTED

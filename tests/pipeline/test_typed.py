@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+import seeds
 import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
@@ -21,7 +22,7 @@ from wordveil.text import GAP_CHARACTERS, Tokenizer
 from wordveil.text.kinds import KINDS, kind
 from wordveil.text.surrogates import GENERATORS, Surrogates
 
-KEY = bytes(range(16))
+KEY = seeds.key(16)
 TYPED = TextOptions(unknown="typed")
 AGES = NumberGrid.parse("number=0:100:10@1.5")
 METRIC = TextOptions(unknown="typed", numbers="metric", grids=(AGES,))

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.documents import DocumentSettings
 from wordveil.errors import DocumentFormatError, EmbeddingFormatError, ParameterError, ResumeError
 from wordveil.sentences.building import StockSettings, build_stock
@@ -173,7 +174,7 @@ def test_facts_that_name_prototypes_that_are_not_there_are_refused(stock, tmp_pa
 
 
 def test_prototypes_are_members_and_serve_far_better_than_random_ones():
-    generator = np.random.default_rng(3)
+    generator = seeds.rng(3)
     centres = generator.standard_normal((12, 16))
     rows = centres[generator.integers(0, 12, 600)] + 0.3 * generator.standard_normal((600, 16))
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.errors import MissingExtraError
 from wordveil.sentences.encoding import StaticEncoder, encoder_named, fitted_map
 from wordveil.text.minilm import encode, load_model, model_installed, sentence_pieces
@@ -57,7 +58,7 @@ def test_minilm_rows_are_means_of_states_and_batches_change_no_more_than_roundin
 
 
 def test_a_map_is_the_ridge_regression_and_goes_into_the_vectors():
-    generator = np.random.default_rng(1)
+    generator = seeds.rng(1)
     words = [word for word in list(load_embeddings().words)[5000:5400] if word.isalpha()]
     sentences = [" ".join(generator.choice(words, 6)) for _ in range(300)]
     given = encoder_named("static").rows(sentences).astype(float)

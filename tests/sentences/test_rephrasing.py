@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+import seeds
 from wordveil.auditing.black_box import audit_pair
 from wordveil.auditing.laws import verify_law
 from wordveil.auditing.subjects import Subject
@@ -34,7 +35,7 @@ from wordveil.vocabulary.table import Embeddings
 
 ALPHA = 1e-9
 FIRST, SECOND = "The soldier sold 5 apples.", "A doctor painted the small boat."
-KEY = bytes(range(16))
+KEY = seeds.key(16)
 
 
 def weights(rephraser, ids):
@@ -117,7 +118,7 @@ def test_a_prototype_is_found_by_cosine_lowest_first_whatever_stands_beside_the_
 
 
 def test_a_test_source_protects_nothing_and_says_so(stock):
-    assert isinstance(Rephraser(stock, source=RandomSource.seeded_for_tests(1)).guarantee, NoGuarantee)
+    assert isinstance(Rephraser(stock, source=seeds.source(1)).guarantee, NoGuarantee)
 
 
 def test_a_copy_draws_afresh_and_takes_everything_else_along(stock):

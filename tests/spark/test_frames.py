@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.spark.spark_sessions import MARKS
 
+import seeds
 import wordveil as wv
 from wordveil import spark as veil
 from wordveil.errors import ParameterError, ResumeError
@@ -174,7 +175,7 @@ def test_what_cannot_be_read_is_named_by_file_and_row(spark, sanitizer, key, tmp
 
 def test_a_test_source_is_refused(frame, sanitizer):
     with pytest.raises(ParameterError, match="test source"):
-        veil.sanitize(frame, ["note"], sanitizer(wv.RandomSource.seeded_for_tests(1)), ids="id")
+        veil.sanitize(frame, ["note"], sanitizer(seeds.source(1)), ids="id")
 
 
 def test_budgets_hold_for_each_user_and_name_nobody(spark, sanitizer):
@@ -206,7 +207,7 @@ def test_budgets_hold_for_each_user_and_name_nobody(spark, sanitizer):
 
 
 def test_vectors_are_released_row_by_row(spark, key):
-    rows = np.random.default_rng(3).normal(size=(40, 6)).astype(np.float32)
+    rows = seeds.rng(3).normal(size=(40, 6)).astype(np.float32)
     frame = spark.createDataFrame([(n, row.tolist()) for n, row in enumerate(rows)], "id int, v array<float>")
     mechanism = wv.MultivariateLaplace(epsilon=8.0)
     one = sorted(veil.release(frame, "v", mechanism, ids="id", key_file=key).collect())

@@ -3,12 +3,14 @@ import json
 import numpy as np
 import pytest
 
+import seeds
+
 N, D = 53, 7
 
 
 @pytest.fixture
 def rows():
-    return np.random.default_rng(5).standard_normal((N, D))
+    return seeds.rng(5).standard_normal((N, D))
 
 
 def write_safetensors(path, arrays, kinds=None):

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import seeds
 import wordveil as wv
 from wordveil.documents.vectors import VECTOR_FORMATS
 from wordveil.errors import DataFormatError, ParameterError, ResumeError
@@ -35,7 +36,7 @@ def go(source, target, *, seed=1, mechanism=LAPLACE, resume=False, **options):
         target,
         mechanism,
         settings=VectorSettings(**options),
-        source=RandomSource.seeded_for_tests(seed),
+        source=seeds.source(seed),
         resume=resume,
     )
 
@@ -45,7 +46,7 @@ def test_any_format_to_any_format(tmp_path, files, rows):
     for first in ENDINGS:
         source = tmp_path / f"in{first}"
         files.write(source, rows)
-        wanted = release_vectors(source, LAPLACE, source=RandomSource.seeded_for_tests(1)).vectors
+        wanted = release_vectors(source, LAPLACE, source=seeds.source(1)).vectors
         for second in ENDINGS:
             for dtype in ("float32", "float64"):
                 report = go(source, tmp_path / f"out{second}", dtype=dtype)
@@ -152,7 +153,7 @@ def test_parquet_columns_are_found_by_their_whole_names(tmp_path, rows):
     table = pa.table({"s": [{"v": [0.0] * 7}] * len(rows), "s.v": np.asarray(rows, np.float64).tolist()})
     pq.write_table(table, tmp_path / "in.parquet")
     go(tmp_path / "in.parquet", tmp_path / "out.npy")
-    wanted = release_vectors(rows, LAPLACE, source=RandomSource.seeded_for_tests(1), name="in.parquet")
+    wanted = release_vectors(rows, LAPLACE, source=seeds.source(1), name="in.parquet")
     assert np.array_equal(np.load(tmp_path / "out.npy"), wanted.vectors)
 
 
@@ -164,7 +165,7 @@ def test_npz_and_safetensors_keep_named_arrays(tmp_path, files, rows):
         report = go(tmp_path / f"in{ending}", tmp_path / f"out{ending}", column="x", keep=("ids",))
         assert np.array_equal(files.read(tmp_path / f"out{ending}", "ids"), np.arange(53))
         placed = {"name": f"in{ending}", "settings": VectorSettings(column="x")}
-        wanted = release_vectors(rows, LAPLACE, source=RandomSource.seeded_for_tests(1), **placed)
+        wanted = release_vectors(rows, LAPLACE, source=seeds.source(1), **placed)
         assert np.array_equal(files.read(tmp_path / f"out{ending}", "x"), wanted.vectors)
         with pytest.raises(KeyError):
             files.read(tmp_path / f"out{ending}", "other")
@@ -281,7 +282,7 @@ def test_a_run_does_not_go_on_with_other_settings(tmp_path, files, rows, monkeyp
 def test_a_run_does_not_go_on_with_an_input_that_was_edited_in_the_middle(tmp_path, files, rows, ending, monkeypatch):
     # Head, tail and size stay: 3 MiB, of which one number in the middle changes.
     source, target = tmp_path / f"in{ending}", tmp_path / f"out{ending}"
-    many = np.random.default_rng(1).standard_normal((60_000, 7))
+    many = seeds.rng(1).standard_normal((60_000, 7))
     if ending == ".parquet":
         files.write_parquet(source, many, group=20_000)
     else:
@@ -400,7 +401,7 @@ def test_an_interrupt_before_the_renaming_loses_nothing(tmp_path, files, rows, m
         with pytest.raises(KeyboardInterrupt):
             go(tmp_path / "in.npy", tmp_path / "out.npy")
     assert go(tmp_path / "in.npy", tmp_path / "out.npy", resume=True).resumed_rows == n
-    wanted = release_vectors(tmp_path / "in.npy", LAPLACE, source=RandomSource.seeded_for_tests(1)).vectors
+    wanted = release_vectors(tmp_path / "in.npy", LAPLACE, source=seeds.source(1)).vectors
     assert np.array_equal(np.load(tmp_path / "out.npy"), wanted)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy", "out.npy"]
 

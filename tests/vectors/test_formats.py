@@ -7,6 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.documents.vectors import VECTOR_FORMATS, open_vectors, vector_format
 from wordveil.errors import DataFormatError, ParameterError
 
@@ -128,7 +129,7 @@ def test_damage_is_one_kind_of_error(tmp_path, files, rows, ending):
         path.write_bytes(whole[:cut])
         with pytest.raises(DataFormatError):
             read_all(path)
-    generator = np.random.default_rng(1)
+    generator = seeds.rng(1)
     outcomes = set()
     for _ in range(60):
         spoilt = bytearray(whole)
@@ -218,7 +219,7 @@ def test_names_of_files(tmp_path):
 def test_parquet_is_decoded_one_row_group_at_a_time(tmp_path, files):
     import pyarrow as pa
 
-    array = np.random.default_rng(0).standard_normal((40_000, 64))  # 20 megabytes in 40 row groups
+    array = seeds.rng(0).standard_normal((40_000, 64))  # 20 megabytes in 40 row groups
     files.write_parquet(tmp_path / "x.parquet", array, group=1000)
     before = pa.total_allocated_bytes()
     held = []

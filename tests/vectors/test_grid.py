@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from noise_checks import ROWS, assert_law, direction_p_value, magnitudes, noise_of, radii
 from scipy import stats
 
+import seeds
 import wordveil as wv
 from wordveil.auditing.float_attack import check_float_bits, possible_words
 from wordveil.errors import ParameterError
@@ -19,7 +20,7 @@ from wordveil.randomness import RandomSource
 
 
 def released(mechanism, rows, seed, **settings):
-    source = RandomSource.seeded_for_tests(seed)
+    source = seeds.source(seed)
     return release_vectors(rows, mechanism, settings=VectorSettings(**settings), source=source)
 
 

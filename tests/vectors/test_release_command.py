@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import seeds
 import wordveil as wv
 from wordveil.cli.main import main
 from wordveil.files.journal import is_resumable
@@ -118,7 +119,7 @@ def test_a_word_mechanism_takes_the_embedded_vocabulary(tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_command_resumes_under_its_own_key(tmp_path):
-    np.save(tmp_path / "in.npy", np.random.default_rng(1).standard_normal((60_000, 20)))
+    np.save(tmp_path / "in.npy", seeds.rng(1).standard_normal((60_000, 20)))
     arguments = ["release", "in.npy", "-o", "out.npy", "-e", "4", "--block-rows", "300", "--threads", "1"]
     target = tmp_path / "out.npy"
     process = subprocess.Popen([*TOOL, *arguments], cwd=tmp_path, stderr=subprocess.PIPE)

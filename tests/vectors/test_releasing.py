@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import seeds
 import wordveil as wv
 from wordveil.errors import DataFormatError, ParameterError
 from wordveil.mechanisms.base import VectorMechanism
@@ -41,12 +42,12 @@ PLAIN = ANY_VECTORS[0]
 
 @pytest.fixture(scope="module")
 def table():
-    rows = np.random.default_rng(0).standard_normal((60, 7)).astype(np.float32)
+    rows = seeds.rng(0).standard_normal((60, 7)).astype(np.float32)
     return wv.Embeddings.from_arrays([f"w{i}" for i in range(60)], rows, candidate_rule="all")
 
 
 def go(rows, mechanism, *, seed=1, vocabulary=None, name="x", **options):
-    source = RandomSource.seeded_for_tests(seed)
+    source = seeds.source(seed)
     return release_vectors(
         rows, mechanism, vocabulary=vocabulary, settings=VectorSettings(**options), source=source, name=name
     )
@@ -286,7 +287,7 @@ def test_values_too_large_for_the_grid_are_refused_by_row(rows):
 def test_a_file_gives_what_its_array_gives(tmp_path, files, rows, ending):
     path = tmp_path / f"x{ending}"
     files.write(path, rows)
-    found = release_vectors(path, PLAIN, source=RandomSource.seeded_for_tests(1), settings=VectorSettings(block_rows=4))
+    found = release_vectors(path, PLAIN, source=seeds.source(1), settings=VectorSettings(block_rows=4))
     assert np.array_equal(found.vectors, go(rows, PLAIN, name=path.name).vectors)
     with pytest.raises(DataFormatError, match="no such file"):
         release_vectors(tmp_path / "absent.npy", PLAIN)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError
 from wordveil.pipeline.vectors import VectorSettings, measure_retrieval, release_vector_file
@@ -23,7 +24,7 @@ def oracle(first, second, k, asked):
 
 @pytest.fixture
 def pair(tmp_path):
-    generator = np.random.default_rng(3)
+    generator = seeds.rng(3)
     first = generator.standard_normal((90, 5)).astype(np.float32)
     first[40:50] = first[:10]  # duplicates: ties at distance 0
     second = (first + 0.3 * generator.standard_normal(first.shape)).astype(np.float32)

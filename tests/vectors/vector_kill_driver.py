@@ -12,6 +12,7 @@ import shutil
 import sys
 from functools import partial
 
+from tests import seeds
 from tests.dying import Death, in_child
 
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
@@ -19,7 +20,7 @@ from wordveil.pipeline.vectors import VectorSettings, release_vector_file
 from wordveil.pipeline.vectors.releasing import RowReleaser
 from wordveil.randomness import RandomSource
 
-KEY = b"sixteen bytes :)"
+KEY = seeds.key(16)
 
 
 def run(arguments: list[str], steps: int, *, resume: bool) -> None:

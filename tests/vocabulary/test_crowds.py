@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import seeds
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.vocabulary import load_embeddings
 from wordveil.vocabulary.crowds import SCALE, Crowds, build_crowds
@@ -34,7 +35,7 @@ def cohesion(words: Embeddings, block: np.ndarray) -> float:
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(1, 90), st.integers(1, 5), st.data())
 def test_crowds_are_a_partition_into_blocks_of_k_to_2k_less_1_outputs(seed, v, d, data):
-    generator = np.random.default_rng(seed)
+    generator = seeds.rng(seed)
     rows = generator.integers(-2, 3, (v, d)).astype(np.float32)  # twins and zeros on purpose
     outputs = np.sort(generator.choice(v, generator.integers(1, v + 1), replace=False))
     k = data.draw(st.integers(1, min(len(outputs), 64)))
@@ -51,7 +52,7 @@ def test_crowds_are_a_partition_into_blocks_of_k_to_2k_less_1_outputs(seed, v, d
 
 
 def test_words_of_clear_groups_share_a_block():
-    generator = np.random.default_rng(0)
+    generator = seeds.rng(0)
     centres = generator.standard_normal((20, 12))
     group = generator.permutation(np.repeat(np.arange(20), 6))
     rows = centres[group] + 0.05 * generator.standard_normal((120, 12))
@@ -65,7 +66,7 @@ def test_words_of_clear_groups_share_a_block():
 
 
 def test_no_exchange_of_two_words_gains():
-    words = table(np.random.default_rng(1).standard_normal((24, 3)))
+    words = table(seeds.rng(1).standard_normal((24, 3)))
     found = build_crowds(words, 4)
     best = cohesion(words, found.block)
     rows = words.vectors.astype(np.float64)
@@ -79,12 +80,12 @@ def test_no_exchange_of_two_words_gains():
         return sum(np.triu(a, 1).sum() - np.triu(b, 1).sum() for a, b in zip(after, now, strict=True))
 
     assert max(gain(x, y) for x in range(24) for y in range(x)) <= 0
-    generator = np.random.default_rng(2)
+    generator = seeds.rng(2)
     assert best > max(cohesion(words, generator.permutation(found.block)) for _ in range(200))
 
 
 def test_common_words_choose_before_rare_ones():
-    generator = np.random.default_rng(3)
+    generator = seeds.rng(3)
     rows = generator.standard_normal((80, 4))
     rare = table(rows)
     near, plain = build_lists(rare, 8), build_crowds(rare, 8)
@@ -99,7 +100,7 @@ def test_common_words_choose_before_rare_ones():
 
 
 def test_sizes_that_no_proof_allows_are_refused():
-    words = table(np.random.default_rng(4).standard_normal((40, 4)))
+    words = table(seeds.rng(4).standard_normal((40, 4)))
     found = build_crowds(words, 4)
     found.verify()
     for block in (found.block % 5, np.where(found.block == 0, 1, found.block), found.block - 1):
@@ -112,7 +113,7 @@ def test_sizes_that_no_proof_allows_are_refused():
 
 
 def test_crowds_of_a_saved_vocabulary_are_made_once(tmp_path, monkeypatch):
-    words = table(np.random.default_rng(5).standard_normal((60, 4))).save(tmp_path / "table")
+    words = table(seeds.rng(5).standard_normal((60, 4))).save(tmp_path / "table")
     made = crowds(words, 5)
     monkeypatch.setattr("wordveil.vocabulary.stored_lists.build_crowds", None)
     again = crowds(words, 5)

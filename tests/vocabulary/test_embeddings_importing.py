@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-import numpy as np
 import pytest
 
+import seeds
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.vocabulary import import_embeddings, importing, load_embeddings, storage
 from wordveil.vocabulary.readers import text_lines
@@ -15,7 +15,7 @@ from wordveil.vocabulary.readers import text_lines
 def lines(rows: int, d: int = 4) -> str:
     letters = "abcdefghij"
     words = ["".join(letters[int(c)] for c in str(i)) for i in range(rows - 2)] + ["<unk>", "3"]
-    values = np.random.default_rng(1).normal(size=(rows, d))
+    values = seeds.rng(1).normal(size=(rows, d))
     return "".join(f"{w} {' '.join(f'{x:.6f}' for x in row)}\n" for w, row in zip(words, values, strict=True))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import seeds
 import wordveil as wv
 from wordveil.errors import EmbeddingFormatError, ParameterError
 
@@ -12,7 +13,7 @@ WORDS = ["the", "2019", "good", "!", "bad", "http://x.org", "it's", "-"]
 
 
 def rows():
-    return np.random.Generator(np.random.PCG64(2)).normal(size=(len(WORDS), 3)).astype(np.float32)
+    return seeds.rng(2).normal(size=(len(WORDS), 3)).astype(np.float32)
 
 
 def test_only_words_that_may_be_output_are_left():
@@ -55,7 +56,7 @@ def test_broken_words_are_still_reported(tmp_path):
 
 
 def test_what_could_only_be_input_is_an_unknown_word_and_a_certified_rate_gains():
-    generator = np.random.Generator(np.random.PCG64(4))
+    generator = seeds.rng(4)
     near, far = generator.normal(size=(60, 8)), 2 * generator.normal(size=(20, 8))
     words = [chr(97 + i // 26) + chr(97 + i % 26) for i in range(60)] + [str(i) for i in range(20)]
     whole = wv.Embeddings.from_arrays(words, np.concatenate([near, far]))

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.mechanisms.common import UNCHECKED
@@ -337,7 +338,7 @@ def test_relative_paths_survive_a_change_of_directory(small, tmp_path, monkeypat
 
 def test_a_promise_says_what_it_takes_for_granted_of_a_directory(tmp_path):
     words = [f"w{letter}" for letter in "abcdefgh"]
-    saved = Embeddings.from_arrays(words, np.random.default_rng(0).normal(size=(8, 2))).save(tmp_path / "v")
+    saved = Embeddings.from_arrays(words, seeds.rng(0).normal(size=(8, 2))).save(tmp_path / "v")
     assert not saved.is_checked
     for claimed in (
         Sanitizer(saved, SanText(epsilon=1.0)).guarantee,

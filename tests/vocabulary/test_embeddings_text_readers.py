@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+import seeds
 from wordveil.errors import EmbeddingFormatError, ParameterError
 from wordveil.vocabulary import load_embeddings
 from wordveil.vocabulary.readers import FORMATS, format_of, numbers, read_blocks, read_table, text_lines
@@ -221,7 +222,7 @@ def test_zip_members(tmp_path):
 @pytest.mark.parametrize("name", ["table.txt.gz", "table.zip"])
 def test_cut_off_compression(tmp_path, name):
     whole = tmp_path / name
-    rng = np.random.default_rng(0)
+    rng = seeds.rng(0)
     text = b"".join(f"w{i} {x:.9f}\n".encode() for i, x in enumerate(rng.normal(size=5000)))
     if name.endswith("gz"):
         whole.write_bytes(gzip.compress(text)[:-2000])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import seeds
 from wordveil.vocabulary.neighbour_lists import build_lists
 from wordveil.vocabulary.table import Embeddings
 
@@ -20,7 +21,7 @@ from in_degrees import guessed_share, in_degrees, own_posteriors
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(2, 25), st.floats(0.0, 8.0), st.data())
 def test_degrees_guesses_and_posteriors_are_those_of_the_whole_channel(seed, v, epsilon, data):
-    generator = np.random.default_rng(seed)
+    generator = seeds.rng(seed)
     words = Embeddings.from_arrays([f"w{i}" for i in range(v)], generator.standard_normal((v, 3)), candidate_rule="all")
     outputs = np.sort(generator.choice(v, generator.integers(1, v + 1), replace=False))
     k = data.draw(st.integers(1, len(outputs)))

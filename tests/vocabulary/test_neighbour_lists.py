@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import seeds
 from wordveil.errors import CertificateError, ChecksumError, ParameterError
 from wordveil.kernels import nearest_outputs
 from wordveil.kernels.compiled.library import available_engines
@@ -70,7 +71,7 @@ class Manhattan(PairwiseMetric):
 @settings(max_examples=60)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([4, 16]), st.data())
 def test_cosine_lists_agree_with_exact_rationals_where_many_scores_are_equal(seed, v, d, data):
-    generator = np.random.default_rng(seed)
+    generator = seeds.rng(seed)
     rows = even_rows(generator, v, d)
     outputs = some_outputs(generator, v)
     k = data.draw(st.integers(1, min(len(outputs), 64)))
@@ -96,7 +97,7 @@ def test_cosine_lists_agree_with_exact_rationals_where_many_scores_are_equal(see
     st.data(),
 )  # fmt: skip
 def test_lists_agree_with_the_float64_oracle_for_every_metric(seed, v, d, engine, data):
-    generator = np.random.default_rng(seed)
+    generator = seeds.rng(seed)
     rows = even_rows(generator, v, d)
     outputs = some_outputs(generator, v)
     k = data.draw(st.integers(1, min(len(outputs), 64)))
@@ -126,7 +127,7 @@ def test_lists_agree_with_the_float64_oracle_for_every_metric(seed, v, d, engine
 @pytest.mark.parametrize("engine", available_engines())
 def test_near_ties_that_float32_cannot_tell_apart_are_decided_in_float64(engine, monkeypatch):
     monkeypatch.setenv("WORDVEIL_ENGINE", engine)
-    generator = np.random.default_rng(0)
+    generator = seeds.rng(0)
     base = generator.standard_normal((40, 24))
     # Thirty words a ten-millionth of a length apart around each of 40: the order is lost in float32 unit rows.
     rows = (base[:, None, :] + 1e-7 * generator.standard_normal((40, 30, 24))).reshape(-1, 24).astype(np.float32)
@@ -153,7 +154,7 @@ def test_lists_agree_with_cosines_of_the_embedded_vocabulary():
 
 
 def test_a_shorter_list_is_the_beginning_of_a_longer_one():
-    words = table(np.random.default_rng(1).integers(0, 3, (50, 3)))
+    words = table(seeds.rng(1).integers(0, 3, (50, 3)))
     longer = build_lists(words, 20)
     for k in (1, 7, 20):
         shorter = longer.first(k)
@@ -165,14 +166,14 @@ def test_a_shorter_list_is_the_beginning_of_a_longer_one():
 
 
 def test_the_answer_does_not_depend_on_threads_and_progress_counts_every_word():
-    words, steps = table(np.random.default_rng(2).standard_normal((700, 9))), []
+    words, steps = table(seeds.rng(2).standard_normal((700, 9))), []
     one = build_lists(words, 5, threads=1, progress=steps.append)
     assert sum(steps) == 700
     assert one == build_lists(words, 5, threads=3)
 
 
 def test_the_checksum_names_vocabulary_outputs_metric_and_k():
-    rows = np.random.default_rng(3).standard_normal((30, 4))
+    rows = seeds.rng(3).standard_normal((30, 4))
     words = table(rows)
     plain = build_lists(words, 3)
     others = [
@@ -197,7 +198,7 @@ def test_lists_cannot_be_changed():
     "damage", [lambda ids: ids[:, ::-1], lambda ids: ids[:, [0, 0, 2]], lambda ids: ids + 100, lambda ids: ids - 1]
 )
 def test_damaged_lists_are_refused(damage):
-    lists = build_lists(table(np.random.default_rng(4).standard_normal((9, 3))), 3)
+    lists = build_lists(table(seeds.rng(4).standard_normal((9, 3))), 3)
     lists.verify()
     damaged = NeighbourLists(key=lists.key, outputs=lists.outputs, ids=np.ascontiguousarray(damage(lists.ids)))
     with pytest.raises(ChecksumError, match="words 0 to 8 is damaged"):
@@ -211,7 +212,7 @@ def test_outputs_outside_the_vocabulary_are_refused(outputs):
 
 
 def test_words_that_may_not_be_output_have_lists_and_are_in_none():
-    rows = np.random.default_rng(5).standard_normal((20, 3))
+    rows = seeds.rng(5).standard_normal((20, 3))
     words = table(rows).without_outputs(["w3", "w4"])
     lists = build_lists(words, 18)
     assert not np.isin([3, 4], lists.ids).any()
@@ -222,7 +223,7 @@ def test_words_that_may_not_be_output_have_lists_and_are_in_none():
 @pytest.mark.parametrize("k", [0, 65, 2.0, True])
 def test_k_outside_its_domain_is_refused(k):
     with pytest.raises(ParameterError, match=r"k=.* must be"):
-        build_lists(table(np.random.default_rng(6).standard_normal((80, 2))), k)
+        build_lists(table(seeds.rng(6).standard_normal((80, 2))), k)
 
 
 def test_a_metric_that_no_name_can_hold_is_refused():

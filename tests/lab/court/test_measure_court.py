@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.lab.evaluation.league import first_words
 from wordveil.metrics.distances import Euclidean, distances
 from wordveil.vocabulary.corpora import encode
@@ -35,13 +36,13 @@ def test_lengths_are_distances(table):
 def test_draws_follow_their_rows():
     # alpha: 4 shares within 6 standard deviations, 8e-9.
     law = np.array([[1.0, 3.0, 0.0, 4.0]]).repeat(40_000, axis=0)
-    share = np.bincount(court.drawn(law, np.random.default_rng(0)), minlength=4) / 40_000
+    share = np.bincount(court.drawn(law, seeds.rng(0)), minlength=4) / 40_000
     expected = law[0] / 8
     assert (np.abs(share - expected) <= 6 * np.sqrt(expected * (1 - expected) / 40_000)).all()
 
 
 def test_custext_stays_on_its_list_and_keeps_unknown_words(table):
-    released = court.custext(TEXTS, table, np.random.default_rng(0))
+    released = court.custext(TEXTS, table, seeds.rng(0))
     outputs = {text.split()[1].lower() for text in released[::3]}
     gaps = court.lengths(table, table.ids(["doctor"]))[0]
     near = {table.words[int(table.candidates[i])] for i in np.argsort(gaps)[:20]}
@@ -54,12 +55,12 @@ def test_santext_plus_keeps_most_common_words_and_diffractor_moves_along_its_lin
     corpus = encode(table, TEXTS)
     known = corpus.tokens >= 0
     common = known & (court.word_prior(table)[corpus.tokens] >= court.COMMON)
-    released = court.santext_plus(corpus, table, np.random.default_rng(0))
+    released = court.santext_plus(corpus, table, seeds.rng(0))
     assert (released[common] == corpus.tokens[common]).mean() > 0.65
     line = court.public_line(table)
     assert sorted(line) == sorted(table.candidates)
     place = np.argsort(line)
-    moved = place[court.diffractor(corpus, table, np.random.default_rng(0), epsilon=2.0)] - place[corpus.tokens]
+    moved = place[court.diffractor(corpus, table, seeds.rng(0), epsilon=2.0)] - place[corpus.tokens]
     stayed = (1 - np.exp(-2)) / (1 + np.exp(-2))  # of the two-sided geometric law
     assert (moved[known] == 0).mean() == pytest.approx(stayed, abs=0.1)
 
@@ -68,7 +69,7 @@ def test_budgets_of_a_text_add_up(table, monkeypatch):
     seen = {}
     monkeypatch.setattr(court, "by_distance", lambda tokens, rates, *_: seen.update(rates=rates) or tokens)
     corpus = encode(table, TEXTS[:2])
-    court.budgets(corpus, table, np.random.default_rng(0))
+    court.budgets(corpus, table, seeds.rng(0))
     totals = np.add.reduceat(seen["rates"], corpus.offsets[:-1])
     np.testing.assert_allclose(totals, court.RATE * np.diff(corpus.offsets))
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import seeds
 from wordveil.documents.rows import data_folder, locate
 from wordveil.errors import ParameterError
 from wordveil.lab.court import utility
@@ -28,7 +29,7 @@ CLAIM = Claim(epsilon=7.0)
 
 def texts(n, seed=0):
     """Return n different texts of five made-up words."""
-    generator = np.random.default_rng(seed)
+    generator = seeds.rng(seed)
     found: dict[str, None] = {}
     while len(found) < n:
         found.setdefault(" ".join(generator.choice(WORDS, 5)))
@@ -37,7 +38,7 @@ def texts(n, seed=0):
 
 def responded(originals, epsilon, seed):
     """Randomized response over the texts: local DP of exactly epsilon, and the best that any rule can match."""
-    generator, n = np.random.default_rng(seed), len(originals)
+    generator, n = seeds.rng(seed), len(originals)
     kept = generator.random(n) < math.exp(epsilon) / (math.exp(epsilon) + n - 1)
     other = (np.arange(n) + generator.integers(1, n, n)) % n
     chosen = np.where(kept, np.arange(n), other)
@@ -95,7 +96,7 @@ def test_a_constant_output_contradicts_no_claim():
 
 
 def test_under_a_claim_per_word_blocks_hold_texts_of_one_length():
-    n, generator = 400, np.random.default_rng(3)
+    n, generator = 400, seeds.rng(3)
     lengths = generator.integers(1, 4, n)
     closeness = np.eye(n)
     per_word = matched("x", closeness, 10, lengths, Claim(epsilon=1.0, per="word"))
@@ -147,7 +148,7 @@ def seen(pairs):
 
 def from_lists(itself, seed):
     """Release each word as one of eight, of which it is one or not."""
-    generator = np.random.default_rng(seed + 1)
+    generator = seeds.rng(seed + 1)
     lists = {word: [WORDS[(i + j + (not itself)) % len(WORDS)] for j in range(8)] for i, word in enumerate(WORDS)}
     originals = texts(300, seed)
     released = [" ".join(lists[word][generator.integers(8)] for word in text.split()) for text in originals]
@@ -158,7 +159,7 @@ def from_lists(itself, seed):
 def test_lists_without_the_word_itself_are_seen_and_lists_with_it_are_not(seed):
     assert "never the word itself" in seen(from_lists(False, seed))
     assert "never the word itself" not in seen(from_lists(True, seed))
-    generator = np.random.default_rng(seed)
+    generator = seeds.rng(seed)
     anything = [" ".join(generator.choice(WORDS, 5)) for _ in range(300)]
     assert "never the word itself" not in seen(PairedTexts(originals=texts(300), released=anything))
 

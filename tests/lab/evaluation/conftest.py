@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.vocabulary.table import Embeddings
 
 TOPICS = 4
@@ -23,7 +24,7 @@ def spelled(i: int) -> str:
 @pytest.fixture(scope="session")
 def world() -> Embeddings:
     """80 words in 4 topics of 20, in 6 dimensions: words of a topic lie near each other."""
-    generator = np.random.default_rng(0)
+    generator = seeds.rng(0)
     centres = 3 * np.eye(TOPICS, 6)
     topic = np.arange(TOPICS * PER_TOPIC) % TOPICS
     rows = centres[topic] + 0.5 * generator.standard_normal((len(topic), 6))
@@ -55,7 +56,7 @@ def _write(path: Path, text: str) -> None:
 def world_data(world, tmp_path_factory) -> Path:
     """The folder of data files."""
     folder = tmp_path_factory.mktemp("data")
-    generator = np.random.default_rng(1)
+    generator = seeds.rng(1)
     words = list(world.words)
     rows = world.vectors.astype(np.float64)
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -71,7 +72,7 @@ def world_data(world, tmp_path_factory) -> Path:
         lines.append(f"s\tc\t{spelled(4 * i + (i + 1) % 4)}\t{kin}")
     _write(folder / "wordsim/odd-man-out.tsv", "\n".join(lines) + "\n")
     _write(folder / "sentences/stsb.dev.tsv", sentence_pairs(generator))
-    _write(folder / "sentences/stsb.train.tsv", sentence_pairs(np.random.default_rng(2)))
+    _write(folder / "sentences/stsb.train.tsv", sentence_pairs(seeds.rng(2)))
     for name, count in (("sst2.train", 60), ("sst2.dev", 30), ("trec6.train", 60), ("trec6.test", 30)):
         lines = ["label\ttext"] + [f"{i % 2}\t{text_of(i % 2, 6, generator)} zzz" for i in range(count)]
         _write(folder / f"sentences/{name}.tsv", "\n".join(lines) + "\n")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+import seeds
 from wordveil.auditing.densities import claimed_log_ratio
 from wordveil.decoding.decoded import Decoded
 from wordveil.lab.evaluation.bayes import BayesGuess
@@ -28,9 +29,8 @@ from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
-from wordveil.randomness import RandomSource
 
-SOURCE = RandomSource.seeded_for_tests(11)
+SOURCE = seeds.source(11)
 ALPHA = 1e-9
 
 

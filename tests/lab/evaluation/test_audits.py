@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.audits import AuditSettings, audit_promise
@@ -52,7 +53,7 @@ def test_selection_rows_are_audited_exactly(world, name):
 def test_bounds_of_a_gaussian_lie_below_the_exact_curve_and_near_it(world, seed):
     half = gaussian(world, 0.5)
     sigma, reach = half.words.randomizer.sigma, 6.0
-    found = audit_promise(half, world, AuditSettings(samples=20_000), seed)
+    found = audit_promise(half, world, AuditSettings(samples=20_000), seeds.seed(seed))
     exact = np.exp(gaussian_log_delta(8.0, sigma / reach))
     # 1 600 hits of 10 000 are expected: the bound lies 12 % lower, and 25 % lower with probability 1e-8.
     assert 0.75 * exact < found.delta_at_least <= exact
@@ -65,7 +66,7 @@ def test_bounds_of_a_gaussian_lie_below_the_exact_curve_and_near_it(world, seed)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("factor", [1.0, 1.1])
 def test_an_honest_gaussian_is_not_refuted(world, seed, factor):
-    found = audit_promise(gaussian(world, factor), world, SETTINGS, seed)
+    found = audit_promise(gaussian(world, factor), world, SETTINGS, seeds.seed(seed))
     assert not found.refuted
     assert 0 < found.epsilon_at_least <= 8.0
     assert found.delta_at_least <= 1e-5

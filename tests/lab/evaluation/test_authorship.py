@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.authorship import AuthorshipLinkage
@@ -14,9 +15,8 @@ from wordveil.lab.evaluation.newsgroups import parse_post
 from wordveil.lab.evaluation.retrieval import TopicRetrieval
 from wordveil.lab.evaluation.subjects import subject_of, unprotected
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.randomness import RandomSource
 
-SOURCE = RandomSource.seeded_for_tests(29)
+SOURCE = seeds.source(29)
 
 
 def test_nothing_that_names_the_author_is_left():
@@ -42,7 +42,7 @@ def test_linkage_ranges_from_certainty_to_chance(world, use_world):
     clean = task.run(prepared, unprotected(world), SOURCE)
     assert clean == {"success": 1.0, "guessing": pytest.approx(1 / 6)}
     drowned = subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=1e-3)).fit(world))
-    runs = [task.run(prepared, drowned, RandomSource.seeded_for_tests(i))["success"] for i in range(20)]
+    runs = [task.run(prepared, drowned, seeds.source(i))["success"] for i in range(20)]
     # 240 guesses at one in six: 9 standard deviations above chance are 0.38.
     assert sum(runs) / len(runs) < 0.38
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.lab.evaluation.curves import LEVELS, equal_attack, read_at
 
 POINTS = ((0.1, 0.0, 0.2, 0.0), (0.5, 0.0, 0.4, 0.0), (0.9, 0.0, 0.5, 0.0))
@@ -25,7 +26,7 @@ def test_nothing_is_read_beyond_the_ends():
 
 def test_the_error_is_that_of_curves_with_noisy_points():
     """20 000 noisy curves: their standard deviation is known to a relative 1/sqrt(40 000); six of those."""
-    generator = np.random.default_rng(0)
+    generator = seeds.rng(0)
     points = ((0.2, 0.01, 0.1, 0.02), (0.6, 0.02, 0.7, 0.01))
     noisy = [
         read_at(tuple((x + dx * a, 0, y + dy * b, 0) for (x, dx, y, dy), (a, b) in zip(points, pair, strict=True)), 0.5)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.denoising import minilm_head
 from wordveil.denoising.counting import build_prior
@@ -20,11 +21,10 @@ from wordveil.lab.evaluation.subjects import subject_of, unprotected
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
-from wordveil.randomness import RandomSource
 from wordveil.text.minilm import model_installed
 from wordveil.vocabulary.table import Embeddings
 
-SOURCE = RandomSource.seeded_for_tests(29)
+SOURCE = seeds.source(29)
 
 
 def attack(world, **settings):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import seeds
 from wordveil.cli.app import build_app
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.audits import AuditSettings
@@ -22,7 +23,6 @@ from wordveil.lab.evaluation.report import as_dict, as_markdown, write_league
 from wordveil.lab.evaluation.subjects import subject_of
 from wordveil.mechanisms.laplace_profile import laplace_delta
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, Standing
-from wordveil.randomness import RandomSource
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +74,7 @@ def plan(names=None, tasks=None, seed=0):
         tasks=runnable(chosen_tasks(tasks, size="miniature"))[0],
         audit=AuditSettings(samples=400, pairs=3),
         repeats=2,
-        seed=seed,
+        seed=seeds.seed(seed),
     )
 
 
@@ -118,7 +118,7 @@ def test_a_row_is_one_release(world, target):
     """Everything a row is scored on is either the noisy vectors or vectors of released words, never some of each."""
     found = fit_contender(target, world, PromiseSettings())
     subject = subject_of(found.words, decoded=found.decoded)
-    rows = subject.release_vectors(np.arange(len(world), dtype=np.int32), RandomSource.seeded_for_tests(1), "rows")
+    rows = subject.release_vectors(np.arange(len(world), dtype=np.int32), seeds.source(1), "rows")
     words = (rows[:, None, :] == world.vectors[None].astype(np.float64)).all(axis=2).any(axis=1)
     vectors = target.name.endswith("-vectors")
     assert (subject.vectors is not None) == vectors

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.lab.evaluation.evidence import observe
 from wordveil.lab.evaluation.masked import Candidates, guess_in_context
@@ -14,13 +15,12 @@ from wordveil.lab.evaluation.word_predictor import FAR, NEAR, WordPredictor, con
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.table import Embeddings
 
 pytestmark = pytest.mark.slow
 
-SOURCE = RandomSource.seeded_for_tests(23)
+SOURCE = seeds.source(23)
 
 
 @pytest.mark.parametrize("mechanism", [MultivariateLaplace(epsilon=2.0), NADP(epsilon=1.0, tau=0.9, overlap=3)])
@@ -52,7 +52,7 @@ def test_a_word_without_noise_is_certain(world):
 
 def test_context_features_equal_a_loop(world):
     corpus = encode(world, ["waa wab wac wad wae waf wag", "", "wah", "wai waj"])
-    rows = np.random.default_rng(0).standard_normal((len(corpus.tokens), 3))
+    rows = seeds.rng(0).standard_normal((len(corpus.tokens), 3))
     found = context_features(rows, corpus)
     for start, stop in zip(corpus.offsets[:-1], corpus.offsets[1:], strict=True):
         for t in range(start, stop):
@@ -74,12 +74,12 @@ WORDS = 24
 @pytest.fixture(scope="module")
 def alphabet() -> Embeddings:
     """Words in a ring: each is always followed by the next. Their vectors know nothing of that order."""
-    rows = np.random.default_rng(5).standard_normal((WORDS, 12))
+    rows = seeds.rng(5).standard_normal((WORDS, 12))
     return Embeddings.from_arrays([chr(97 + i) * 2 for i in range(WORDS)], rows, name="ring", candidate_rule="all")
 
 
 def ring(texts: int, length: int, seed: int, *, shuffled: bool) -> list[str]:
-    generator = np.random.default_rng(seed)
+    generator = seeds.rng(seed)
     found = []
     for start in generator.integers(0, WORDS, texts):
         order = (start + np.arange(length)) % WORDS

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.lab.evaluation.catalogue import TASKS, chosen_tasks
 from wordveil.lab.evaluation.data import read_spans
@@ -17,7 +18,6 @@ from wordveil.lab.evaluation.subjects import subject_of, unprotected
 from wordveil.lab.evaluation.word_tasks import WordSimilarity
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.santext import SanText
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.table import Embeddings
 
@@ -50,7 +50,7 @@ def glove(folder) -> Embeddings:
 )
 def test_similarity_without_noise_is_what_is_commonly_reported(glove, name, expected):
     task = WordSimilarity(path=f"wordsim/{name}.tsv")
-    found = task.run(task.prepare(glove), unprotected(glove), RandomSource.seeded_for_tests(0))
+    found = task.run(task.prepare(glove), unprotected(glove), seeds.source(0))
     assert found["spearman"] == pytest.approx(expected, abs=0.004)  # a few rare words are beyond the first 100 000
 
 
@@ -68,7 +68,7 @@ def test_every_task_reads_its_real_data_and_keeps_its_scores_in_range(glove, nam
     subject = unprotected(glove)
     if task.lacking:
         pytest.skip(task.lacking)
-    found = task.run(task.prepare(glove), subject, RandomSource.seeded_for_tests(0))
+    found = task.run(task.prepare(glove), subject, seeds.source(0))
     assert list(found) == [score.name for score in task.scores]
     bounded = {"distance", "inner-product", "s_w", "bleu", "skewness"}
     assert all(-1 <= value <= 1 + 1e-9 for score, value in found.items() if score not in bounded)
@@ -91,6 +91,6 @@ def test_reading_whole_texts_beats_every_attacker_on_single_words(glove):
         "decoded": subject_of(noise, decoded=True),
     }
     for name, subject in subjects.items():
-        found = task.run(prepared, subject, RandomSource.seeded_for_tests(0))
+        found = task.run(prepared, subject, seeds.source(0))
         assert found["pairs"] > found["alone"] + GAINS[name]
         assert found["best"] < 0.8

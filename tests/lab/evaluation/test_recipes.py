@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+import seeds
 from wordveil.lab.evaluation.contenders import fit_contender
 from wordveil.lab.evaluation.promises import Group, PromiseSettings, Target
 from wordveil.lab.evaluation.recipes import diameter, noise_diameter
@@ -70,7 +71,7 @@ def test_noise_on_the_words_themselves_needs_their_own_diameter():
 
 @pytest.mark.parametrize("scale", [0.2, 1.0, 3.0])
 def test_the_rate_of_a_stretched_projection_is_counted(scale):
-    rng = np.random.Generator(np.random.PCG64(4))
+    rng = seeds.rng(4)
     words = table(rng.normal(size=(40, 5)).astype(np.float32))
     matrix = scale * rng.normal(size=(2, 5))
     noise = Projection(epsilon=1.5, matrix=matrix.tolist(), sensitivity="exact").fit(words)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.attributes import AttributeInference
@@ -31,10 +32,9 @@ from wordveil.lab.evaluation.word_tasks import DistanceDistortion, OddManOut, Wo
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.corpora import encode
 
-SOURCE = RandomSource.seeded_for_tests(7)
+SOURCE = seeds.source(7)
 
 
 def decoded(world, epsilon):

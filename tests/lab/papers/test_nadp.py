@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 from tests.lab.evaluation.conftest import world  # noqa: F401 - fixture
 
+import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.lab.evaluation.base import Summary
 from wordveil.lab.evaluation.sentence_tasks import released_centroids
@@ -17,7 +18,6 @@ from wordveil.lab.papers.nadp import silent_share
 from wordveil.lab.papers.nadp_noise import CODE, DELTA, FlatNoise, contenders, largest_edge
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.nadp import NADP
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.table import Embeddings
 
@@ -70,17 +70,17 @@ def test_flat_noise_follows_its_law_on_every_coordinate(law, expected):
     table = Embeddings.from_arrays(["a", "b"], [[1.0, 2.0], [3.0, 4.0]], candidate_rule="all")
     randomizer = FlatNoise(law=law, scale=0.7).fit(table)
     rows = np.tile([[5.0, -5.0]], (TRIALS // 2, 1))
-    noise = randomizer.release(rows, RandomSource.seeded_for_tests(3)) - rows
+    noise = randomizer.release(rows, seeds.source(3)) - rows
     assert stats.kstest(noise.ravel(), expected(scale=0.7).cdf).pvalue > 1e-6
     assert abs(np.corrcoef(np.abs(noise).T)[0, 1]) < 5 / np.sqrt(TRIALS / 2)
 
 
 def test_a_word_keeps_its_noisy_vector_in_a_table_and_not_in_a_release(world):  # noqa: F811
     subject = subject_of(Decoded(mechanism=FlatNoise(law="gaussian", scale=50.0)).fit(world))
-    table = noisy_table(subject, RandomSource.seeded_for_tests(1))
-    again = noisy_table(subject, RandomSource.seeded_for_tests(2))
+    table = noisy_table(subject, seeds.source(1))
+    again = noisy_table(subject, seeds.source(2))
     text = encode(world, [f"{world.words[3]} {world.words[4]}", f"{world.words[4]} {world.words[3]}"])
-    source = RandomSource.seeded_for_tests(5)
+    source = seeds.source(5)
     kept = released_centroids(text, table, source, "x")
     drawn = released_centroids(text, subject, source, "x")
     np.testing.assert_allclose(kept[0], kept[1])

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+import seeds
 from wordveil.errors import ParameterError
 from wordveil.lab.papers.noisy_dot_product import closer_probability, dot_product_cdf
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.randomness import RandomSource
 
 
 def test_one_dimension_is_the_laplace_law():
@@ -24,9 +24,7 @@ def test_one_dimension_is_the_laplace_law():
 def test_the_noise_of_the_mechanism_has_this_law_and_the_check_has_power(dimensions):
     n = 40_000
     noise = (
-        MultivariateLaplace(epsilon=3.0)
-        .for_dimensions(dimensions)
-        .release(np.zeros((n, dimensions)), RandomSource.seeded_for_tests(1))
+        MultivariateLaplace(epsilon=3.0).for_dimensions(dimensions).release(np.zeros((n, dimensions)), seeds.source(1))
     )
     axis = np.ones(dimensions) / math.sqrt(dimensions)
     products = noise @ axis
@@ -41,14 +39,12 @@ def test_the_noise_of_the_mechanism_has_this_law_and_the_check_has_power(dimensi
 
 
 def test_one_comparison_of_real_decoding_is_exact():
-    rng = np.random.Generator(np.random.PCG64(2))
+    rng = seeds.rng(2)
     d, n, epsilon = 8, 40_000, 6.0
     rows = rng.normal(size=(12, d))
     rows = rows[np.argsort(np.linalg.norm(rows - rows[0], axis=1))]
     noisy = (
-        MultivariateLaplace(epsilon=epsilon)
-        .for_dimensions(d)
-        .release(np.repeat(rows[:1], n, axis=0), RandomSource.seeded_for_tests(2))
+        MultivariateLaplace(epsilon=epsilon).for_dimensions(d).release(np.repeat(rows[:1], n, axis=0), seeds.source(2))
     )
     squared = np.square(noisy[:, None, :] - rows).sum(axis=2)
     error = 6 * 0.5 / math.sqrt(n)  # six standard errors at most

@@ -12,6 +12,7 @@ import pytest
 from tests.lab.evaluation.conftest import use_world, world, world_data  # noqa: F401 - fixtures
 from typer.testing import CliRunner
 
+import seeds
 from wordveil.cli.app import build_app
 from wordveil.cli.reproduce import PAPERS
 from wordveil.errors import ParameterError
@@ -99,7 +100,7 @@ def test_table_two_of_the_curse_paper_on_its_own_embedding():
     from wordveil.vocabulary.table import load_embeddings
 
     table = load_embeddings(path)
-    ids = np.sort(np.random.default_rng(0).choice(len(table), 1000, replace=False)).astype(np.int32)
+    ids = np.sort(seeds.rng(0).choice(len(table), 1000, replace=False)).astype(np.int32)
     for name, summary in curse.table_two(table, ids).items():
         # Five standard errors of each of the two samples (theirs has 5 000 words): false alarm below 1e-5.
         error = summary.standard_error * np.sqrt(1 + 1000 / 5000)
