@@ -119,9 +119,9 @@ def test_clipped_mechanisms_keep_their_claims_on_a_diameter(mechanism, d):
     row = np.full(d, 1 / math.sqrt(d))
     claim = mechanism.for_dimensions(d).guarantee()
     pair = Pair(first=row, second=-row, label="diameter", epsilon=claim.epsilon, delta=claim.delta)
-    audit = audit_pair(subject, pair, samples=20_000, alpha=ALPHA)
+    audit = audit_pair(subject, pair, samples=100_000 if d == 1 else 20_000, alpha=ALPHA)
     assert not audit.refuted
-    if d == 1:  # where nothing concentrates the audit must come near
+    if d == 1:  # where nothing concentrates the audit must come near: .705 of the claim at least, nine spreads of .023 off
         assert audit.epsilon_at_least > 0.5 * claim.epsilon
 
 

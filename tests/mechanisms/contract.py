@@ -305,23 +305,32 @@ def two_thousand_words_are_no_special_case(example: Example) -> None:
 
 
 def vectors_follow_the_density_that_is_stated(example: Example) -> None:
-    """By calibration: of outputs of two inputs, mixed, the density says how likely each is to be of the first."""
+    """By calibration: of outputs of two inputs, mixed, the density says how likely each is to be of the first.
+
+    alpha = 1e-9 for the noise. Other noise must be noticed by the same test, at the latest with sixteen times as many
+    outputs: over tables and examples its z is 3.5 and more with the first, so 14 and more with these, where 6.2 is asked.
+    """
     randomizer, rows = example.randomizer, example.words.vectors.astype(np.float64)
     assert randomizer.log_density(np.zeros((0, randomizer.dimensions)), rows[:2]).shape == (0, 2)
     scales = (1.0, 2.0, 4.0, 8.0) if randomizer.inputs == "any vectors" else (1.0,)
     nearest = sorted(((i, j) for i in range(60) for j in range(i)), key=lambda ij: np.ptp(rows[list(ij)], axis=0).max())
     tried = [scale * rows[list(ij)] for scale in scales for ij in nearest[:: len(nearest) // 20]]
     chosen = sorted(tried, key=lambda two: abs(_spread(randomizer, two) - 1.5))[:3]
-    drawn = [[_outputs(randomizer, row, SAMPLES // 2, 11 + i) for i, row in enumerate(inputs)] for inputs in chosen]
-    for scale in (1.0, *TWINS):
-        values = []
-        for inputs, outputs in zip(chosen, drawn, strict=True):
-            parts = [part.mean(axis=0) + scale * (part - part.mean(axis=0)) if scale != 1 else part for part in outputs]
-            values.append(calibration_p_value(randomizer, parts, inputs))
-        if scale == 1:
+    unnoticed = set(TWINS)
+    for times in (1, 16):
+        drawn = [[_outputs(randomizer, row, times * SAMPLES // 2, 11 + i) for i, row in enumerate(two)] for two in chosen]
+        if times == 1:
+            values = [calibration_p_value(randomizer, *case) for case in zip(drawn, chosen, strict=True)]
             assert min(values) * len(values) >= ALPHA, "the noise does not follow the density that is stated"
-        else:
-            assert min(values) < ALPHA, f"{scale} of the noise goes unnoticed"
+        for scale in sorted(unnoticed):
+            for outputs, inputs in zip(drawn, chosen, strict=True):
+                parts = [part.mean(axis=0) + scale * (part - part.mean(axis=0)) for part in outputs]
+                if calibration_p_value(randomizer, parts, inputs) * len(chosen) < ALPHA:
+                    unnoticed.discard(scale)
+                    break
+        if not unnoticed:
+            return
+    raise AssertionError(f"{sorted(unnoticed)} of the noise goes unnoticed")
 
 
 def _outputs(randomizer: Any, row: np.ndarray, n: int, seed: int) -> np.ndarray:

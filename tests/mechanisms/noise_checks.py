@@ -97,17 +97,21 @@ def counts_p_value(law: np.ndarray, counts: np.ndarray) -> float:
 
 def logits(randomizer: Any, outputs: np.ndarray, inputs: np.ndarray) -> np.ndarray:
     """ln p(y | first)/p(y | second) of outputs, within +-40."""
-    logs = randomizer.log_density(outputs, inputs)
+    return _ratios(randomizer.log_density(outputs, inputs))
+
+
+def _ratios(logs: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):
         return np.clip(np.nan_to_num(logs[:, 0] - logs[:, 1], nan=0.0, posinf=40, neginf=-40), -40, 40)
 
 
 def calibration_p_value(randomizer: Any, outputs: list[np.ndarray], inputs: np.ndarray) -> float:
     """A p-value of the density: how likely it says each of the mixed outputs of two inputs is to be the first's."""
-    ratios = logits(randomizer, np.concatenate(outputs), inputs)
+    logs = randomizer.log_density(np.concatenate(outputs), inputs)
+    ratios = _ratios(logs)
     first = np.repeat([1.0, 0.0], [len(part) for part in outputs])
     chance = 1 / (1 + np.exp(-ratios))
-    if (np.abs(ratios) >= 40)[(chance > 0.5) != (first > 0.5)].any():
+    if np.isneginf(np.where(first > 0.5, *logs.T)).any():
         return 0.0  # an output that its input cannot give
     score, variance = float(ratios @ (first - chance)), float((ratios**2) @ (chance * (1 - chance)))
     return 2 * float(stats.norm.sf(abs(score) / np.sqrt(variance)))
