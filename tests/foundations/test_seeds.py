@@ -55,7 +55,10 @@ def _from_seeds(node: ast.AST) -> bool:
 
 def own_seeds(source: str) -> Iterator[int]:
     """Yield the lines that take a seed from elsewhere than `seeds`."""
+    excused = {number for number, line in enumerate(source.splitlines(), 1) if "  # fixed" in line}
     for node in ast.walk(ast.parse(source)):
+        if getattr(node, "lineno", None) in excused:
+            continue
         if isinstance(node, ast.ImportFrom | ast.Import):
             modules = {alias.name for alias in node.names} | {getattr(node, "module", None)}
             if modules & {"random", "numpy.random"}:
@@ -110,6 +113,7 @@ def test_the_rule_notices_each_way_to_a_seed(line):
         "RandomSource(seeds.key(1))",
         "RandomSource()",
         "np.random.default_rng()",
+        "np.random.default_rng(1)  # fixed: the reason",
     ],
 )
 def test_the_rule_lets_pass_what_is_shifted_and_what_has_no_seed(line):

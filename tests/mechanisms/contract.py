@@ -308,7 +308,7 @@ def vectors_follow_the_density_that_is_stated(example: Example) -> None:
     """By calibration: of outputs of two inputs, mixed, the density says how likely each is to be of the first.
 
     alpha = 1e-9 for the noise. Other noise must be noticed by the same test, at the latest with sixteen times as many
-    outputs: over tables and examples its z is 3.5 and more with the first, so 14 and more with these, where 6.2 is asked.
+    outputs: over tables and examples its z was 3.5 and more with the first, hence 14 with these, where 6.3 is asked.
     """
     randomizer, rows = example.randomizer, example.words.vectors.astype(np.float64)
     assert randomizer.log_density(np.zeros((0, randomizer.dimensions)), rows[:2]).shape == (0, 2)
@@ -318,7 +318,9 @@ def vectors_follow_the_density_that_is_stated(example: Example) -> None:
     chosen = sorted(tried, key=lambda two: abs(_spread(randomizer, two) - 1.5))[:3]
     unnoticed = set(TWINS)
     for times in (1, 16):
-        drawn = [[_outputs(randomizer, row, times * SAMPLES // 2, 11 + i) for i, row in enumerate(two)] for two in chosen]
+        drawn = [
+            [_outputs(randomizer, row, times * SAMPLES // 2, 11 + i) for i, row in enumerate(two)] for two in chosen
+        ]
         if times == 1:
             values = [calibration_p_value(randomizer, *case) for case in zip(drawn, chosen, strict=True)]
             assert min(values) * len(values) >= ALPHA, "the noise does not follow the density that is stated"

@@ -403,7 +403,7 @@ def test_epsilons_of_two_vocabularies_are_not_added():
 
 
 RETRY = """
-import numpy as np, wordveil as wv
+import sys, numpy as np, wordveil as wv
 from wordveil.metrics.distances import Mahalanobis
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
@@ -412,7 +412,7 @@ table = wv.Embeddings.from_arrays(words, np.arange(5.0)[:, None])
 options = wv.TextOptions(public_words={"the", "and", "of", "in", "to"}, per="document")
 metric = Mahalanobis(whitening=np.eye(1))
 for mechanism in (wv.SanText(epsilon=0.1, metric=metric), wv.TEM(epsilon=0.1)):
-    sanitizer = wv.Sanitizer(table, mechanism, options=options, source=RandomSource(seeds.key(16)))
+    sanitizer = wv.Sanitizer(table, mechanism, options=options, source=RandomSource(bytes.fromhex(sys.argv[1])))
     print(sanitizer("aa bb the zz cc dd and ee " * 9, document_id="patient 7").text)
 """
 
@@ -420,7 +420,10 @@ for mechanism in (wv.SanText(epsilon=0.1, metric=metric), wv.TEM(epsilon=0.1)):
 def test_a_retry_in_another_process_draws_the_same_noise():
     answers = {
         subprocess.run(
-            [sys.executable, "-c", RETRY], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+            [sys.executable, "-c", RETRY, seeds.key(16).hex()],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
         ).stdout
         for seed in ("1", "2", "3")
     }

@@ -1,5 +1,6 @@
 """Array formats: every reader against the format's own library, damaged files, and names."""
 
+import contextlib
 import json
 import warnings
 import zipfile
@@ -129,6 +130,11 @@ def test_damage_is_one_kind_of_error(tmp_path, files, rows, ending):
         path.write_bytes(whole[:cut])
         with pytest.raises(DataFormatError):
             read_all(path)
+    for place in range(min(len(whole), 128)):  # every byte of a header, as every kind of bracket, quote and number
+        for byte in b"]}()'\"\\9\x00\xff":
+            path.write_bytes(whole[:place] + bytes([byte]) + whole[place + 1 :])
+            with contextlib.suppress(DataFormatError, ParameterError):
+                read_all(path)
     generator = seeds.rng(1)
     outcomes = set()
     for _ in range(60):

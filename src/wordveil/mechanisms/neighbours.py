@@ -263,8 +263,9 @@ class FittedNeighbourResponse(WordRandomizer):
     def pair_loss(self, first: int, second: int) -> float:
         """Return 0 for two words of equal lists, and otherwise what the guarantee says."""
         one, other = self.list_of(first), self.list_of(second)
-        # The last of a list takes the remainder of its weight.
-        return 0.0 if set(one) == set(other) and one[-1] == other[-1] else self.integers.claim
+        remainder = (TOTAL - self.integers.anywhere) % len(one)  # of its weight, which the last of a list takes
+        equal = set(one) == set(other) and (not remainder or one[-1] == other[-1])
+        return 0.0 if equal else self.integers.claim
 
     def procedure(self) -> str:
         law, v = self.integers, len(self.outputs)

@@ -35,8 +35,17 @@ def test_posts_without_a_sender_have_no_author(text, author, body):
     assert (post.author, post.body) == (author, body)
 
 
-def test_linkage_ranges_from_certainty_to_chance(world, use_world):
-    task = AuthorshipLinkage(words=12)
+def test_linkage_ranges_from_certainty_to_chance(world, tmp_path):
+    """Six authors of six texts, each of twelve words that are their own, in another order in each text."""
+    own = [[world.words[author + 6 * i] for i in range(12)] for author in range(6)]
+    rows = [
+        {"text": " ".join(words[i:] + words[:i]), "author": "abcdef"[a]}
+        for a, words in enumerate(own)
+        for i in range(6)
+    ]
+    path = tmp_path / "texts.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    task = AuthorshipLinkage(path=str(path), author="author", words=12)
     prepared = task.prepare(world)
     assert len(prepared.truth) == 6 * 2
     clean = task.run(prepared, unprotected(world), SOURCE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ def read_npy_header(path: str, stream: Any) -> tuple[tuple[int, ...], bool, np.d
     try:
         version = np.lib.format.read_magic(stream)
         shape, fortran, dtype = readers[version](stream)
-    except (ValueError, KeyError, EOFError):
+    except (ValueError, KeyError, EOFError, tokenize.TokenError):  # NumPy reads a header of Python 2 by its tokens
         broken = True
     else:
         return shape, fortran, dtype
