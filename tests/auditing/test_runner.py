@@ -201,7 +201,7 @@ def test_a_sanitizer_is_audited_as_it_is():
     words = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me") for b in ("ra", "sto", "ti", "vel")]
     vocabulary = Embeddings.from_arrays(words, seeds.rng(0).normal(size=(20, 3)), candidate_rule="all")
     sanitizer = Sanitizer(vocabulary, SanText(epsilon=1.0))
-    options = AuditOptions(samples=400, pairs=2, curve_points=0)
+    options = AuditOptions(samples=200, pairs=1, curve_points=0)
     report = audit_mechanism(sanitizer, kind="text", embeddings=vocabulary, options=options)
     assert not report.refuted, report.summary_lines()
     assert "metric DP (proved)" in report.claim

@@ -27,6 +27,7 @@ BEFORE = {
     "denoise": "sanitize",
     "vocabulary info": "vocabulary import",
     "vocabulary neighbours build": "vocabulary import",
+    "calibrate": "vocabulary import",
     "certify": "vocabulary import",
     "audit": "vocabulary import",
     "rewrite": "train",

@@ -5,11 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import pickle
 import struct
 import subprocess
 import sys
-import types
 import zipfile
 
 import numpy as np
@@ -42,19 +40,6 @@ def zipped() -> bytes:
     return stream.getvalue()
 
 
-def pickled() -> bytes:
-    module = types.ModuleType("gensim.models.keyedvectors")
-    shell = type("KeyedVectors", (), {"__module__": module.__name__})
-    module.KeyedVectors = shell
-    table = shell()
-    table.__dict__.update(index_to_key=WORDS, vectors=ROWS)
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("gensim", "gensim.models"):
-            patch.setitem(sys.modules, name, types.ModuleType(name))
-        patch.setitem(sys.modules, module.__name__, module)
-        return pickle.dumps(table, protocol=4)
-
-
 def safetensors() -> bytes:
     header = json.dumps({"embeddings": {"dtype": "F32", "shape": [4, 3], "data_offsets": [0, 48]}}).encode()
     return struct.pack("<Q", len(header)) + header + ROWS.tobytes()
@@ -67,7 +52,6 @@ FILES = {
     "fasttext_vec": text(header=True).replace(b"\n", b" \n"),
     "word2vec_binary": BINARY,
     "npz": npz(),
-    "gensim_keyedvectors": pickled(),
     "safetensors_model2vec": safetensors(),
 }
 PACKED = {"glove_text": [gzip.compress(FILES["glove_text"], mtime=0), zipped()]}

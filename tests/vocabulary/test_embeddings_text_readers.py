@@ -200,7 +200,7 @@ def test_limit_takes_the_first_rows(tmp_path, monkeypatch):
         assert found.vectors.shape == (limit, 3)
     with pytest.raises(ParameterError, match="limit=0 must be at least 1"):
         read_table(path, limit=0)
-    with pytest.raises(ParameterError, match="format='glove' must be one of fasttext_vec, gensim"):
+    with pytest.raises(ParameterError, match="format='glove' must be one of fasttext_vec, glove"):
         read_table(path, format_name="glove")
 
 

@@ -30,13 +30,7 @@ class Guess:
         "fluent"
     )
     prior: Annotated[
-        list[str] | None,
-        option(
-            "--prior",
-            metavar="PRIOR",
-            help="What `wordveil prior build` wrote, hf:FOLDER with a model of Hugging Face, or the address of an "
-            "OpenAI-compatible endpoint, which sees the release; twice for a trigram and a model beside it.",
-        ),
+        Path | None, option("--prior", metavar="FILE", help="What `wordveil prior build` wrote; else the packaged one.")
     ] = None
     public: Annotated[
         Path | None,
@@ -51,17 +45,15 @@ class Guess:
     def denoiser(self, facts: ReleaseReport) -> Denoiser:
         """Return what reads the release that a report speaks of."""
         from wordveil.denoising.denoiser import Denoiser
-        from wordveil.denoising.models import open_priors
+        from wordveil.denoising.prior import Prior
         from wordveil.promises.certificates import Certificate
 
         embeddings, _ = sanitizing_vocabulary(self.vocabulary, self.exclude_outputs, verify=False)
-        prior, context = open_priors(self.prior or (), embeddings)
         return Denoiser(
             embeddings,
             facts.mechanism(),
             options=facts.options,
-            prior=prior,
-            context=context,
+            prior=None if self.prior is None else Prior.load(self.prior),
             style=cast("Style", self.style),
             least=self.least,
             marked=self.confidences,
@@ -92,7 +84,7 @@ def denoise(
     from wordveil.pipeline.run_report import read_and_attacked, write_facts
 
     if report_to is not None:
-        check_report_path(report_to, others=(release, report, output, *map(Path, guess.prior or ()), guess.public))
+        check_report_path(report_to, others=(release, report, output, guess.prior, guess.public))
     facts = ReleaseReport.load(report)
     facts.check(release)
     denoiser = guess.denoiser(facts)

@@ -18,10 +18,9 @@ import numpy as np
 
 from wordveil.arrays import Float32Array, IdArray, ReleasedText
 from wordveil.decoding.decoded import as_words
-from wordveil.denoising.calibration import WORDS, ConfidenceCurve, Trial, trial_releases
-from wordveil.denoising.context import Context, ContextModel, read_in_context
+from wordveil.denoising.calibration import ConfidenceCurve, trial_releases
 from wordveil.denoising.evidence import ChannelEvidence
-from wordveil.denoising.posterior import Posterior
+from wordveil.denoising.posterior import Posterior, posteriors
 from wordveil.denoising.prior import Prior, load_prior
 from wordveil.denoising.reading import Layout, ReleaseReader
 from wordveil.errors import ParameterError, WordveilError
@@ -96,7 +95,6 @@ class Denoiser:
         marked: Write its confidence behind every word, as in "house|0.71".
         public: Public texts of the kind that was released, for the calibration; None for those of the prior.
         certificate: As for the release.
-        context: A model that reads whole sentences, heard beside the prior; see `wordveil.denoising.models`.
 
     Raises:
         ChecksumError: If the prior is over another vocabulary.
@@ -123,7 +121,6 @@ class Denoiser:
         marked: bool = False,
         public: Sequence[str] | None = None,
         certificate: Certificate | None = None,
-        context: ContextModel | None = None,
     ) -> None:
         self.options = TextOptions() if options is None else options
         if style not in get_args(Style):
@@ -134,7 +131,6 @@ class Denoiser:
         self.least, self.marked = least, marked
         self.prior = load_prior() if prior is None else prior
         self.prior.check(embeddings)
-        self._model = context
         self.randomizer = as_words(mechanism).fit_certified(embeddings, certificate)
         if self.randomizer.law(np.empty(0, np.int32)) is None:
             raise ParameterError("mechanism", mechanism.name, "has no law in closed form, so there is no posterior.")
@@ -193,30 +189,16 @@ class Denoiser:
     def fingerprint(self) -> dict[str, Any]:
         """Return what the output depends on besides the release, as JSON values."""
         calibrated_on = hashlib.sha256("\n".join(self._public).encode()).hexdigest()
-        said = {"style": self.style, "least": self.least, "marked": self.marked}
-        model = {} if self._model is None else {"context": self._model.checksum}
-        return {**said, "prior": self.prior.checksum, **model, "calibrated_on": calibrated_on}
-
-    def _trials(self, public: Sequence[str], words: int) -> tuple[Trial, Trial]:
-        layouts = self._reader.read([ReleasedText(text) for text in public])
-        return trial_releases(self._segments(layouts), self.randomizer, self._exempt, words)
-
-    @cached_property
-    def context(self) -> Context | None:
-        """The context model, and how far it is believed: what fits one half of the public texts best, once."""
-        if self._model is None:
-            return None
-        trial, _ = self._trials(self._public[::2], self._model.words)
-        return Context.fitted(trial, self._evidence, self.prior, self._model)
+        choices = {"style": self.style, "least": self.least, "marked": self.marked}
+        return {**choices, "prior": self.prior.checksum, "calibrated_on": calibrated_on}
 
     @cached_property
     def calibration(self) -> ConfidenceCurve:
         """How far its own confidence can be trusted, found out on public text, once."""
-        # Not on the texts that the context model's weight was fitted to.
-        public, words = (self._public, WORDS) if self._model is None else (self._public[1::2], self._model.words)
-        trials = self._trials(public, words)
-        found = [self._posterior(trial.released) for trial in trials]
-        return ConfidenceCurve.of(trials, found, self.prior, len(self.embeddings))
+        layouts = self._reader.read([ReleasedText(text) for text in self._public])
+        trials = trial_releases(self._segments(layouts), self.randomizer, self._exempt)
+        readings = [self._posterior(trial.released) for trial in trials]
+        return ConfidenceCurve.of(trials, readings, self.prior, len(self.embeddings))
 
     def read(self, texts: Sequence[ReleasedText]) -> list[ReadRelease]:
         """Read released texts, in order; none changes another.
@@ -244,7 +226,7 @@ class Denoiser:
         return self._posterior([layout.states])
 
     def _posterior(self, segments: Sequence[IdArray], fidelity: float | None = None) -> Posterior:
-        return read_in_context(segments, self._evidence, self.prior, fidelity=fidelity, context=self.context)
+        return posteriors(segments, self._evidence, self.prior, fidelity=fidelity)
 
     def _segments(self, layouts: Sequence[Layout]) -> list[IdArray]:
         return [layout.states[some] for layout in layouts for some in self._reader.segments(layout)]

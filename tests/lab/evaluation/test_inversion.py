@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import seeds
 from wordveil.decoding.decoded import Decoded
-from wordveil.denoising import minilm_head
-from wordveil.denoising.counting import build_prior
-from wordveil.denoising.minilm_head import build_head
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation import inversion
-from wordveil.lab.evaluation.catalogue import data_files
 from wordveil.lab.evaluation.data import plain
 from wordveil.lab.evaluation.inversion import ATTACKERS, ReviewInversion, SentenceInversion
 from wordveil.lab.evaluation.subjects import subject_of, unprotected
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
-from wordveil.text.minilm import model_installed
-from wordveil.vocabulary.table import Embeddings
 
 SOURCE = seeds.source(29)
 
@@ -128,34 +120,3 @@ def test_two_data_sets_are_attacked(world, use_world):
     assert found["best"] == 1.0
     with pytest.raises(ParameterError, match="at least 1"):
         ReviewInversion(passes=0).prepare(world)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not model_installed(), reason="the package with MiniLM's weights is not installed")
-def test_a_head_among_the_data_is_one_more_attacker(world, use_world, tmp_path, monkeypatch):
-    """It reads whole sentences, beside the others, which it does not change, and counts for the best."""
-    for file in use_world.iterdir():
-        (tmp_path / file.name).symlink_to(file)
-    monkeypatch.setenv("WORDVEIL_DATA", str(tmp_path))
-    assert ReviewInversion().head is None
-    monkeypatch.setattr(minilm_head, "EPOCHS", 1)
-    texts = [" ".join(world.words[i : i + 5]) for i in range(0, 40, 5)]
-    prior = build_prior(texts, world)
-    (tmp_path / "priors").mkdir()
-    build_head(texts, world, prior, output=tmp_path / inversion.HEAD)
-    task, prepared = attack(world)
-    assert task.head == inversion.HEAD
-    assert inversion.HEAD in data_files(task)
-    assert repr(task) == repr(attack(world, head=None)[0])
-    subject = subject_of(SanText(epsilon=1.5).fit(world))
-    alone = replace(prepared, context=None)
-    heard, unheard = (inversion._guesses(own, subject, SOURCE, task) for own in (prepared, alone))
-    assert set(heard) == {"beside", *unheard}
-    assert all(np.array_equal(heard[name], unheard[name]) for name in unheard)
-    assert (heard["beside"][0] != heard["triples"][0]).any()
-    perfect = {**heard, "beside": (prepared.corpus.tokens, prepared.corpus.tokens)}
-    found = task.scored(prepared, subject, perfect)
-    assert found["best"] == found["best-content"] == 1.0
-    assert list(found) == [score.name for score in task.scores]
-    other = Embeddings.from_arrays([word + "x" for word in world.words], world.vectors, name="other")
-    assert task._context(other, prior) is None

@@ -51,10 +51,9 @@ def kill_after(cells: int, arguments: list[str], folder: Path) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_killed_run_goes_on_and_writes_the_same_bytes(world, use_world, tmp_path, workers):
+def test_a_killed_run_goes_on_and_writes_the_same_bytes(world, use_world, tmp_path):
     world.save(tmp_path / "world")
-    arguments = command(tmp_path / "world", workers)
+    arguments = command(tmp_path / "world", workers=2)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     for folder in (whole, broken):
         folder.mkdir()

@@ -10,9 +10,6 @@
 Every attacker is scored token by token on the same tokens, those of the vocabulary. The best one is chosen by its
 score: whoever attacks in earnest knows as well which of them works. Words that carry content are counted apart, as
 function words are guessed whatever the noise; there, `alone`, `pairs` and `triples` name no other word than such.
-
-Where MiniLM is installed and `priors/minilm.npz` among the data is a head for this vocabulary (`wordveil prior build
---model minilm`), a sixth reads whole sentences beside the triples, over a few candidates, and counts for the best.
 """
 
 from __future__ import annotations
@@ -25,14 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, FloatArray, IdArray
-from wordveil.denoising.context import Context, read_in_context
 from wordveil.denoising.counting import prior_of
-from wordveil.denoising.minilm_head import MiniLMHead
-from wordveil.denoising.posterior import Posterior
+from wordveil.denoising.posterior import Posterior, posteriors
 from wordveil.denoising.prior import Prior
 from wordveil.denoising.reading import OTHER, STOP
-from wordveil.documents.rows import locate
-from wordveil.errors import ChecksumError, ParameterError
+from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.base import Score, Task, TaskKind
 from wordveil.lab.evaluation.corpora import place_unknown
 from wordveil.lab.evaluation.data import read_texts
@@ -44,7 +38,6 @@ from wordveil.lab.evaluation.priors import content_words, word_prior
 from wordveil.lab.evaluation.subjects import Entrant
 from wordveil.lab.evaluation.word_predictor import WordPredictor
 from wordveil.randomness import RandomSource
-from wordveil.text.minilm import model_installed
 from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings
 
@@ -52,8 +45,6 @@ __all__ = ["ATTACKERS", "ReviewInversion", "SentenceInversion"]
 
 ENTRIES = 1 << 25  # evidence held at a time: 128 MiB
 READ, OF_CONTENT = 256, 64  # words weighed for each token, and words that carry content
-HEAD = "priors/minilm.npz"
-HEAD_WEIGHT = 0.2  # of its factors, beside the triples'
 STORED = 10_000_000  # pairs, and triples, of the public model: none is dropped
 ATTACKERS = {
     "naming": "naming the released word, or the nearest one",
@@ -63,13 +54,6 @@ ATTACKERS = {
     "masked": "a public model of words in context, over a few candidates",
 }
 """Score name -> how that attacker guesses."""
-
-
-def _head_at_hand() -> str | None:
-    try:
-        return HEAD if model_installed() and locate(HEAD).is_file() else None
-    except ParameterError:
-        return None
 
 
 @dataclass(frozen=True)
@@ -82,7 +66,6 @@ class Attack:
     pairs: PairModel = field(repr=False)
     prior: Prior = field(repr=False)
     words: WordPredictor = field(repr=False)
-    context: Context | None = field(repr=False, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +84,6 @@ class _Inversion(Task):
         epochs: Passes over them.
         candidates: Originals the masked attacker considers for each token.
         passes: Times they read the context, at least 1.
-        head: A head of MiniLM for one more attacker; None without.
     """
 
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
@@ -126,7 +108,6 @@ class _Inversion(Task):
     epochs: int = 3
     candidates: int = 300
     passes: int = 2
-    head: str | None = field(default_factory=_head_at_hand, repr=False)  # named by its digest among the data
 
     def prepare(self, embeddings: Embeddings) -> Attack:
         if min(self.candidates, self.passes, self.epochs) < 1:
@@ -155,17 +136,7 @@ class _Inversion(Task):
             PairModel.of(public[0], word_prior(embeddings)).single(),
             prior,
             WordPredictor.of(public[1], embeddings, epochs=self.epochs),
-            self._context(embeddings, prior),
         )
-
-    def _context(self, embeddings: Embeddings, prior: Prior) -> Context | None:
-        """Return the model of whole sentences, where there is one for this vocabulary."""
-        if self.head is None:
-            return None
-        try:
-            return Context(MiniLMHead.load(locate(self.head), embeddings), prior, HEAD_WEIGHT)
-        except ChecksumError:  # of another vocabulary
-            return None
 
     def applies(self, subject: Entrant) -> bool:
         return subject.vectors is None or subject.law_known
@@ -200,7 +171,7 @@ def _guesses(attack: Attack, subject: Entrant, source: RandomSource, task: _Inve
     frequencies = attack.prior.frequency[:v] / attack.prior.frequency[:v].sum()
     inputs = place_unknown(corpus.tokens, subject, source, task.name)
     seen = observe(subject, inputs, frequencies.astype(np.float64), source, task.name)
-    alone, pairs, triples, beside = (np.empty((2, len(corpus.tokens)), dtype=np.int32) for _ in range(4))
+    alone, pairs, triples = (np.empty((2, len(corpus.tokens)), dtype=np.int32) for _ in range(3))
     order, parts = [], []
     for places in _batches(corpus, v):
         inside = places >= 0
@@ -220,13 +191,10 @@ def _guesses(attack: Attack, subject: Entrant, source: RandomSource, task: _Inve
         pairs[:, tokens] = _likeliest(np.moveaxis(read, 1, 2)[inside][:, :-1], attack)
         texts = list(zip(places.T, spread.T, strict=True))
         here, read_ = np.concatenate([own[own >= 0] for own, _ in texts]), [kind[own >= 0] for own, kind in texts]
-        triples[:, here] = _in_context(read_, rows, attack, None)
-        if attack.context is not None:
-            beside[:, here] = _in_context(read_, rows, attack, attack.context)
+        triples[:, here] = _in_context(read_, rows, attack)
     joined = Candidates.joined(parts).chosen(np.argsort(np.concatenate(order)))
     masked = guess_in_context(joined, corpus, attack.words, passes=task.passes)
-    sixth = {} if attack.context is None else {"beside": (beside[0], beside[1])}
-    return sixth | {
+    return {
         "naming": (seen.named, seen.named),
         "alone": (alone[0], alone[1]),
         "pairs": (pairs[0], pairs[1]),
@@ -245,14 +213,13 @@ def _likeliest(scores: FloatArray, attack: Attack) -> IdArray:
     return np.stack((best, scores.argmax(axis=1))).astype(np.int32)
 
 
-def _in_context(texts: list[IdArray], likelihoods: Float32Array, attack: Attack, context: Context | None) -> IdArray:
+def _in_context(texts: list[IdArray], likelihoods: Float32Array, attack: Attack) -> IdArray:
     """Return the likeliest word of every token, and the likeliest that carries content, shape (2, tokens).
 
     Args:
         texts: Of every text, which rows of `likelihoods` its tokens were released as.
         likelihoods: P(release | state) of every word and, last, of an unknown token, shape (kinds, v + 1).
         attack: The model.
-        context: A model of whole sentences beside it.
     """
     v = likelihoods.shape[1] - 1
     content = np.zeros(v + 1, dtype=bool)
@@ -269,7 +236,7 @@ def _in_context(texts: list[IdArray], likelihoods: Float32Array, attack: Attack,
     ends = np.full(1, -1, np.int32)
     segments = [np.concatenate((ends, own, ends)) for own in texts]
     listed: tuple[IdArray, Float32Array] = (np.asarray(states, dtype=np.int32), chances)
-    read = read_in_context(segments, lambda seen: (listed[0][seen], listed[1][seen]), attack.prior, context=context)
+    read = posteriors(segments, lambda seen: (listed[0][seen], listed[1][seen]), attack.prior)
     inside = np.concatenate(segments) >= 0
     return np.stack((_best_of(read, inside, np.arange(v + 1) < v), _best_of(read, inside, content)))
 

@@ -36,7 +36,8 @@ def guess_format(path: Path) -> str:
         remedy = "Save it with its words as an .npz file."
         raise EmbeddingFormatError(path, "is an array without words.", remedy=remedy)
     if head[:1] == b"\x80" and head[1:2] <= b"\x05":
-        return "gensim_keyedvectors"
+        remedy = "Load it with the program that wrote it and save plain vectors: save_word2vec_format in gensim."
+        raise EmbeddingFormatError(path, "is a pickle, which can run any code and is not loaded.", remedy=remedy)
     if path.suffix == ".safetensors" or head[8:10] == b'{"':
         return "safetensors_model2vec"
     return _guess_text(path, head)

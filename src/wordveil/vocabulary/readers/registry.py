@@ -9,7 +9,7 @@ import numpy as np
 
 from wordveil.arrays import Float32Array
 from wordveil.errors import ParameterError
-from wordveil.vocabulary.readers import gensim_keyedvectors, npz, safetensors_model2vec, word2vec_binary
+from wordveil.vocabulary.readers import npz, safetensors_model2vec, word2vec_binary
 from wordveil.vocabulary.readers.base import (
     Block,
     EmbeddingFormat,
@@ -25,7 +25,7 @@ from wordveil.vocabulary.wordlist import WordList
 
 __all__ = ["FORMATS", "Block", "EmbeddingFormat", "Progress", "ReadTable", "format_of", "read_blocks", "read_table"]
 
-_BINARY = (gensim_keyedvectors.FORMAT, npz.FORMAT, safetensors_model2vec.FORMAT, word2vec_binary.FORMAT)
+_BINARY = (npz.FORMAT, safetensors_model2vec.FORMAT, word2vec_binary.FORMAT)
 FORMATS: dict[str, EmbeddingFormat] = {
     form.name: form for form in sorted((*TEXT_FORMATS, *_BINARY), key=lambda form: form.name)
 }
