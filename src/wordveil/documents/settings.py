@@ -21,7 +21,9 @@ class DocumentSettings:
     Attributes:
         format: Format name, or None to go by the file name.
         columns: The columns that hold text.
-        keep: The other columns to copy; None copies all.
+        keep: The other columns to copy. No column is copied that is not named: where there are others, and neither
+            this nor one of the next two says what becomes of them, nothing is read.
+        keep_others: Copy all other columns.
         drop_others: Copy no other column.
         missing: JSON: what happens to a record that lacks a text column, or holds something else than text in it:
             "refuse" stops the run, "keep" copies the record with null in the place of what is no text, "skip" leaves
@@ -36,6 +38,7 @@ class DocumentSettings:
     format: str | None = None
     columns: tuple[str, ...] = ()
     keep: tuple[str, ...] | None = None
+    keep_others: bool = False
     drop_others: bool = False
     missing: Missing = "refuse"
     encoding: str | None = None
@@ -49,22 +52,32 @@ class DocumentSettings:
             raise ParameterError("block_characters", self.block_characters, "must be at least 1.")
         checked_encoding(self.encoding)
 
+    @property
+    def asks(self) -> bool:
+        """Whether nothing was said of the columns that hold no text."""
+        return self.keep is None and not (self.keep_others or self.drop_others)
+
     def open(self, path: str) -> DocumentReader:
         """Open one file with these settings."""
         return open_documents(
             path,
             format=self.format,
             columns=self.columns,
-            drop_others=self.drop_others,
             keep=self.keep,
+            keep_others=self.keep_others,
+            drop_others=self.drop_others,
             missing=self.missing,
             encoding=self.encoding,
             details=self.details,
         )
 
+    def open_texts(self, path: str) -> DocumentReader:
+        """Open one file for its texts alone, which are not written again."""
+        return replace(self, keep=None, keep_others=False, drop_others=True).open(path)
+
     def open_values(self, path: str, column: str) -> DocumentReader:
         """Open one file for the values of one column, text or not, as the texts of its documents; there may be none."""
-        reader = replace(self, columns=(column,), keep=None, drop_others="." not in column, missing="keep").open(path)
+        reader = replace(self, columns=(column,), missing="keep").open_texts(path)
         reader.format.any_value = True
         return reader
 
@@ -74,7 +87,7 @@ class DocumentSettings:
         if form == Parquet.name:
             return replace(self, encoding=None)
         if form is not None and form in FORMATS and not FORMATS[form].has_columns:
-            return replace(self, columns=(), keep=None, drop_others=False)
+            return replace(self, columns=(), keep=None, keep_others=False, drop_others=False)
         return self
 
     def fingerprint(self) -> dict[str, Any]:
