@@ -451,7 +451,7 @@ def test_a_run_whose_report_fails_is_not_released_again_by_resuming(vocabulary, 
         (tree, tmp_path / "out"),
         (tmp_path / "in.parquet", tmp_path / "out.parquet"),
     ):
-        settings = DocumentSettings(columns=("t",) if source.suffix == ".parquet" else (), keep_others=True)
+        settings = DocumentSettings(columns=("t",) if source.suffix == ".parquet" else ())
         written, reports, said = [], [], []
         for deliver in (failing, failing, reports.append):
             sanitizer = sanitizer_for(vocabulary, run_source(output, resume=True))

@@ -12,8 +12,8 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "spark-sanitize": (
         "wordveil spark-sanitize notes --output clean --master local",
-        "wordveil spark-sanitize tables -o released --column text --keep stars --user-column id --max-nats-per-user 200 "
-        "--over-budget drop --report released.json",
+        "wordveil spark-sanitize tables -o released --column text --keep stars --user-column id "
+        "--max-nats-per-user 200 --over-budget drop --report released.json",
     ),
     "rephrase": (
         "wordveil rephrase note.txt -o rephrased.txt --report rephrased.json",

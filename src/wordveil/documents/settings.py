@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from wordveil.documents.base import FormatDetails, Missing
+from wordveil.documents.base import FormatDetails, Missing, Selection
 from wordveil.documents.parquet import Parquet
 from wordveil.documents.reader import FORMATS, DocumentReader, guess_format, open_documents
 from wordveil.documents.streams import checked_encoding
@@ -51,6 +51,8 @@ class DocumentSettings:
         if self.block_characters < 1:
             raise ParameterError("block_characters", self.block_characters, "must be at least 1.")
         checked_encoding(self.encoding)
+        others: dict[str, Any] = {"keep": self.keep, "keep_others": self.keep_others, "drop_others": self.drop_others}
+        Selection(columns=tuple(self.columns), missing=self.missing, **others)  # refuses what contradicts itself
 
     @property
     def asks(self) -> bool:

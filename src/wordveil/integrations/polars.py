@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wordveil.errors import MissingExtraError
+from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.pipeline.tables import TableRelease, chosen_columns, described, released_columns
 
@@ -58,7 +58,10 @@ def sanitized(column: str, sanitizer: Sanitizer | None = None) -> pl.Expr:
     """
 
     def released(series: pl.Series) -> pl.Series:
-        texts = released_columns({series.name: series.to_list()}, sanitizer)[series.name]
+        try:
+            texts = released_columns({series.name: series.to_list()}, sanitizer)[series.name]
+        except ParameterError as error:  # which Polars could not hand on
+            raise pl.exceptions.ComputeError(str(error)) from None
         return pl.Series(series.name, texts, dtype=pl.String)
 
     return pl.col(column).map_batches(released, return_dtype=pl.String, is_elementwise=True)

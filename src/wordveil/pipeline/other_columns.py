@@ -28,7 +28,9 @@ def other_columns(path: str, settings: DocumentSettings) -> list[str]:
             for record in reader:
                 if not record.structural or reader.other_columns:
                     break
-            return reader.other_columns
+            # Where a text column is misspelt, its absence is what is to be told.
+            absent = settings.missing == "refuse" and reader.gaps.get("missing")
+            return [] if absent else reader.other_columns
     except (WordveilError, OSError):
         return []  # it is told of when its turn comes
 
