@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError, printable
@@ -145,7 +145,7 @@ def released_columns(
     if not columns:
         raise ParameterError("columns", [], "must name at least one column of texts.")
     for name, values in columns.items():
-        for row, value in enumerate(values):
+        for row, value in enumerate(cast(Sequence[object], values)):
             if not (value is None or isinstance(value, str)):
                 problem = f"must hold text or nothing; row {row} holds {type(value).__name__}. Convert it first."
                 raise ParameterError("columns", name, problem)
