@@ -91,7 +91,7 @@ class ReleaseReport:
 
         A report of a release whose other columns were all copied unasked, as older ones were, says nothing of them.
         """
-        said = {"keep": tuple(keep) if keep else None, "keep_others": keep_others, "drop_others": drop_others}
+        said: dict[str, Any] = {"keep": tuple(keep) if keep else None, "keep_others": keep_others, "drop_others": drop_others}
         return replace(self, settings=replace(self.settings, **said)) if any(said.values()) else self
 
     def check(self, release: str | os.PathLike[str]) -> None:
@@ -122,9 +122,9 @@ class ReleaseReport:
 def _renumber(settings: dict[str, Any], *, header: bool) -> None:
     """Give the columns the names that they have in what was released: without a header, places among those written."""
     columns, keep = settings["columns"], settings["keep"]
-    written = {*columns, *(keep or ())}
-    if not header and (keep is not None or settings["drop_others"]) and all(map(str.isdigit, written)):
-        written = sorted(written, key=int)
+    names = {*columns, *(keep or ())}
+    if not header and (keep is not None or settings["drop_others"]) and all(map(str.isdigit, names)):
+        written = sorted(names, key=int)
         columns, keep = ([str(written.index(name) + 1) for name in names or ()] for names in (columns, keep))
     settings |= {"columns": tuple(columns), "keep": tuple(keep) if keep else None}
 
