@@ -25,7 +25,7 @@ demo: setup
 	@echo "== reviews, their column 'text' =="
 	@cat examples/reviews.jsonl
 	@echo "== released =="
-	@$(BIN)/wordveil sanitize examples/reviews.jsonl --column text
+	@$(BIN)/wordveil sanitize examples/reviews.jsonl --column text --keep id --keep stars
 
 # The documentation, into site/. Nothing in it is loaded from elsewhere when it is read.
 docs: setup

@@ -32,7 +32,7 @@ from wordveil.documents.rows import read_rows
 
 TEXTS = {"documents/agnews.test.tsv": "description", "privacy/sms-spam.tsv": "text"}
 FILES = 16
-JSONL = DocumentSettings(columns=("text",))
+JSONL = DocumentSettings(columns=("text",), keep_others=True)
 MIB = 1 << 20
 
 

@@ -55,7 +55,7 @@ class Stages:
 def one_round(stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer, output: Path) -> int:
     """Do by hand what a run does, stage by stage; returns the number of tokens."""
     stages.timed("decompress", lambda: InputStream(str(source)).stream.read())
-    reader = open_documents(source, columns=(column,))
+    reader = open_documents(source, columns=(column,), keep_others=True)
     records = stages.timed("decompress and parse", lambda: list(reader))
     encoder, writer = sanitizer.parts.encoder, sanitizer.parts.writer
     tokens, released = 0, []
@@ -105,7 +105,7 @@ def main(source: Path, column: str, rounds: int) -> None:
             references(limits, source, output, tokens)
             limits.end_round()
             started, clock = time.process_time(), time.perf_counter()
-            settings = DocumentSettings(columns=(column,))
+            settings = DocumentSettings(columns=(column,), keep_others=True)
             report = sanitize_documents(source, output, sanitizer, settings=settings)
             whole.append(time.process_time() - started)
             wall.append(time.perf_counter() - clock)

@@ -21,16 +21,16 @@ ROWS = {"id": [1, 2, 3], "note": ["Maria lives in Uppsala.", None, "Write to mar
 
 def main() -> None:
     """Release the same column in each library."""
-    frame = pandas.sanitize(pd.DataFrame(ROWS), ["note"])
+    frame = pandas.sanitize(pd.DataFrame(ROWS), ["note"], keep=["id"])
     print(frame.table, frame.guarantee.sentence(), sep="\n")
     assert frame.table["id"].tolist() == ROWS["id"]
     assert frame.table["note"].isna().tolist() == [False, True, False]
     lazy = pl.LazyFrame(ROWS).with_columns(polars.sanitized("note"))
     print(lazy.collect())
-    table = arrow.sanitize(pa.table(ROWS), ["note"]).table
+    table = arrow.sanitize(pa.table(ROWS), ["note"], drop_others=True).table
     assert b"wordveil" in table.schema.metadata
     datasets.disable_progress_bars()
-    release = hugging_face.sanitize(datasets.Dataset.from_dict(ROWS), ["note"])
+    release = hugging_face.sanitize(datasets.Dataset.from_dict(ROWS), ["note"], keep_others=True)
     with tempfile.TemporaryDirectory() as folder:
         hugging_face.save(release, folder)
         print(Path(folder, "README.md").read_text(encoding="utf-8").splitlines()[0])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,20 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.errors import ParameterError
+from wordveil.errors import ParameterError, printable
 
 __all__ = [
     "check_delta",
     "check_draws",
     "check_kind",
     "check_number",
+    "check_other_columns",
     "check_positive",
     "check_whole",
     "check_within",
     "checked_ids",
+    "copied_columns",
+    "listed_names",
+    "similar_name",
     "strings",
     "unique_ids",
+    "unnamed_columns",
 ]
+
+NAMED = 20  # columns that a message names
 
 
 def as_floats(name: str, value: object) -> Float64Array:
@@ -136,3 +144,70 @@ def unique_ids(ids: Sequence[str], n: int) -> list[str]:
                 "ids", f"<{n} entries>", f"must be unique in a run; positions {first[name]} and {place} hold one id."
             )
     return names
+
+
+def check_other_columns(keep: Collection[str] | None, *, keep_others: bool, drop_others: bool) -> None:
+    """Raise `ParameterError` where two things are said of the columns that hold no text."""
+    said = {"keep": keep is not None, "keep_others": keep_others, "drop_others": drop_others}
+    first, *more = [name for name, given in said.items() if given] or [""]
+    if more:
+        raise ParameterError(first, None, f"cannot be combined with {more[0]}=True. Give one of the two.")
+
+
+def unnamed_columns(columns: Sequence[Any], others: Sequence[Any], where: str) -> ParameterError:
+    """Return the error for columns of which nothing was said. Names are schema, so they are listed."""
+    what = "column" if len(others) == 1 else "columns"
+    return ParameterError(
+        "columns",
+        tuple(columns),
+        f"leaves {len(others):,} other {what} of {where} unnamed: {listed_names(others)}. keep=[...] copies those it "
+        "names, keep_others=True copies all, drop_others=True leaves them out.",
+    )
+
+
+def copied_columns(
+    columns: Sequence[Any],
+    others: Sequence[Any],
+    *,
+    keep: Collection[Any] | None,
+    keep_others: bool,
+    drop_others: bool,
+    where: str,
+) -> list[Any]:
+    """Return the other columns that are copied, in their order.
+
+    Args:
+        columns: The columns that are released.
+        others: All others that there are.
+        keep: Names of those to copy; None where none was named.
+        keep_others: Copy all.
+        drop_others: Copy none.
+        where: What holds them, such as "the frame".
+
+    Raises:
+        ParameterError: If there are others and nothing was said of them, or one is named that is not there.
+    """
+    if isinstance(keep, str):
+        raise ParameterError("keep", keep, "must be a list of names; put a single one in brackets.")
+    check_other_columns(keep, keep_others=keep_others, drop_others=drop_others)
+    for name in keep or ():
+        if name in columns:
+            raise ParameterError("keep", name, "is released already. Name only columns to copy unchanged.")
+        if name not in others:
+            raise ParameterError("keep", name, f"is no other column of {where}.{similar_name(name, others)}")
+    if keep is None and not (keep_others or drop_others) and others:
+        raise unnamed_columns(columns, others, where)
+    return [name for name in others if keep_others or (keep is not None and name in keep)]
+
+
+def similar_name(name: object, present: Collection[Any]) -> str:
+    """Return a question that names what is most like a name that is not there, or ""."""
+    by_letters = {str(other).casefold(): str(other) for other in present}
+    found = get_close_matches(str(name).casefold(), by_letters, n=1)
+    return f" Did you mean {by_letters[found[0]]!r}?" if found else ""
+
+
+def listed_names(names: Sequence[Any]) -> str:
+    """Return names between commas, the first of many."""
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return ", ".join(printable(str(name)) for name in names[:NAMED]) + more

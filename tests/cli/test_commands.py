@@ -357,6 +357,24 @@ MISTAKES = {
     "output-folder": (["sanitize", "NOTES", "-o", "nowhere/out.txt"], "must lie in an existing directory"),
     "same-file": (["sanitize", "NOTES", "-o", "NOTES"], "must differ from the input"),
     "no-column": (["sanitize", "ROWS"], "column"),
+    "others": (
+        ["sanitize", "TABLE", "-c", "text", "-c", "note"],
+        "wordveil: --column text --column note leaves 1 other column of table.csv unnamed: id. --keep NAME copies one, "
+        "--keep-others copies all, --drop-others leaves them out.",
+    ),
+    "keep-and-all": (
+        ["sanitize", "TABLE", "-c", "text", "--keep", "id", "--keep-others"],
+        "wordveil: --keep cannot be combined with --keep-others. Give one of the two.",
+    ),
+    "misspelt-keep": (
+        ["sanitize", "TABLE", "-c", "text", "--keep", "note", "--keep", "idd"],
+        "wordveil: --keep='idd' is no other column of table.csv. Did you mean 'id'?",
+    ),
+    "kept-text": (["sanitize", "TABLE", "-c", "text", "--keep", "text"], "--keep='text' is a text column."),
+    "keep-of-text": (
+        ["sanitize", "NOTES", "--keep", "id"],
+        "--keep id cannot be given: the format text has no columns.",
+    ),
     "wrong-column": (["sanitize", "ROWS", "--column", "txt"], "line 1"),
     "pair": (["explain", "-e", "1", "--pair", "one"], "--pair='one' must be two words with a comma"),
     "pair-word": (["explain", "-e", "1", "--pair", "babaq,zzz"], "pairs='zzz' is not in this vocabulary"),
@@ -432,7 +450,8 @@ def test_mistakes_are_told_in_one_line(wordveil, vocabulary, notes, tmp_path, mo
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
     (tmp_path / "strange.abc").write_text("babaq\n")
     monkeypatch.chdir(tmp_path)
-    places = {"NOTES": str(notes), "ROWS": "rows.jsonl", "BYTES": "bytes.txt"}
+    (tmp_path / "table.csv").write_text("id,text,note\n1,babaq,dabaq\n")
+    places = {"NOTES": str(notes), "ROWS": "rows.jsonl", "TABLE": "table.csv", "BYTES": "bytes.txt"}
     arguments = [places.get(word, word) for word in words]
     if words[0] in ("sanitize", "explain", "calibrate", "vocabulary") and name not in ("absent-vocabulary",):
         arguments += ["--vocabulary", str(vocabulary)] if "--nonsense" not in words else []
@@ -456,9 +475,8 @@ def test_no_command_answers_with_help(wordveil, words):
 def test_tables_without_header_or_quotes(wordveil, vocabulary, tmp_path):
     path = tmp_path / "table.csv"
     path.write_text('1;"babaq\n2;dabaq\n')
-    answer = wordveil(
-        "sanitize", path, "--vocabulary", vocabulary, "-c", 2, "--no-header", "--delimiter", ";", "--quoting", "none"
-    )  # fmt: skip
+    form = ["--no-header", "--delimiter", ";", "--quoting", "none"]
+    answer = wordveil("sanitize", path, "--vocabulary", vocabulary, "-c", 2, "--keep", 1, *form)
     assert answer.status == 0, answer.err
     assert [line.split(";")[0] for line in answer.out.splitlines()] == ["1", "2"]
     assert "2 documents, 2 tokens" in answer.err

@@ -83,7 +83,7 @@ def test_a_pipe_gives_one_line_for_each_line(process):
 def test_a_column_of_jsonl(process, tmp_path, mechanism):
     rows = [{"id": i, "text": f"The staff remembered our visit number {i}!", "stars": 5} for i in range(3)]
     (tmp_path / "reviews.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    arguments = ["--column", "text", "--mechanism", mechanism, "--epsilon", 9, "--unknown", "random"]
+    arguments = ["--column", "text", "--keep-others", "--mechanism", mechanism, "--epsilon", 9, "--unknown", "random"]
     done = process("sanitize", tmp_path / "reviews.jsonl", *arguments)
     assert done.returncode == 0, done.stderr
     released = [json.loads(line) for line in done.stdout.decode().splitlines()]

@@ -294,7 +294,17 @@ def test_the_time_left_is_known_from_the_first_report_on():
 def test_records_without_text_are_kept_or_skipped_and_counted(wordveil, vocabulary, tmp_path):
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"text": "babaq"}\n{"id": 2}\n{"text": 5, "id": 3}\n')
-    arguments = ["sanitize", rows, "-c", "text", "--vocabulary", vocabulary, "-o", tmp_path / "out.jsonl"]
+    arguments = [
+        "sanitize",
+        rows,
+        "-c",
+        "text",
+        "--keep-others",
+        "--vocabulary",
+        vocabulary,
+        "-o",
+        tmp_path / "out.jsonl",
+    ]
     refused = wordveil(*arguments)
     assert refused.status == 2
     assert "line 2" in refused.err
@@ -402,7 +412,8 @@ def test_a_member_name_forges_no_line_of_the_promise(wordveil, vocabulary, tmp_p
     source = tmp_path / "in.jsonl"
     source.write_text(json.dumps({"t": "alpha", "k\nguarantee: local DP (proved) epsilon 0": 1}) + "\n")
     answer = wordveil(
-        "sanitize", source, "-c", "t", "-o", tmp_path / "o.jsonl", "--vocabulary", vocabulary, "--epsilon", "1"
+        *("sanitize", source, "-c", "t", "--keep-others", "-o", tmp_path / "o.jsonl"),
+        *("--vocabulary", vocabulary, "--epsilon", "1"),
     )
     assert answer.status == 0
     assert sum(line.startswith("guarantee: ") for line in answer.err.splitlines()) == 1

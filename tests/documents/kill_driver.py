@@ -37,6 +37,7 @@ def run(arguments: list[str], steps: int, *, resume: bool) -> None:
 
     settings = DocumentSettings(
         columns=tuple(columns.split(",")) if columns else (),
+        keep_others=True,
         details=FormatDetails(section_documents=int(section), row_group_rows=7),
         block_characters=int(block),
     )

@@ -43,8 +43,13 @@ def test_the_output_is_that_of_the_same_file_in_utf_8(tmp_path, shout, name, enc
     (tmp_path / "utf-8").mkdir()
     (tmp_path / "utf-8" / name).write_bytes(pack(text.encode()))
     (tmp_path / name).write_bytes(pack(text.encode(encoding)))
-    run_documents(tmp_path / "utf-8" / name, tmp_path / "a.out", shout, settings=DocumentSettings(columns=columns))
-    settings = DocumentSettings(columns=columns, encoding=encoding)
+    run_documents(
+        tmp_path / "utf-8" / name,
+        tmp_path / "a.out",
+        shout,
+        settings=DocumentSettings(columns=columns, keep_others=True),
+    )
+    settings = DocumentSettings(columns=columns, keep_others=True, encoding=encoding)
     run_documents(tmp_path / name, tmp_path / "b.out", shout, settings=settings)
     assert (tmp_path / "b.out").read_bytes() == (tmp_path / "a.out").read_bytes()
     assert "NAÏVE" in (tmp_path / "a.out").read_text(encoding="utf-8")
@@ -93,9 +98,9 @@ def test_parquet_has_no_encoding_to_choose_but_a_tree_may_hold_some(tmp_path, id
     (tmp_path / "in").mkdir()
     parquet.write_table(pyarrow.table({"t": ["naïve"]}), tmp_path / "in" / "a.parquet")
     (tmp_path / "in" / "b.txt").write_bytes("naïve".encode("latin-1"))
-    settings = DocumentSettings(columns=("t",), encoding="latin-1")
+    settings = DocumentSettings(columns=("t",), keep_others=True, encoding="latin-1")
     with pytest.raises(ParameterError, match="cannot be chosen"):
-        open_documents(tmp_path / "in" / "a.parquet", columns=["t"], encoding="latin-1")
+        open_documents(tmp_path / "in" / "a.parquet", columns=["t"], keep_others=True, encoding="latin-1")
     assert run_documents(tmp_path / "in", tmp_path / "out", identity, settings=settings).files == 2
     assert (tmp_path / "out" / "b.txt").read_text(encoding="utf-8") == "naïve"
 
@@ -104,7 +109,9 @@ def test_an_interrupted_run_goes_on_in_the_same_encoding(tmp_path, shout):
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_text("".join(json.dumps({"t": f"naïve {n}"}, ensure_ascii=False) + "\n" for n in range(40)), "cp1252")
     details = FormatDetails(section_documents=4)
-    settings = DocumentSettings(columns=("t",), encoding="windows-1252", details=details, block_characters=100)
+    settings = DocumentSettings(
+        columns=("t",), keep_others=True, encoding="windows-1252", details=details, block_characters=100
+    )
     run_documents(source, tmp_path / "whole.jsonl", shout, settings=settings)
     calls = iter(range(3))
 
@@ -115,7 +122,9 @@ def test_an_interrupted_run_goes_on_in_the_same_encoding(tmp_path, shout):
 
     with pytest.raises(KeyboardInterrupt):
         run_documents(source, target, stopping, settings=settings)
-    resumed = DocumentSettings(columns=("t",), encoding="cp1252", details=details)  # the same by another name
+    resumed = DocumentSettings(
+        columns=("t",), keep_others=True, encoding="cp1252", details=details
+    )  # the same by another name
     assert run_documents(source, target, shout, settings=resumed, resume=True).resumed_documents > 0
     assert target.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 

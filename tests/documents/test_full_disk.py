@@ -26,6 +26,7 @@ def process(block):
     return [[text and text.upper() for text in record.texts] for record in block]
 settings = DocumentSettings(
     columns=tuple(columns.split()),
+    keep_others=True,
     block_characters=int(block),
     details=FormatDetails(section_documents=50, row_group_rows=50),
 )
@@ -77,7 +78,7 @@ def test_with_something_done_the_run_can_be_continued(tmp_path, kind):
     assert is_resumable(target)
     assert not target.exists()
     details = FormatDetails(section_documents=50, row_group_rows=50)
-    settings = DocumentSettings(columns=tuple(columns.split()), details=details)
+    settings = DocumentSettings(columns=tuple(columns.split()), keep_others=True, details=details)
     summary = run_documents(source, target, shout, settings=settings, resume=True)
     assert summary.resumed_documents > 0
     run(source, tmp_path / f"whole{target.suffix}", columns, 0, 50_000)

@@ -107,6 +107,7 @@ CASES = [
 def test_malformed_input_names_its_place_and_no_content(tmp_path, name, content, options, message):
     path = tmp_path / name
     path.write_bytes(content)
+    options = options if "keep" in options else {"keep_others": True, **options}
     with pytest.raises(WordveilError, match=message) as caught, open_documents(path, **options) as reader:
         list(reader)
     assert isinstance(caught.value, DocumentFormatError)
@@ -129,7 +130,7 @@ json_marks = st.text(st.sampled_from('{}[],:" tux1-\\.eE'), max_size=12)
 def test_a_line_is_accepted_exactly_where_the_json_module_accepts_it(before, after, line, data):
     cut = data.draw(st.integers(0, len(line)))
     line = data.draw(st.sampled_from([line[:cut] + before + line[cut:], before + line + after]))
-    form = JsonLines(Selection(columns=("t",)), FormatDetails())
+    form = JsonLines(Selection(columns=("t",), keep_others=True), FormatDetails())
     try:
         expected = json.loads(line)
         expected = isinstance(expected, dict) and is_text(expected.get("t", 0))
@@ -162,7 +163,7 @@ def test_json_windows_do_not_change_the_outcome(opening, data):
     text = opening + "".join(data.draw(st.lists(element, max_size=6))) + data.draw(st.sampled_from(["", "]", "\n]\n"]))
     outcomes = []
     for stream in (io.BytesIO(text.encode()), Dribble(text.encode())):
-        form = JsonDocument(Selection(columns=("t",)), FormatDetails())
+        form = JsonDocument(Selection(columns=("t",), keep_others=True), FormatDetails())
         try:
             outcomes.append(b"".join(form.render(r, r.texts) for r in form.read(stream, "in.json")))
         except DocumentFormatError as error:
@@ -192,7 +193,7 @@ def test_unknown_formats_list_the_known_ones(tmp_path):
     ("options", "message"),
     [
         ({"keep": ["a"], "drop_others": True, "columns": ["t"]}, "cannot be combined"),
-        ({"keep": ["t"], "columns": ["t"]}, "none of them also in keep"),
+        ({"keep": ["t"], "columns": ["t"]}, "keep='t' is a text column"),
         ({"columns": "text"}, "sequence of names"),
     ],
 )
@@ -205,7 +206,7 @@ def test_contradicting_columns_are_refused(tmp_path, options, message):
 def test_plain_text_has_no_columns(tmp_path):
     (tmp_path / "in.txt").write_bytes(b"")
     with pytest.raises(ParameterError, match="the format text has no columns"):
-        open_documents(tmp_path / "in.txt", columns=["text"])
+        open_documents(tmp_path / "in.txt", columns=["text"], keep_others=True)
 
 
 def test_tables_without_a_chosen_column_are_refused(tmp_path):
@@ -233,6 +234,6 @@ def test_unquoted_tables_refuse_released_texts_that_break_them(tmp_path):
             tmp_path / "in.tsv",
             tmp_path / "out.tsv",
             lambda block: [["a\tb"] for _ in block],
-            settings=DocumentSettings(columns=("t",)),
+            settings=DocumentSettings(columns=("t",), keep_others=True),
         )
     assert not (tmp_path / "out.tsv").exists()

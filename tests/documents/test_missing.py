@@ -71,7 +71,7 @@ LINES = (
 
 def run(tmp_path, missing, **options):
     (tmp_path / "in.jsonl").write_bytes(LINES)
-    settings = DocumentSettings(columns=("t",), missing=missing, **options)
+    settings = DocumentSettings(columns=("t",), keep_others=True, missing=missing, **options)
     summary = run_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", SHOUT, settings=settings)
     return summary, (tmp_path / "out.jsonl").read_bytes()
 
@@ -87,7 +87,7 @@ def test_records_are_kept_with_null_for_what_is_no_text_and_counted(tmp_path):
 
 def test_records_are_left_out_and_counted_and_nothing_of_them_is_listed(tmp_path):
     (tmp_path / "in.jsonl").write_bytes(LINES.replace(b'"id": 2', b'"Maria": 2'))
-    settings = DocumentSettings(columns=("t",), missing="skip")
+    settings = DocumentSettings(columns=("t",), keep_others=True, missing="skip")
     summary = run_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", SHOUT, settings=settings)
     expected = b'{"id": 1, "t": "ONE"}\n\n{"id": 4, "t": null}\n{"id": 6, "t": "SIX"}'
     assert (tmp_path / "out.jsonl").read_bytes() == expected
@@ -109,7 +109,7 @@ def test_a_malformed_line_is_refused_whatever_happens_to_records_without_text(tm
         (tmp_path / "in.jsonl").write_bytes(line)
         with (
             pytest.raises(DocumentFormatError, match="line 1"),
-            open_documents(tmp_path / "in.jsonl", columns=["t"], missing=missing) as reader,
+            open_documents(tmp_path / "in.jsonl", columns=["t"], keep_others=True, missing=missing) as reader,
         ):
             list(reader)
 
@@ -123,7 +123,7 @@ def test_without_a_chosen_column_objects_are_refused_and_not_made_null():
 def test_nested_columns_are_counted_and_emptied_one_by_one(tmp_path):
     content = {"m": [{"t": "a", "u": 1}, {"u": 2}, "zebra", {"t": 5}, None], "x": {"t": "b"}}
     (tmp_path / "in.json").write_text(json.dumps([content, {"m": "zebra"}]))
-    settings = DocumentSettings(columns=("m.t", "x.t"), missing="keep")
+    settings = DocumentSettings(columns=("m.t", "x.t"), keep_others=True, missing="keep")
     summary = run_documents(tmp_path / "in.json", tmp_path / "out.json", SHOUT, settings=settings)
     kept = {"m": [{"t": "A", "u": 1}, {"u": 2}, None, {"t": None}, None], "x": {"t": "B"}}
     assert json.loads((tmp_path / "out.json").read_text()) == [kept, {"m": None}]
@@ -150,7 +150,11 @@ def test_a_resumed_run_counts_the_whole(tmp_path, missing):
         return SHOUT(block)
 
     settings = DocumentSettings(
-        columns=("t",), missing=missing, block_characters=1, details=FormatDetails(section_documents=1)
+        columns=("t",),
+        keep_others=True,
+        missing=missing,
+        block_characters=1,
+        details=FormatDetails(section_documents=1),
     )
     (tmp_path / "out.jsonl").unlink()
     with pytest.raises(KeyboardInterrupt):
@@ -164,7 +168,7 @@ def test_a_resumed_run_counts_the_whole(tmp_path, missing):
 def test_of_many_copied_members_the_rest_is_named_as_such(tmp_path):
     line = {"t": "a"} | {f"member {n}": n for n in range(1500)}
     (tmp_path / "in.jsonl").write_text(json.dumps(line))
-    settings = DocumentSettings(columns=("t",))
+    settings = DocumentSettings(columns=("t",), keep_others=True)
     summary = run_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", SHOUT, settings=settings)
     assert len(summary.copied_columns) == 1001
     assert summary.copied_columns[-1] == "further members (only the first 1,000 names are listed)"
@@ -177,4 +181,4 @@ def test_of_many_copied_members_the_rest_is_named_as_such(tmp_path):
 def test_the_choice_is_checked(tmp_path):
     (tmp_path / "in.jsonl").write_bytes(LINES)
     with pytest.raises(ParameterError, match="missing='drop' must be one of refuse, keep, skip"):
-        open_documents(tmp_path / "in.jsonl", columns=["t"], missing="drop")
+        open_documents(tmp_path / "in.jsonl", columns=["t"], keep_others=True, missing="drop")

@@ -62,7 +62,7 @@ def test_members_of_compressed_output_do_not_follow_private_lengths(tmp_path, na
         write(tmp_path / name, kind)
         output = tmp_path / f"out.{name.partition('.')[2]}.{ending}"
         columns = () if name == "in.txt" else ("t",)
-        settings = DocumentSettings(columns=columns, block_characters=block, missing="skip")
+        settings = DocumentSettings(columns=columns, keep_others=True, block_characters=block, missing="skip")
         run_documents(tmp_path / name, output, HIDE, settings=settings)
         written.append(output.read_bytes())
     assert len(members(written[0])) > 1
@@ -95,7 +95,7 @@ def test_row_groups_follow_neither_the_inputs_nor_private_lengths(tmp_path, form
         table = pyarrow.table({"t": column, "id": other})
         parquet.write_table(table, tmp_path / "in.parquet", row_group_size=rows)
         settings = DocumentSettings(
-            columns=("t",), details=FormatDetails(row_group_rows=2000), block_characters=rows * 9
+            columns=("t",), keep_others=True, details=FormatDetails(row_group_rows=2000), block_characters=rows * 9
         )
         run_documents(tmp_path / "in.parquet", tmp_path / "out.parquet", HIDE, settings=settings)
         meta = parquet.ParquetFile(tmp_path / "out.parquet").metadata

@@ -85,7 +85,12 @@ def interrupted(source: Path, target: Path, calls: int, process, **options) -> N
 
 
 def small(**changes) -> DocumentSettings:
-    values = {"columns": ("t",), "details": FormatDetails(section_documents=9), "block_characters": 200}
+    values = {
+        "columns": ("t",),
+        "keep_others": True,
+        "details": FormatDetails(section_documents=9),
+        "block_characters": 200,
+    }
     return DocumentSettings(**(values | changes))
 
 
@@ -205,15 +210,16 @@ def test_a_run_says_what_becomes_of_an_interrupted_one(tmp_path, shout):
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_bytes(LINES)
     said: list[str] = []
-    told = {"settings": small(), "callbacks": Callbacks(notice=said.append)}
+    others = {"keep": ("n",), "keep_others": False}  # told of nothing else
+    told = {"settings": small(**others), "callbacks": Callbacks(notice=said.append)}
     run_documents(source, target, shout, **told)
     assert said == []
     run_documents(source, target, shout, resume=True, **told)
     assert said.pop() == "there is no interrupted run to resume: this one starts from the beginning."
-    interrupted(source, target, 3, shout, settings=small())
+    interrupted(source, target, 3, shout, settings=small(**others))
     run_documents(source, target, shout, resume=True, **told)
     assert re.fullmatch(r"going on with the interrupted run: [1-9]\d* documents are taken over\.", said.pop())
-    interrupted(source, target, 3, shout, settings=small())
+    interrupted(source, target, 3, shout, settings=small(**others))
     run_documents(source, target, shout, **told)
     assert said == ["an interrupted run of this output was discarded; --resume would have gone on with it."]
 

@@ -56,10 +56,16 @@ TABLES = [
 ]
 
 
+def copying(choice: dict) -> dict:
+    """The choice of columns, all others copied where it says nothing of them."""
+    said = choice.get("keep") is not None or choice.get("drop_others")
+    return choice if said else {"keep_others": True, **choice}
+
+
 def run_bytes(tmp_path: Path, name: str, content: bytes, process, **settings) -> bytes:
     source, target = tmp_path / name, tmp_path / ("out-" + name)
     source.write_bytes(content)
-    run_documents(source, target, process, settings=DocumentSettings(**settings))
+    run_documents(source, target, process, settings=DocumentSettings(**copying(settings)))
     written = target.read_bytes()
     target.unlink()
     return written
@@ -90,7 +96,7 @@ def test_tsv_without_quoting_takes_quotes_as_characters(tmp_path, identity):
     content = b'label\ttext\n1\t"open quote\n2\t5" disk, "x"\n3\t\n'
     plain = FormatDetails(quoting="none")
     assert run_bytes(tmp_path, "in.tsv", content, identity, columns=("text",), details=plain) == content
-    with open_documents(tmp_path / "in.tsv", columns=["text"], details=plain) as reader:
+    with open_documents(tmp_path / "in.tsv", columns=["text"], keep_others=True, details=plain) as reader:
         texts = [record.texts[0] for record in reader if not record.structural]
     assert texts == ['"open quote', '5" disk, "x"', ""]
 
@@ -200,7 +206,7 @@ def check_identity(name: str, content: bytes, **settings) -> None:
 def check_output(name: str, content: bytes, process=None, details=None, **selection) -> bytes:
     """Read and render in memory, without files, for many examples."""
     process = process or (lambda block: [list(record.texts) for record in block])
-    form = FORMATS[guess_format(name)](Selection(**selection), details or FormatDetails())
+    form = FORMATS[guess_format(name)](Selection(**copying(selection)), details or FormatDetails())
     written = b""
     for record in form.read(io.BytesIO(content), name):
         written += form.render(record, [] if record.structural else process([record])[0])
@@ -264,7 +270,7 @@ def test_columns_dropped_and_kept_in_tables(tmp_path, shout):
 def test_copied_columns_are_reported(tmp_path):
     path = tmp_path / "in.jsonl"
     path.write_bytes(b'{"id": 1, "m": {"t": "a", "u": 2}}\n{"m": {"t": "b"}, "other": []}\n')
-    with open_documents(path, columns=["m.t"]) as reader:
+    with open_documents(path, columns=["m.t"], keep_others=True) as reader:
         assert [record.texts for record in reader] == [["a"], ["b"]]
         assert reader.copied_columns == ["id", "m.u", "other"]
     with open_documents(path, columns=["m.t"], keep=["id"]) as reader:

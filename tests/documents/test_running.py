@@ -25,7 +25,7 @@ PIPE = """
 import sys
 from wordveil.documents import DocumentSettings
 from wordveil.pipeline.document_runs import run_documents
-settings = DocumentSettings(format=sys.argv[1], columns=tuple(sys.argv[2:]), line_buffered=True)
+settings = DocumentSettings(format=sys.argv[1], columns=tuple(sys.argv[2:]), keep_others=True, line_buffered=True)
 shout = lambda block: [[text and text.upper() for text in record.texts] for record in block]
 run_documents("-", "-", shout, settings=settings)
 """
@@ -60,7 +60,7 @@ def test_output_bytes_do_not_depend_on_the_block(tmp_path, shout, name):
             return shout(records)
 
         details = FormatDetails(section_documents=30)
-        settings = DocumentSettings(columns=columns, block_characters=block, details=details)
+        settings = DocumentSettings(columns=columns, keep_others=True, block_characters=block, details=details)
         run_documents(tmp_path / name, tmp_path / ("out-" + name), counted, settings=settings)
         written.add((tmp_path / ("out-" + name)).read_bytes())
         calls.append(len(count))
@@ -107,7 +107,7 @@ def test_failure_leaves_the_old_file_and_nothing_else(tmp_path):
 
 def test_malformed_input_leaves_nothing_even_after_checkpoints(tmp_path, shout):
     (tmp_path / "in.jsonl").write_bytes(LINES + b"{")
-    settings = DocumentSettings(columns=("t",), block_characters=100)
+    settings = DocumentSettings(columns=("t",), keep_others=True, block_characters=100)
     with pytest.raises(DocumentFormatError, match="line 201"):
         run_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", shout, settings=settings)
     assert names(tmp_path) == ["in.jsonl"]
@@ -164,7 +164,9 @@ def test_ids_name_file_ordinal_and_field(tmp_path):
         seen.extend((record.key, record.text_key(1)) for record in block)
         return [record.texts for record in block]
 
-    run_documents(tmp_path / "in.csv", tmp_path / "out.csv", look, settings=DocumentSettings(columns=("a", "b")))
+    run_documents(
+        tmp_path / "in.csv", tmp_path / "out.csv", look, settings=DocumentSettings(columns=("a", "b"), keep_others=True)
+    )
     assert seen == [("in.csv:0", "in.csv:0:1"), ("in.csv:1", "in.csv:1:1")]
 
 
@@ -176,7 +178,7 @@ def test_progress_reaches_the_size_of_the_file(tmp_path, identity):
     packed = gzip.compress(LINES)
     (tmp_path / "in.jsonl.gz").write_bytes(packed)
     seen = []
-    settings = DocumentSettings(columns=("t",), block_characters=500)
+    settings = DocumentSettings(columns=("t",), keep_others=True, block_characters=500)
     run_documents(
         tmp_path / "in.jsonl.gz",
         tmp_path / "out.jsonl",
@@ -206,7 +208,7 @@ def test_tree_keeps_paths_and_names_documents_by_them(tmp_path, shout):
     (root / "sub" / "a.jsonl").write_bytes(b'{"t": "y", "n": 1}\n')
     (root / "sub" / "image.png").write_bytes(b"\x00")
     (root / "sub" / ".git" / "c.txt").write_bytes(b"hidden")
-    settings = DocumentSettings(columns=("t",))
+    settings = DocumentSettings(columns=("t",), keep_others=True)
     (root / ".hidden.txt").write_bytes(b"hidden")
     assert tree_files(root, settings) == TreeFiles(
         taken=["b.txt", "sub/a.jsonl"], other=["sub/image.png"], hidden=[".hidden.txt", "sub/.git/"]
@@ -286,6 +288,9 @@ def test_released_null_stays_null(tmp_path):
     (tmp_path / "in.jsonl").write_bytes(b'{"t": [null, "a"]}\n')
     answer = [[None, ReleasedText("b")]]
     run_documents(
-        tmp_path / "in.jsonl", tmp_path / "o.jsonl", lambda _: answer, settings=DocumentSettings(columns=("t",))
+        tmp_path / "in.jsonl",
+        tmp_path / "o.jsonl",
+        lambda _: answer,
+        settings=DocumentSettings(columns=("t",), keep_others=True),
     )
     assert (tmp_path / "o.jsonl").read_bytes() == b'{"t": [null, "b"]}\n'

@@ -115,7 +115,7 @@ def test_parquet_copies_no_text_column_either(tmp_path, columns, keep):
     table = pyarrow.table({"a": [{"b": "maria"}], "a.b": ["maria"], "a.c": ["maria"], "id": ["x"]})
     parquet.write_table(table, tmp_path / "in.parquet")
     keep = None if keep is None else tuple(name for name in keep if name not in columns)
-    chosen = DocumentSettings(columns=columns, keep=keep)
+    chosen = DocumentSettings(columns=columns, keep=keep, keep_others=keep is None)
     copied = 0 if "a.c" in columns or keep is not None else 1
     try:
         run_documents(tmp_path / "in.parquet", tmp_path / "out.parquet", SHOUT, settings=chosen)
@@ -133,5 +133,8 @@ def test_parquet_columns_of_one_name_are_refused_or_sanitized(tmp_path):
     parquet.write_table(pyarrow.Table.from_arrays(arrays, names=["t", "t"]), tmp_path / "in.parquet")
     with pytest.raises(DocumentFormatError, match="two columns of one name"):
         run_documents(
-            tmp_path / "in.parquet", tmp_path / "out.parquet", SHOUT, settings=DocumentSettings(columns=("t",))
+            tmp_path / "in.parquet",
+            tmp_path / "out.parquet",
+            SHOUT,
+            settings=DocumentSettings(columns=("t",), keep_others=True),
         )

@@ -130,7 +130,9 @@ def test_malformed_files_are_left_out_and_told_and_the_others_are_done(tmp_path,
         counts["characters"] += sum(len(text) for record in block for text in record.texts)
         return shout(block)
 
-    settings = DocumentSettings(columns=("t",), block_characters=30, details=FormatDetails(section_documents=1))
+    settings = DocumentSettings(
+        columns=("t",), keep_others=True, block_characters=30, details=FormatDetails(section_documents=1)
+    )
     summary, said = run(mixed(tmp_path), tmp_path / "out", counting, settings=settings, counts=counts)
     assert sorted(os.listdir(tmp_path / "out")) == ["a.jsonl", "d.jsonl", "i.txt"]
     assert (summary.files, summary.documents, counts["characters"]) == (3, 4, 16)
@@ -142,13 +144,16 @@ def test_malformed_files_are_left_out_and_told_and_the_others_are_done(tmp_path,
         "g.jsonl.gz",
         "h.parquet",
     ]
+    assert said.pop(0).startswith("every column besides the text is copied unchanged")
     assert said == [f"left out: {message}" for message in summary.bad_files]
     assert "zebra" not in "".join(said)
     assert sorted(os.listdir(tmp_path)) == ["in", "out"]
 
 
 def test_a_resumed_tree_remembers_the_malformed_files(tmp_path, shout):
-    settings = DocumentSettings(columns=("t",), block_characters=30, details=FormatDetails(section_documents=1))
+    settings = DocumentSettings(
+        columns=("t",), keep_others=True, block_characters=30, details=FormatDetails(section_documents=1)
+    )
     whole, _ = run(mixed(tmp_path), tmp_path / "whole", shout, settings=settings)
 
     def stopping(block):
@@ -177,5 +182,7 @@ def test_a_tree_without_any_good_file_fails_and_leaves_nothing(tmp_path, shout):
 def test_records_without_text_are_counted_over_all_files(tmp_path, shout):
     line = b'{"t": "a"}\n{"u": 1}\n{"t": 7}\n'
     root = write(tmp_path / "in", a_jsonl=line, b_jsonl=line * 2)
-    summary, _ = run(root, tmp_path / "out", shout, settings=DocumentSettings(columns=("t",), missing="keep"))
+    summary, _ = run(
+        root, tmp_path / "out", shout, settings=DocumentSettings(columns=("t",), keep_others=True, missing="keep")
+    )
     assert summary.gaps == {"missing": 3, "not_text": 3}

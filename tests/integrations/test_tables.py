@@ -69,7 +69,7 @@ def test_pandas(kind):
 
     frame = pd.DataFrame(rows(), index=range(10, 10 + len(TEXTS))).astype({"text": kind, "note": kind})
     frame.attrs["private"] = "Uppsala"
-    release = sanitize(frame, ["text", "note"], keyed(), ids=IDS)
+    release = sanitize(frame, ["text", "note"], keyed(), ids=IDS, keep=["id"])
     out = release.table
     plain = out.astype({"text": object, "note": object})
     check(release, plain.where(plain.notna(), None).to_dict("list"))
@@ -85,7 +85,9 @@ def test_pandas_names_an_index_that_is_copied():
 
     texts = ["a house", "a boat"]
     plain = sanitize(pd.DataFrame({"note": texts}), ["note"])
-    named = sanitize(pd.DataFrame({"note": texts}, index=pd.Index(["Maria", "Jon"], name="who")), ["note"])
+    named = sanitize(
+        pd.DataFrame({"note": texts}, index=pd.Index(["Maria", "Jon"], name="who")), ["note"], keep=["who"]
+    )
     assert not any("index" in line for line in plain.disclosed)
     assert named.disclosed[-1] == "these columns, copied unchanged: index who"
 
@@ -106,7 +108,7 @@ def test_polars():
     from wordveil.integrations.polars import sanitize, sanitized
 
     frame = pl.DataFrame(rows())
-    release = sanitize(frame, ["text", "note"], keyed(), ids=IDS)
+    release = sanitize(frame, ["text", "note"], keyed(), ids=IDS, keep=["id"])
     check(release, release.table.to_dict(as_series=False))
     lazy = frame.lazy().select("id", sanitized("text", leak_free.sanitizer())).collect()
     assert lazy["id"].to_list() == rows()["id"]
@@ -124,11 +126,11 @@ def test_arrow():
 
     schema = pa.schema({"id": pa.int64(), "text": pa.large_string(), "note": pa.string()}, metadata={"x": "Uppsala"})
     table = pa.table(rows(), schema=schema)
-    release = sanitize(table, ["text", "note"], keyed(), ids=IDS)
+    release = sanitize(table, ["text", "note"], keyed(), ids=IDS, keep=["id"])
     check(release, release.table.to_pydict())
     assert release.table.schema.types == schema.types
     assert release.table.schema.metadata == {b"wordveil": release.as_json().encode()}
-    reader = sanitize(table.to_reader(max_chunksize=2), ["text"], leak_free.sanitizer()).table
+    reader = sanitize(table.to_reader(max_chunksize=2), ["text"], leak_free.sanitizer(), keep_others=True).table
     read = reader.read_all()
     assert read["note"].to_pylist() == rows()["note"]
     for text in read["text"].drop_null().to_pylist():
@@ -145,7 +147,7 @@ def test_hugging_face_data_sets(tmp_path):
 
     datasets.disable_progress_bars()
     dataset = datasets.Dataset.from_dict(rows())
-    release = sanitize(dataset, ["text", "note"], keyed(), batch_size=2)
+    release = sanitize(dataset, ["text", "note"], keyed(), keep_others=True, batch_size=2)
     check(release, release.table.to_dict(), drawn_afresh=True)
     assert release.table.info.description == release.card()
     save(release, tmp_path / "out")
@@ -153,7 +155,9 @@ def test_hugging_face_data_sets(tmp_path):
     assert datasets.load_from_disk(str(tmp_path / "out")).to_dict() == release.table.to_dict()
     # Two splits hold rows of the same number: each call draws noise of its own, whatever it is given.
     for sanitizer in (keyed(), None):
-        assert len({tuple(sanitize(dataset, ["text"], sanitizer).table["text"]) for _ in range(3)}) == 3
+        assert (
+            len({tuple(sanitize(dataset, ["text"], sanitizer, drop_others=True).table["text"]) for _ in range(3)}) == 3
+        )
 
 
 def test_gensim_both_ways():
@@ -181,3 +185,138 @@ def test_ids_come_with_a_table_whose_rows_they_name():
     reader = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch])
     with pytest.raises(ParameterError, match="must come with a table"):
         sanitize(reader, ["text"], ids=["a", "b"])
+
+
+MORE = {"who": ["maria", "jon"], "note": ["a house", "a boat"], "age": [40, 41]}
+
+
+def made(library):
+    """The adapter of a library, a table of it with two other columns, and how its columns are read."""
+    module = pytest.importorskip(library, reason=f"needs {library}")
+    if library == "pandas":
+        from wordveil.integrations.pandas import sanitize
+
+        return sanitize, module.DataFrame(MORE), lambda table: table.to_dict("list")
+    if library == "polars":
+        from wordveil.integrations.polars import sanitize
+
+        return sanitize, module.DataFrame(MORE), lambda table: table.to_dict(as_series=False)
+    if library == "pyarrow":
+        from wordveil.integrations.arrow import sanitize
+
+        return sanitize, module.table(MORE), lambda table: table.to_pydict()
+    from wordveil.integrations.datasets import sanitize
+
+    module.disable_progress_bars()
+    return sanitize, module.Dataset.from_dict(MORE), lambda table: table.to_dict()
+
+
+LIBRARIES = ["pandas", "polars", "pyarrow", "datasets"]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_no_column_is_copied_that_was_not_named(library):
+    sanitize, table, read = made(library)
+    with pytest.raises(
+        ParameterError, match=r"leaves 2 other columns of the table unnamed: who, age\. keep="
+    ) as caught:
+        sanitize(table, ["note"])
+    assert "maria" not in str(caught.value)
+    kept = sanitize(table, ["note"], keep=["age"])
+    assert list(read(kept.table)) == ["note", "age"]
+    assert read(kept.table)["age"] == [40, 41]
+    assert kept.disclosed[-1] == "these columns, copied unchanged: age"
+    every = sanitize(table, ["note"], keep_others=True)
+    assert list(read(every.table)) == ["who", "note", "age"]
+    assert read(every.table)["who"] == ["maria", "jon"]
+    assert every.disclosed[-1] == "these columns, copied unchanged: who, age"
+    none = sanitize(table, ["note"], drop_others=True)
+    assert list(read(none.table)) == ["note"]
+    assert not any("copied unchanged" in line for line in none.disclosed)
+    alone = sanitize(none.table, ["note"])
+    assert list(read(alone.table)) == ["note"]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_wrong_columns_are_named(library):
+    sanitize, table, _ = made(library)
+    for columns, choice, message in (
+        (["nots"], {}, r"columns='nots' is no column of the table\. Did you mean 'note'\?"),
+        (["note", "note"], {}, "columns='note' is given twice"),
+        ("note", {}, "columns='note' must be a list of names; put a single one in brackets"),
+        ([], {}, "must name at least one column of texts"),
+        (["note"], {"keep": ["agee"]}, r"keep='agee' is no other column of the table\. Did you mean 'age'\?"),
+        (["note"], {"keep": ["note"]}, "keep='note' is released already"),
+        (["note"], {"keep": "age"}, "keep='age' must be a list of names"),
+        (["note"], {"keep": ["age"], "drop_others": True}, "cannot be combined with drop_others=True"),
+        (["age"], {"drop_others": True}, "columns='age' must hold text or nothing; row 0 holds int"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            sanitize(table, columns, **choice)
+
+
+def test_a_stream_of_batches_leaves_out_what_was_not_named():
+    pa = pytest.importorskip("pyarrow")
+    from wordveil.integrations.arrow import sanitize
+
+    with pytest.raises(ParameterError, match="unnamed: who, age"):
+        sanitize(pa.table(MORE).to_reader(max_chunksize=1), ["note"])
+    read = sanitize(pa.table(MORE).to_reader(max_chunksize=1), ["note"], keep=["age"]).table.read_all()
+    assert read.column_names == ["note", "age"]
+    assert read["age"].to_pylist() == [40, 41]
+
+
+def test_an_index_of_pandas_is_a_column_like_the_others():
+    pd = pytest.importorskip("pandas")
+    from wordveil.integrations.pandas import sanitize
+
+    frame = pd.DataFrame({"note": MORE["note"]}, index=pd.Index(["maria", "jon"], name="who"))
+    with pytest.raises(ParameterError, match="unnamed: who"):
+        sanitize(frame, ["note"])
+    assert list(sanitize(frame, ["note"], drop_others=True).table.index) == [0, 1]
+    assert list(sanitize(frame, ["note"], keep=["who"]).table.index) == ["maria", "jon"]
+    with pytest.raises(ParameterError, match="unnamed: index"):
+        sanitize(frame.rename_axis(None), ["note"])
+    levels = pd.MultiIndex.from_tuples([("maria", 1), ("jon", 2)], names=["who", "visit"])
+    deep = pd.DataFrame({"note": MORE["note"]}, index=levels)
+    kept = sanitize(deep, ["note"], keep=["visit"])
+    assert (list(kept.table.index), kept.table.index.name) == ([1, 2], "visit")
+    assert kept.disclosed[-1] == "these columns, copied unchanged: index visit"
+    both = sanitize(deep, ["note"], keep_others=True).table
+    assert list(both.index) == [("maria", 1), ("jon", 2)]
+    twin = frame.set_index("note", drop=False)
+    with pytest.raises(ParameterError, match="columns='note' is the name of 2 columns or indices"):
+        sanitize(twin, ["note"], keep_others=True)
+
+
+def test_two_columns_of_pandas_of_one_name():
+    pd = pytest.importorskip("pandas")
+    from wordveil.integrations.pandas import sanitize
+
+    twins = pd.DataFrame([["a house", "a boat"]], columns=["note", "note"])
+    with pytest.raises(ParameterError, match="columns='note' is the name of 2 columns"):
+        sanitize(twins, ["note"])
+    beside = pd.DataFrame([["a house", 1, 2]], columns=["note", "n", "n"])
+    assert sanitize(beside, ["note"], keep=["n"]).table[["n"]].to_numpy().tolist() == [[1, 2]]
+    assert list(sanitize(beside, ["note"], drop_others=True).table.columns) == ["note"]
+
+
+def test_the_expression_of_polars_names_its_column():
+    pl = pytest.importorskip("polars")
+    from wordveil.integrations.polars import sanitized
+
+    with pytest.raises(pl.exceptions.ComputeError, match="columns='age' must hold text or nothing"):
+        pl.DataFrame(MORE).lazy().select(sanitized("age")).collect()
+
+
+def test_a_table_is_no_list_of_texts():
+    for table in ({"note": ["a house"]}, leak_free_table()):
+        with pytest.raises(ParameterError, match=r"must be texts, not a table: name a column of it"):
+            wv.sanitize(table)
+
+
+def leak_free_table():
+    pa = pytest.importorskip("pyarrow")
+    return pa.table({"note": ["a house"]})

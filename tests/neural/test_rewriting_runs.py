@@ -34,7 +34,7 @@ from wordveil.neural.rewriting_runs import rewrite_documents  # noqa: E402
 from wordveil.randomness import RandomSource  # noqa: E402
 
 MECHANISM = ClippedGaussian(epsilon=1.0)
-SMALL_BLOCKS = DocumentSettings(columns=("text",), block_characters=400)
+SMALL_BLOCKS = DocumentSettings(columns=("text",), keep_others=True, block_characters=400)
 
 
 def rewriter(source=None, mechanism=MECHANISM):

@@ -485,7 +485,9 @@ def test_other_columns_of_equal_rows_draw_noise_of_their_own_under_one_key(tmp_p
 
     def of_file(column, again=""):
         output = tmp_path / f"{column}{again}.jsonl"
-        wv.sanitize_documents(tmp_path / "in.jsonl", output, sanitizer, settings=DocumentSettings(columns=(column,)))
+        wv.sanitize_documents(
+            tmp_path / "in.jsonl", output, sanitizer, settings=DocumentSettings(columns=(column,), keep_others=True)
+        )
         return [json.loads(line)[column] for line in output.read_text().splitlines()]
 
     def of_table(column):
@@ -502,7 +504,10 @@ def test_other_columns_of_equal_rows_draw_noise_of_their_own_under_one_key(tmp_p
 def test_no_name_of_a_file_passes_for_another_s_columns(tmp_path):
     (tmp_path / "in.jsonl").write_text(json.dumps({"title": TEXT}) + "\n")
     (tmp_path / '["title"]in.jsonl').write_text(json.dumps(TEXT) + "\n")
-    sanitizer, column = wv.Sanitizer(VOCABULARY, wv.SanText(epsilon=0.01)), DocumentSettings(columns=("title",))
+    sanitizer, column = (
+        wv.Sanitizer(VOCABULARY, wv.SanText(epsilon=0.01)),
+        DocumentSettings(columns=("title",), keep_others=True),
+    )
     wv.sanitize_documents(tmp_path / "in.jsonl", tmp_path / "a.jsonl", sanitizer, settings=column)
     wv.sanitize_documents(tmp_path / '["title"]in.jsonl', tmp_path / "b.jsonl", sanitizer)
     a, b = (json.loads((tmp_path / name).read_text()) for name in ("a.jsonl", "b.jsonl"))

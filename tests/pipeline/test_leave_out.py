@@ -39,7 +39,9 @@ def write(folder, form, rows):
 def settings(form):
     headless = "header" in form
     details = FormatDetails(row_group_rows=8, section_documents=4, header=not headless)
-    return DocumentSettings(columns=("2" if headless else "text",), details=details, block_characters=200)
+    return DocumentSettings(
+        columns=("2" if headless else "text",), keep_others=True, details=details, block_characters=200
+    )
 
 
 def released(folder, form, out, leave_out=()):
@@ -90,11 +92,11 @@ def test_values_of_any_kind_are_read_as_they_are_written(form, tmp_path):
 
 def test_a_column_that_is_absent_is_no_value_in_json_and_an_error_in_a_table(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "secret"}\n{"text": "secret", "user": {"id": [1, "b"]}}\n')
-    with DocumentSettings(columns=("text",)).open_values(str(tmp_path / "a.jsonl"), "user") as reader:
+    with DocumentSettings(columns=("text",), keep_others=True).open_values(str(tmp_path / "a.jsonl"), "user") as reader:
         assert [record.texts for record in reader] == [[], ['{"id": [1, "b"]}']]
     (tmp_path / "a.csv").write_text("text\nsecret\n")
     with (
         pytest.raises(DocumentFormatError, match="no column 'user'"),
-        DocumentSettings(columns=("text",)).open_values(str(tmp_path / "a.csv"), "user") as reader,
+        DocumentSettings(columns=("text",), keep_others=True).open_values(str(tmp_path / "a.csv"), "user") as reader,
     ):
         list(reader)

@@ -70,7 +70,7 @@ def test_a_long_text_in_a_file_becomes_what_it_becomes_whole(vocabulary, text, t
     (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in records))
     for block in (1 << 24, 9000):
         sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.0), source=RandomSource(KEY), threads=1)
-        settings = DocumentSettings(columns=("text",), block_characters=block)
+        settings = DocumentSettings(columns=("text",), keep_others=True, block_characters=block)
         sanitize_documents(tmp_path / "in.jsonl", tmp_path / f"{block}.jsonl", sanitizer, settings=settings)
         monkeypatch.setattr(f"{CHUNKS}.LONG", 5000)
     assert (tmp_path / f"{1 << 24}.jsonl").read_bytes() == (tmp_path / "9000.jsonl").read_bytes()

@@ -113,7 +113,7 @@ def test_no_object_of_the_pipeline_shows_private_text(vocabulary, tmp_path):
     batch = sanitizer.release_batch([text], ids=[SECRET])
     path = tmp_path / "in.jsonl"
     path.write_text(json.dumps({"text": text}) + "\n")
-    with DocumentSettings(columns=("text",)).open(str(path)) as reader:
+    with DocumentSettings(columns=("text",), keep_others=True).open(str(path)) as reader:
         records = list(reader)
     release = sanitizer(text, document_id=SECRET)
     nonces = source.nonces([SECRET], [text])
@@ -144,7 +144,10 @@ def test_errors_about_bad_documents_show_no_text(vocabulary, tmp_path, name):
     sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=3.0))
     with pytest.raises(WordveilError, match=re.escape(name)) as caught:
         sanitize_documents(
-            tmp_path / name, tmp_path / "out", sanitizer, settings=DocumentSettings(columns=columns, format=format)
+            tmp_path / name,
+            tmp_path / "out",
+            sanitizer,
+            settings=DocumentSettings(columns=columns, keep_others=True, format=format),
         )
     assert SECRET not in everything_shown(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == [name], "no output, no temporary file, no key remains"
@@ -164,7 +167,9 @@ def test_reports_hold_no_private_word(vocabulary, tmp_path, ending):
     rows = [{"text": f"{SECRET} babaq dadaq", "label": SECRET.upper()}] * 5
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=3.0))
-    result = sanitize_documents(path, tmp_path / "out.jsonl", sanitizer, settings=DocumentSettings(columns=("text",)))
+    result = sanitize_documents(
+        path, tmp_path / "out.jsonl", sanitizer, settings=DocumentSettings(columns=("text",), keep_others=True)
+    )
     write_report(result, tmp_path / f"report{ending}")
     written = (tmp_path / f"report{ending}").read_text(encoding="utf-8")
     assert not re.search(rf"{SECRET}|babaq|dadaq", written, flags=re.IGNORECASE)

@@ -185,7 +185,7 @@ def test_a_word_in_several_columns_of_a_record_is_drawn_once(vocabulary, records
     path, rows = records
     options = TextOptions(per="document", casing="vocabulary")
     sanitizer = wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.1), options=options, source=RandomSource(KEY), threads=1)
-    settings = DocumentSettings(columns=("title", "body", "note"), block_characters=300)
+    settings = DocumentSettings(columns=("title", "body", "note"), keep_others=True, block_characters=300)
     report = sanitize_documents(path, tmp_path / "out.jsonl", sanitizer, settings=settings)
     released = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [row["body"] is None for row in released] == [row["body"] is None for row in rows]

@@ -117,7 +117,7 @@ def test_columns_are_sanitized_and_others_copied_and_listed(vocabulary, tmp_path
     data = body.encode()
     (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     output = tmp_path / f"out.{name.split('.', 1)[1]}"
-    report = run(vocabulary, tmp_path / name, output, columns=("text",))
+    report = run(vocabulary, tmp_path / name, output, columns=("text",), keep_others=True)
     raw = output.read_bytes()
     written = (gzip.decompress(raw) if name.endswith(".gz") else raw).decode()
     assert report.documents == 20
@@ -310,7 +310,7 @@ def test_the_report_names_files_settings_and_digests_of_what_was_written(vocabul
     (tmp_path / "data").mkdir()
     source, output = tmp_path / "data" / "in.jsonl", tmp_path / "out.jsonl"
     source.write_text('{"text": "babaq dadaq", "id": 1}\n' * 3)
-    settings = DocumentSettings(columns=("text",), missing="keep", encoding="latin-1")
+    settings = DocumentSettings(columns=("text",), keep_others=True, missing="keep", encoding="latin-1")
     report = sanitize_documents(source, output, sanitizer_for(vocabulary, unknown="mask"), settings=settings)
     assert (report.source, report.destination) == ("in.jsonl", "out.jsonl")
     written = output.read_bytes()
@@ -358,7 +358,9 @@ def test_the_report_of_a_tree_has_every_file_and_only_counts_those_left_out(voca
 def test_records_without_text_are_counted_and_disclosed(vocabulary, tmp_path, missing):
     content = '{"text": "babaq"}\n{"id": 1}\n{"text": 4711}\n{"text": {"Maria": 1}}\n'
     (tmp_path / "in.jsonl").write_text(content)
-    report = run(vocabulary, tmp_path / "in.jsonl", tmp_path / "out.jsonl", columns=("text",), missing=missing)
+    report = run(
+        vocabulary, tmp_path / "in.jsonl", tmp_path / "out.jsonl", columns=("text",), keep_others=True, missing=missing
+    )
     counts = (report.documents, report.missing_texts, report.replaced_values, report.skipped_documents)
     assert counts == {"keep": (4, 1, 2, 0), "skip": (1, 0, 0, 3)}[missing]
     written = (tmp_path / "out.jsonl").read_text()
@@ -367,7 +369,7 @@ def test_records_without_text_are_counted_and_disclosed(vocabulary, tmp_path, mi
     told = {"keep": "which documents lack a text column", "skip": "lacking a text column"}
     assert any(told[missing] in line for line in report.disclosed)
     (tmp_path / "in.jsonl").write_text('{"text": "babaq"}\n')
-    plain = run(vocabulary, tmp_path / "in.jsonl", tmp_path / "out.jsonl", columns=("text",))
+    plain = run(vocabulary, tmp_path / "in.jsonl", tmp_path / "out.jsonl", columns=("text",), keep_others=True)
     assert not any("text column" in line for line in plain.disclosed)
 
 

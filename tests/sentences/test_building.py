@@ -119,7 +119,7 @@ def test_each_file_gives_as_many_sentences_at_most(public, tmp_path):
     (tmp_path / "one.jsonl").write_text(
         "".join(json.dumps({"text": line}) + "\n" for line in public.read_text().splitlines())
     )
-    settings = StockSettings(**{**SMALL, "each": 40}, documents=DocumentSettings(columns=("text",)))
+    settings = StockSettings(**{**SMALL, "each": 40}, documents=DocumentSettings(columns=("text",), keep_others=True))
     stock = build_stock([other, tmp_path / "one.jsonl"], tmp_path / "stock", settings)
     assert stock.facts.kept == 50
 

@@ -20,7 +20,7 @@ MARKS = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
 ]
-JSONL = DocumentSettings(columns=("text",))
+JSONL = DocumentSettings(columns=("text",), keep_others=True)
 
 
 def two_hosts():

@@ -14,10 +14,11 @@ import wordveil as wv
 from wordveil import spark as veil
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.pipeline.runs import fingerprint
-from wordveil.pipeline.vectors import release_vectors
+from wordveil.pipeline.vectors import VectorSettings, release_vectors
 from wordveil.spark.workers import Texts, packed_for_tasks
 
 pytestmark = MARKS
+ALL = VectorSettings(keep_others=True)
 functions = pytest.importorskip("pyspark.sql.functions", reason="needs the extra spark")
 
 
@@ -34,8 +35,10 @@ def key(tmp_path):
 
 
 def test_rows_do_not_depend_on_partitions(frame, sanitizer, key):
-    one = veil.sanitize(frame, ["note", "title"], sanitizer(), ids="id", key_file=key)
-    other = veil.sanitize(frame.repartition(7), ["note", "title"], sanitizer(), ids="id", key_file=key)
+    one = veil.sanitize(frame, ["note", "title"], sanitizer(), ids="id", key_file=key, keep_others=True)
+    other = veil.sanitize(
+        frame.repartition(7), ["note", "title"], sanitizer(), ids="id", key_file=key, keep_others=True
+    )
     released = sorted(one.collect())
     assert released == sorted(other.collect())
     private = sorted(frame.collect())
@@ -48,7 +51,9 @@ def test_rows_do_not_depend_on_partitions(frame, sanitizer, key):
 def test_rows_are_those_of_the_sanitizer_alone(frame, sanitizer, key):
     """The oracle is `release_documents` under the same key, one row at a time."""
     alone = sanitizer(wv.RandomSource(Path(key).read_bytes()))
-    rows = sorted(veil.sanitize(frame, ["note", "title"], sanitizer(), ids="id", key_file=key).collect())
+    rows = sorted(
+        veil.sanitize(frame, ["note", "title"], sanitizer(), ids="id", key_file=key, keep_others=True).collect()
+    )
     for row, private in zip(rows[:9], sorted(frame.collect()), strict=False):
         texts = [text for text in (private.note, private.title) if text is not None]
         place = json.dumps(["", "note", "title"]) + private.id
@@ -61,14 +66,17 @@ def test_other_frames_and_columns_draw_noise_of_their_own_under_one_key(spark, s
         [(f"{n}", "Maria was here then", "Maria was here then") for n in range(40)], "id string, a string, b string"
     )
     ways = [(["a"], ""), (["a"], "test"), (["b"], "")]
-    made = [veil.sanitize(frame, c, sanitizer(), ids="id", key_file=key, name=n).select(*c).collect() for c, n in ways]
+    made = [
+        veil.sanitize(frame, c, sanitizer(), ids="id", key_file=key, name=n, keep_others=True).select(*c).collect()
+        for c, n in ways
+    ]
     for one, other in ((0, 1), (0, 2), (1, 2)):
         assert sum(x[0] == y[0] for x, y in zip(made[one], made[other], strict=True)) < 8
 
 
 def test_another_key_draws_other_noise(frame, sanitizer, key):
-    one = veil.sanitize(frame, ["note"], sanitizer(), ids="id", key_file=key).collect()
-    other = veil.sanitize(frame, ["note"], sanitizer(), ids="id").collect()
+    one = veil.sanitize(frame, ["note"], sanitizer(), ids="id", key_file=key, keep_others=True).collect()
+    other = veil.sanitize(frame, ["note"], sanitizer(), ids="id", keep_others=True).collect()
     same = sum(a.note == b.note for a, b in zip(sorted(one), sorted(other), strict=True))
     assert same < 10
 
@@ -76,9 +84,9 @@ def test_another_key_draws_other_noise(frame, sanitizer, key):
 def test_schema_and_guarantee_are_kept_in_parquet(spark, frame, sanitizer, key, tmp_path):
     frame.write.partitionBy("user").parquet(str(tmp_path / "in"))
     read = spark.read.parquet(str(tmp_path / "in"))
-    released = veil.sanitize(read, ["note"], sanitizer(), key_file=key)
+    released = veil.sanitize(read, ["note"], sanitizer(), key_file=key, keep_others=True)
     assert [(f.name, f.dataType) for f in released.schema] == [(f.name, f.dataType) for f in read.schema]
-    again = veil.sanitize(read, ["note"], sanitizer(), key_file=key)
+    again = veil.sanitize(read, ["note"], sanitizer(), key_file=key, keep_others=True)
     assert sorted(released.collect(), key=lambda row: row.id) == sorted(again.collect(), key=lambda row: row.id)
     released.write.partitionBy("user").parquet(str(tmp_path / "out"))
     field = spark.read.parquet(str(tmp_path / "out")).schema["note"]
@@ -91,11 +99,11 @@ def test_schema_and_guarantee_are_kept_in_parquet(spark, frame, sanitizer, key, 
 
 def test_ids_that_repeat_are_refused(frame, sanitizer):
     with pytest.raises(ParameterError, match="60 rows have 2 ids"):
-        veil.sanitize(frame, ["note"], sanitizer(), ids="user")
+        veil.sanitize(frame, ["note"], sanitizer(), ids="user", keep_others=True)
     with pytest.raises(ParameterError, match="must be a column that is not released"):
-        veil.sanitize(frame, ["note"], sanitizer(), ids="note")
+        veil.sanitize(frame, ["note"], sanitizer(), ids="note", keep_others=True)
     with pytest.raises(ParameterError, match="must be a column of strings"):
-        veil.sanitize(frame, ["user"], sanitizer(), ids="id")
+        veil.sanitize(frame, ["user"], sanitizer(), ids="id", keep_others=True)
 
 
 def test_rows_made_of_one_row_need_ids_of_their_own(spark, sanitizer, tmp_path):
@@ -103,10 +111,10 @@ def test_rows_made_of_one_row_need_ids_of_their_own(spark, sanitizer, tmp_path):
     spark.createDataFrame(rows, "id int, notes array<string>").write.parquet(str(tmp_path / "docs"))
     read = spark.read.parquet(str(tmp_path / "docs"))
     first = read.select("id", functions.col("notes")[0].alias("note")).where("id > 1")
-    assert veil.sanitize(first, ["note"], sanitizer()).count() == 4
+    assert veil.sanitize(first, ["note"], sanitizer(), keep_others=True).count() == 4
     several = read.select("id", functions.explode("notes").alias("note")).orderBy("note")
     with pytest.raises(ParameterError, match="12 rows have 6 ids"):
-        veil.sanitize(several, ["note"], sanitizer())
+        veil.sanitize(several, ["note"], sanitizer(), keep_others=True)
 
 
 def test_a_column_of_the_name_that_spark_keeps_files_and_rows_under_is_refused(spark, sanitizer, tmp_path):
@@ -116,15 +124,15 @@ def test_a_column_of_the_name_that_spark_keeps_files_and_rows_under_is_refused(s
     place = functions.struct(functions.lit("f").alias("file_path"), functions.lit(1).alias("row_index"))
     named = spark.read.parquet(str(tmp_path / "docs")).withColumn("_Metadata", place)
     with pytest.raises(ParameterError, match="the frame's own column _metadata"):
-        veil.sanitize(named, ["note"], sanitizer())
-    assert veil.sanitize(named, ["note"], sanitizer(), ids="id").count() == 6
+        veil.sanitize(named, ["note"], sanitizer(), keep_others=True)
+    assert veil.sanitize(named, ["note"], sanitizer(), ids="id", keep_others=True).count() == 6
 
 
 def test_the_key_is_in_no_plan_and_no_task_and_goes(frame, sanitizer, tmp_path, capsys):
     with veil.run_key(tmp_path / "k") as path:
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
         secret = Path(path).read_bytes()
-        released = veil.sanitize(frame, ["note"], sanitizer(), ids="id", key_file=path)
+        released = veil.sanitize(frame, ["note"], sanitizer(), ids="id", key_file=path, keep_others=True)
         released.explain(extended=True)
         assert "MapInArrow" in (plan := capsys.readouterr().out)
         assert secret.hex() not in plan
@@ -163,19 +171,21 @@ def test_what_cannot_be_read_is_named_by_file_and_row(spark, sanitizer, key, tmp
     texts = [("good film",), ("a" * 9_000_000,), ("secret",)]
     spark.createDataFrame(texts, "note string").coalesce(1).write.parquet(str(tmp_path / "in"))
     with pytest.raises(Exception, match=r"<9000000 characters>.*Row file:.*/in/part-\S+\.parquet:1\.") as refused:
-        veil.sanitize(spark.read.parquet(str(tmp_path / "in")), ["note"], sanitizer(), key_file=key).collect()
+        veil.sanitize(
+            spark.read.parquet(str(tmp_path / "in")), ["note"], sanitizer(), key_file=key, keep_others=True
+        ).collect()
     assert "secret" not in str(refused.value)
     frame = spark.read.parquet(str(tmp_path / "in"))
     (tmp_path / "in" / "broken.parquet").write_bytes(b"PAR1 secret")
     broken = spark.read.schema(frame.schema).parquet(str(tmp_path / "in"))
     with pytest.raises(Exception, match=r"broken\.parquet"):
-        veil.save(broken, ["note"], sanitizer(), str(tmp_path / "out"), key_file=key)
+        veil.save(broken, ["note"], sanitizer(), str(tmp_path / "out"), key_file=key, keep_others=True)
     assert not (tmp_path / "out" / "_wordveil.json").exists()
 
 
 def test_a_test_source_is_refused(frame, sanitizer):
     with pytest.raises(ParameterError, match="test source"):
-        veil.sanitize(frame, ["note"], sanitizer(seeds.source(1)), ids="id")
+        veil.sanitize(frame, ["note"], sanitizer(seeds.source(1)), ids="id", keep_others=True)
 
 
 def test_budgets_hold_for_each_user_and_name_nobody(spark, sanitizer):
@@ -210,12 +220,12 @@ def test_vectors_are_released_row_by_row(spark, key):
     rows = seeds.rng(3).normal(size=(40, 6)).astype(np.float32)
     frame = spark.createDataFrame([(n, row.tolist()) for n, row in enumerate(rows)], "id int, v array<float>")
     mechanism = wv.MultivariateLaplace(epsilon=8.0)
-    one = sorted(veil.release(frame, "v", mechanism, ids="id", key_file=key).collect())
-    other = sorted(veil.release(frame.repartition(5), "v", mechanism, ids="id", key_file=key).collect())
+    one = sorted(veil.release(frame, "v", mechanism, ids="id", key_file=key, settings=ALL).collect())
+    other = sorted(veil.release(frame.repartition(5), "v", mechanism, ids="id", key_file=key, settings=ALL).collect())
     assert one == other
     noise = np.array([row.v for row in one]) - rows
     plain = release_vectors(np.zeros((4000, 6)), mechanism).vectors
     assert 0.7 < noise.std() / plain.std() < 1.4
     frame = spark.createDataFrame([(1, [1.0]), (2, [1.0, 2.0])], "id int, v array<float>")
     with pytest.raises(Exception, match="must hold 1 numbers in every row"):
-        veil.release(frame, "v", mechanism, ids="id", key_file=key).collect()
+        veil.release(frame, "v", mechanism, ids="id", key_file=key, settings=ALL).collect()

@@ -24,7 +24,16 @@ def tokens(rows, sanitizer):
 
 def test_promise_and_counts_stand_once_beside_the_data(spark, frame, sanitizer, tmp_path):
     out = tmp_path / "out"
-    promise = veil.save(frame, ["note", "title"], sanitizer(), str(out), format="json", partition_by=["user"], ids="id")
+    promise = veil.save(
+        frame,
+        ["note", "title"],
+        sanitizer(),
+        str(out),
+        format="json",
+        partition_by=["user"],
+        ids="id",
+        keep_others=True,
+    )
     said = json.loads((out / SIDECAR).read_text())
     assert said == json.loads(promise.as_json())
     # Tasks run twice under speculation, and count once.
@@ -40,7 +49,9 @@ def test_promise_and_counts_stand_once_beside_the_data(spark, frame, sanitizer, 
 
 def test_a_table_has_the_promise_as_its_properties(spark, frame, sanitizer):
     spark.sql("DROP TABLE IF EXISTS wordveil_notes")
-    promise = veil.save(frame, ["note"], sanitizer(), "wordveil_notes", table=True, ids="id", partition_by=["user"])
+    promise = veil.save(
+        frame, ["note"], sanitizer(), "wordveil_notes", table=True, ids="id", partition_by=["user"], keep_others=True
+    )
     shown = {row.key: row.value for row in spark.sql("SHOW TBLPROPERTIES wordveil_notes").collect()}
     spark.sql("DROP TABLE wordveil_notes")
     assert json.loads(shown["wordveil.counts"]) == promise.counts == {**promise.counts, "rows": 30}
@@ -60,7 +71,7 @@ def test_a_budget_is_held_and_told(spark, frame, sanitizer, tmp_path, over):
     kept = [row for row, sum_ in left if (sum_ if over == "truncate" else so_far[row[1]]) <= allowed]
     budget = veil.UserBudget(user="user", max_nats=allowed * 8.0, over=over)
     out = str(tmp_path / "out")
-    promise = veil.save(frame, ["note"], sanitizer(), out, ids="id", budget=budget)
+    promise = veil.save(frame, ["note"], sanitizer(), out, ids="id", budget=budget, keep_others=True)
     assert sorted(row.id for row in spark.read.parquet(out).collect()) == sorted(row[0] for row in kept)
     assert promise.budget["documents_left_out"] == 30 - len(kept) > 0
     assert promise.budget["users_over"] == len({user for user, total in so_far.items() if total > allowed})
@@ -78,7 +89,7 @@ def _by(rows, values):
 def test_a_budget_that_stops_writes_nothing(frame, sanitizer, tmp_path):
     budget = veil.UserBudget(user="user", max_nats=100.0)
     with pytest.raises(ParameterError, match="less than what 3 users' texts cost"):
-        veil.save(frame, ["note"], sanitizer(), str(tmp_path / "out"), ids="id", budget=budget)
+        veil.save(frame, ["note"], sanitizer(), str(tmp_path / "out"), ids="id", budget=budget, keep_others=True)
     assert not (tmp_path / "out").exists()
 
 

@@ -127,7 +127,7 @@ def test_records_that_are_skipped_do_not_shift_what_is_left_out(spark, sanitizer
     root.mkdir()
     lines = ['{"user": "a"}', '{"user": "a", "text": "good film"}', '{"user": "b", "text": "bad"}', "", '{"text": "x"}']
     (root / "a.jsonl").write_text("\n".join(lines) + "\n")
-    settings = DocumentSettings(columns=("text",), missing="skip")
+    settings = DocumentSettings(columns=("text",), keep_others=True, missing="skip")
     budget = veil.UserBudget(user="user", max_nats=8.0, over="drop")
     report = veil.sanitize_files(spark, root, tmp_path / "out", sanitizer(), settings=settings, budget=budget)
     kept = [json.loads(line) for line in (tmp_path / "out" / "a.jsonl").read_text().splitlines() if line]

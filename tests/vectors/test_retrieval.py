@@ -64,7 +64,7 @@ def test_a_file_retrieves_itself_and_the_sentence_warns(pair):
 def test_formats_and_projections_are_compared_in_their_own_space(tmp_path, files, rows, first, second):
     files.write(tmp_path / f"a{first}", rows)
     mechanism = wv.Projection(epsilon=1e6, dimensions=7, directions="orthonormal", sensitivity="spectral")
-    settings = VectorSettings(grid=2.0**-20)
+    settings = VectorSettings(grid=2.0**-20, drop_others=True)
     release_vector_file(tmp_path / f"a{first}", tmp_path / f"b{second}", mechanism, settings=settings)
     # A rotation with next to no noise keeps all neighbours.
     assert measure_retrieval(tmp_path / f"a{first}", tmp_path / f"b{second}").recall == 1.0

@@ -33,7 +33,7 @@ def run(arguments: list[str], steps: int, *, resume: bool) -> None:
         source,
         destination,
         MultivariateLaplace(epsilon=5.0),
-        settings=VectorSettings(block_rows=20 if steps else 9, keep=tuple(filter(None, [keep])), threads=1),
+        settings=VectorSettings(block_rows=20 if steps else 9, keep=tuple(filter(None, [keep])) or None, threads=1),
         source=RandomSource(KEY),
         resume=resume,
     )

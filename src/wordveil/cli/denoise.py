@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from wordveil.cli.common import CertificateOption, VocabularyOption, read_lines, say
-from wordveil.cli.file_options import DestinationOption, QuietOption, ResumeOption
+from wordveil.cli.file_options import (
+    DestinationOption,
+    DropOthersOption,
+    KeepOption,
+    KeepOthersOption,
+    QuietOption,
+    ResumeOption,
+)
 from wordveil.cli.options import option
 from wordveil.cli.progress import document_bar
 from wordveil.cli.sanitize import ExcludeOutputsOption, sanitizing_vocabulary
@@ -71,13 +78,18 @@ def denoise(
     ] = None,
     resume: ResumeOption = False,
     quiet: QuietOption = False,
+    keep: KeepOption = None,
+    keep_others: KeepOthersOption = False,
+    drop_others: DropOthersOption = False,
     *,
     guess: Guess,
 ) -> None:
     """Write what RELEASE may have said, by its mechanism's exact law and public text.
 
     Only what was released is read, so its promise holds unchanged. REPORT vouches for it: a file that is not, byte for
-    byte, what REPORT speaks of is refused. Whoever attacks the release can read as much; how much that is, is printed.
+    byte, what REPORT speaks of is refused. The columns that REPORT says were copied are copied again, unless --keep,
+    --keep-others or --drop-others says otherwise. Whoever attacks the release can read as much; how much that is, is
+    printed.
     """
     from wordveil.pipeline.denoising_runs import ReleaseReport, denoise_documents
     from wordveil.pipeline.run import check_report_path
@@ -85,7 +97,7 @@ def denoise(
 
     if report_to is not None:
         check_report_path(report_to, others=(release, report, output, guess.prior, guess.public))
-    facts = ReleaseReport.load(report)
+    facts = ReleaseReport.load(report).with_others(keep, keep_others=keep_others, drop_others=drop_others)
     facts.check(release)
     denoiser = guess.denoiser(facts)
     with document_bar(quiet=quiet) as progress:

@@ -8,16 +8,16 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "demo": ("wordveil demo", "wordveil demo --json"),
     "sanitize": (
         "wordveil sanitize note.txt -o clean.txt --report report.json",
-        "wordveil sanitize reviews.jsonl --column text --epsilon 6 -o clean.jsonl --report reviews.json",
+        "wordveil sanitize reviews.jsonl --column text --keep stars --epsilon 6 -o clean.jsonl --report reviews.json",
     ),
     "spark-sanitize": (
         "wordveil spark-sanitize notes --output clean --master local",
-        "wordveil spark-sanitize tables -o released --column text --user-column id --max-nats-per-user 200 "
-        "--over-budget drop --report released.json",
+        "wordveil spark-sanitize tables -o released --column text --keep stars --user-column id "
+        "--max-nats-per-user 200 --over-budget drop --report released.json",
     ),
     "rephrase": (
         "wordveil rephrase note.txt -o rephrased.txt --report rephrased.json",
-        "wordveil rephrase reviews.jsonl --column text --epsilon 8 --crowd 2 -o rephrased.jsonl",
+        "wordveil rephrase reviews.jsonl --column text --keep stars --epsilon 8 --crowd 2 -o rephrased.jsonl",
     ),
     "sentences build": (
         "wordveil sentences build sentences.txt -o stock --prototypes 4,8",
@@ -85,7 +85,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "rewrite": (
         "wordveil rewrite note.txt --model model -o rewritten.txt",
-        "wordveil rewrite reviews.jsonl --column text --model model -o rewritten.jsonl --passes passes",
+        "wordveil rewrite reviews.jsonl --column text --keep stars --model model -o rewritten.jsonl --passes passes",
     ),
     "proxy": (
         "wordveil proxy --upstream https://api.openai.com/v1 --check",

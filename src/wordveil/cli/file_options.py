@@ -12,6 +12,8 @@ __all__ = [
     "DestinationOption",
     "DropOthersOption",
     "FormatOption",
+    "KeepOption",
+    "KeepOthersOption",
     "QuietOption",
     "ResumeOption",
     "SourceArgument",
@@ -24,7 +26,11 @@ ColumnOption = Annotated[
     list[str] | None,
     option("--column", "-c", metavar="NAME", help="Column with text, a.b for nested; repeat for several."),
 ]
-DropOthersOption = Annotated[bool, option("--drop-others", help="Copy no other column.")]
+KeepOption = Annotated[
+    list[str] | None, option("--keep", metavar="NAME", help="Copy this other column and leave out the rest; repeat.")
+]
+KeepOthersOption = Annotated[bool, option("--keep-others", help="Copy all other columns.")]
+DropOthersOption = Annotated[bool, option("--drop-others", help="Leave out all other columns.")]
 FormatOption = Annotated[str | None, option("--format", help=f"One of {', '.join(FORMATS)}.")]
 ThreadsOption = Annotated[int | None, option("--threads", help="Number of threads. Default: one per processor.")]
 ResumeOption = Annotated[

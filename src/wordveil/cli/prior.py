@@ -55,6 +55,6 @@ def _texts(sources: Sequence[Path], columns: Sequence[str]) -> Iterator[str]:
     from wordveil.documents import open_documents
 
     for source in sources:
-        with open_documents(source, columns=columns) as reader:
+        with open_documents(source, columns=columns, drop_others=True) as reader:
             for record in reader:
                 yield from (text for text in record.texts if text is not None)

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wordveil.cli.common import AllowRefutedOption, ParameterOption, build_mechanism, open_vocabulary, say, say_promise
-from wordveil.cli.file_options import QuietOption, ResumeOption, ThreadsOption
+from wordveil.cli.file_options import (
+    DropOthersOption,
+    KeepOption,
+    KeepOthersOption,
+    QuietOption,
+    ResumeOption,
+    ThreadsOption,
+)
 from wordveil.cli.progress import row_bar
 from wordveil.errors import ParameterError
 
@@ -67,9 +74,9 @@ class Rows:
     column: Annotated[
         str | None, typer.Option("--column", "-c", help="Array, column or tensor to release; default: the only one.")
     ] = None
-    keep: Annotated[list[str] | None, typer.Option("--keep", help="Copy this other column unchanged, such as ids.")] = (
-        None
-    )
+    keep: KeepOption = None
+    keep_others: KeepOthersOption = False
+    drop_others: DropOthersOption = False
     grid: Annotated[
         str | None, typer.Option("--grid", help="Public grid to round to, such as 2^-12; default: by the noise.")
     ] = None
@@ -86,7 +93,9 @@ class Rows:
 
         return VectorSettings(
             column=self.column,
-            keep=tuple(self.keep or ()),
+            keep=tuple(self.keep) if self.keep else None,
+            keep_others=self.keep_others,
+            drop_others=self.drop_others,
             grid=None if self.grid is None else _parse_grid(self.grid),
             dtype=self.dtype,
             block_rows=self.block_rows,
@@ -125,6 +134,7 @@ def release(
             settings=settings,
             resume=resume,
             progress=progress,
+            notice=(lambda _: None) if quiet else say,
             deliver=None if report is None else lambda result: write_vector_report(result, report),
         )
     if not quiet:
@@ -174,7 +184,7 @@ def _print_summary(report: VectorReport) -> None:
     )
     say_promise(report.guarantee, report.disclosed, *report.mitigations)
     if report.left_out:
-        say(f"left out: {report.left_out:,} other arrays, columns or tensors (copy one with --keep)")
+        say(f"left out: {report.left_out:,} other arrays, columns or tensors")
 
 
 def _print_recall(source: Path, output: Path, column: str | None, threads: int | None, quiet: bool) -> None:

@@ -13,6 +13,8 @@ from wordveil.cli.file_options import (
     DestinationOption,
     DropOthersOption,
     FormatOption,
+    KeepOption,
+    KeepOthersOption,
     QuietOption,
     ResumeOption,
     SourceArgument,
@@ -37,6 +39,8 @@ def rewrite(
     model: ModelOption = ...,  # type: ignore[assignment]
     output: DestinationOption = "-",
     column: ColumnOption = None,
+    keep: KeepOption = None,
+    keep_others: KeepOthersOption = False,
     drop_others: DropOthersOption = False,
     format: FormatOption = None,
     passes: PassesOption = None,
@@ -55,13 +59,25 @@ def rewrite(
     from wordveil.neural.rewriting_runs import BLOCK_CHARACTERS, rewrite_documents
 
     settings = DocumentSettings(
-        format=format, columns=tuple(column or ()), drop_others=drop_others, block_characters=BLOCK_CHARACTERS
+        format=format,
+        columns=tuple(column or ()),
+        keep=tuple(keep) if keep else None,
+        keep_others=keep_others,
+        drop_others=drop_others,
+        block_characters=BLOCK_CHARACTERS,
     )
     rewriter = TextRewriter.load(model, source=run_source(output, resume=resume), device=device)
     record = None if passes is None else PassRecord(passes)
     with document_bar(quiet=quiet) as progress:
         report = rewrite_documents(
-            source, output, rewriter, settings=settings, passes=record, resume=resume, progress=progress
+            source,
+            output,
+            rewriter,
+            settings=settings,
+            passes=record,
+            resume=resume,
+            progress=progress,
+            notice=None if quiet else say,
         )
     if not quiet:
         _print_summary(report)

@@ -12,6 +12,8 @@ from wordveil.cli.file_options import (
     DestinationOption,
     DropOthersOption,
     FormatOption,
+    KeepOption,
+    KeepOthersOption,
     QuietOption,
     ResumeOption,
     SourceArgument,
@@ -72,7 +74,8 @@ class ReadingOptions:
     """How documents are read."""
 
     column: ColumnOption = None
-    keep: Annotated[list[str] | None, option("--keep", help="Copy only these other columns; repeat.")] = None
+    keep: KeepOption = None
+    keep_others: KeepOthersOption = False
     drop_others: DropOthersOption = False
     format: FormatOption = None
     delimiter: Annotated[
@@ -108,6 +111,7 @@ class ReadingOptions:
             format=self.format,
             columns=tuple(self.column or ()),
             keep=tuple(self.keep) if self.keep else None,
+            keep_others=self.keep_others,
             drop_others=self.drop_others,
             missing=cast("Missing", self.missing),
             encoding=self.encoding,
@@ -204,8 +208,9 @@ def sanitize(
 ) -> None:
     """Sanitize IN and write it in its own format.
 
-    Plain text is one document a line; .jsonl, .json, .csv, .tsv and .parquet need --column. Files may end in .gz or
-    .zst. The guarantee and what is disclosed whatever the noise are printed on standard error.
+    Plain text is one document a line; .jsonl, .json, .csv, .tsv and .parquet need --column, and one of --keep,
+    --keep-others and --drop-others where there are other columns. Files may end in .gz or .zst. The guarantee and what
+    is disclosed whatever the noise are printed on standard error.
     """
     from wordveil.pipeline.runs import sanitize_documents
 

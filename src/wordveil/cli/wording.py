@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from itertools import pairwise
@@ -33,6 +34,11 @@ _PHRASES = (
     (r"pass gamma explicitly", "give it with --set gamma=VALUE"),
     (r"; make one for these inputs with certify\(\)", ""),
     (r"pass certify\(mechanism, embeddings\)", "make one with wordveil certify"),
+    (
+        r"keep=\[\.\.\.\] copies those it names, keep_others=True copies all, drop_others=True leaves them out",
+        "--keep NAME copies one, --keep-others copies all, --drop-others leaves them out",
+    ),
+    (r"\b(keep|drop)_others=True", r"--\1-others"),
     (r"in \(0, inf\)", "greater than 0"),
     (r"in \[0, inf\)", "0 or greater"),
     (r"in \(0, 1\)", "greater than 0 and less than 1"),
@@ -78,5 +84,8 @@ def _of_parameter(error: ParameterError, options: Mapping[str, str], given: Sequ
     name = options.get(error.name) or _OPTIONS.get(error.name, error.name)
     if name == error.name and "settings" in options and error.name in _parameters(given):
         name = f"--set {error.name}"
-    shown = "" if error.value is None or isinstance(error.value, bool) or error.value == () else f"={error.value!r}"
+    value = error.value
+    if isinstance(value, tuple) and value:
+        return f"{' '.join(f'{name} {shlex.quote(str(one))}' for one in value)} {error.requirement}"  # as it was typed
+    shown = "" if value is None or isinstance(value, bool) or value == () else f"={value!r}"
     return f"{name}{shown} {error.requirement}"

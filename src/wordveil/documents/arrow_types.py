@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["bare_schema", "bare_table"]
+__all__ = ["bare_schema", "bare_table", "is_list", "with_values"]
 
 # Older versions of pyarrow have no views, so that they are told by name.
 _LISTS = {
@@ -33,6 +33,21 @@ def bare_table(table: Any, schema: Any) -> Any:
 
     columns = [_bare_values(table.column(field.name), field.type) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def is_list(kind: Any) -> bool:
+    """Whether the values of a type are lists of one kind; maps are none."""
+    return type(kind).__name__ in (*_LISTS, "FixedSizeListType")
+
+
+def with_values(kind: Any, values: Any) -> Any:
+    """Return the type of a list with another type of values, without metadata."""
+    import pyarrow as pa
+
+    field = pa.field(kind.value_field.name, values, kind.value_field.nullable)
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(field, kind.list_size)
+    return getattr(pa, _LISTS[type(kind).__name__])(field)
 
 
 def _bare_field(field: Any) -> Any:
@@ -59,10 +74,8 @@ def _bare_type(kind: Any, *, decoded: bool = False) -> Any:
         return pa.struct([part(kind.field(i)) for i in range(kind.num_fields)])
     if types.is_map(kind):
         return pa.map_(part(kind.key_field), part(kind.item_field), keys_sorted=kind.keys_sorted)
-    if types.is_fixed_size_list(kind):
-        return pa.list_(part(kind.value_field), kind.list_size)
-    if type(kind).__name__ in _LISTS:
-        return getattr(pa, _LISTS[type(kind).__name__])(part(kind.value_field))
+    if is_list(kind):
+        return with_values(kind, part(kind.value_field).type)
     return kind
 
 

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, ClassVar, Literal, get_args
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.parameters import check_other_columns, similar_name, strings, unnamed_columns
 
 __all__ = [
     "MAX_RECORD_BYTES",
@@ -74,11 +75,14 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which columns are sanitized and which others are copied.
+    """Which columns are sanitized and which others are copied: none that is not named.
+
+    Where nothing is said of the other columns and there are some, reading stops at the first record.
 
     Attributes:
         columns: Names of the text columns; `a.b` goes into nested values.
-        keep: Names of the other columns to copy; None copies all.
+        keep: Names of the other columns to copy.
+        keep_others: Copy all other columns.
         drop_others: Copy no other column.
         missing: JSON: what happens to a record without a text column, or with something else than text in it. It is
             refused; or kept, with null in the place of what is no text; or left out as a whole. A null is always kept.
@@ -86,22 +90,25 @@ class Selection:
 
     columns: tuple[str, ...] = ()
     keep: tuple[str, ...] | None = None
+    keep_others: bool = False
     drop_others: bool = False
     missing: Missing = "refuse"
 
     def __post_init__(self) -> None:
         if self.missing not in get_args(Missing):
             raise ParameterError("missing", self.missing, f"must be one of {', '.join(get_args(Missing))}.")
-        if self.keep is not None and self.drop_others:
-            raise ParameterError("keep", self.keep, "cannot be combined with drop_others; give one of them.")
+        check_other_columns(self.keep, keep_others=self.keep_others, drop_others=self.drop_others)
+        strings("keep", self.keep or ())
         for column in self.columns:
-            if not column or column in (self.keep or ()):
-                raise ParameterError("columns", self.columns, "must be names, none of them also in keep.")
+            if not column:
+                raise ParameterError("columns", column, "must be the name of a column.")
+            if column in (self.keep or ()):
+                raise ParameterError("keep", column, "is a text column. Name only columns to copy unchanged.")
 
     @property
-    def copies_all(self) -> bool:
-        """Whether every other column is copied."""
-        return self.keep is None and not self.drop_others
+    def asks(self) -> bool:
+        """Whether nothing was said of the other columns."""
+        return self.keep is None and not (self.keep_others or self.drop_others)
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -109,8 +116,14 @@ class Selection:
         return self.columns + (self.keep or ())
 
     def copies(self, column: str) -> bool:
-        """Whether a column that is not sanitized is copied."""
-        return self.copies_all or column in (self.keep or ())
+        """Whether a column that is not sanitized is copied.
+
+        Raises:
+            ParameterError: If nothing was said of it.
+        """
+        if self.asks:
+            raise unnamed_columns(self.columns, [column], "the file")
+        return self.keep_others or column in (self.keep or ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,8 +171,10 @@ class DocumentFormat(ABC):
         name: The name given to `format=`.
         has_columns: Whether texts are chosen by column.
         copied_columns: Names of the columns copied unchanged so far.
+        other_columns: Names of all columns that hold no text, copied or not; of JSON, those of the first record.
         gaps: How often so far a record lacked a text column ("missing"), held something else than text there, which was
-            made null ("not_text"), or was left out for one or the other ("skipped") or by `leave_out`.
+            made null ("not_text"), or was left out for one or the other ("skipped") or by `leave_out`; and how many
+            members were left out that the first record does not have ("members").
         leave_out: Ordinals of documents that are read past; set before reading.
         any_value: Take what is no text in a selected column as it is written; for columns that are read only, and set
             before reading.
@@ -177,9 +192,12 @@ class DocumentFormat(ABC):
                 selection.columns,
                 f"cannot be given: the format {self.name} has no columns. Choose another, such as jsonl or csv.",
             )
+        if selection.keep and not self.has_columns:
+            raise ParameterError("keep", selection.keep, f"cannot be given: the format {self.name} has no columns.")
         self.selection = selection
         self.details = details
         self.copied_columns: dict[str, None] = {}
+        self.other_columns: dict[str, None] = {}
         self.gaps: Counter[str] = Counter()
 
     def is_left_out(self, ordinal: int) -> bool:
@@ -226,15 +244,18 @@ def read_line(stream: BinaryIO, path: str, line: int) -> bytes:
     return raw
 
 
-def absent_column(name: str, present: Collection[str]) -> tuple[str, str]:
-    """Problem and remedy where a chosen column is absent.
+def absent_column(name: str, present: Collection[str], chosen: Collection[str] = ()) -> tuple[str, str]:
+    """Problem and remedy where a column is absent that the caller named.
 
     The names that are there are counted, not printed: the first line of a table without a header is somebody's text,
-    and the members of a JSON object can be names of persons.
+    and the members of a JSON object can be names of persons. Where a text column was found, they are names of columns,
+    and one that is like the absent one is shown.
     """
     problem = f"no column {name!r} among its {len(present)}."
     if name.casefold() in {other.casefold() for other in present}:
         problem += " One differs from it only in upper and lower case."
+    elif name not in chosen and set(chosen) & set(present):
+        problem += similar_name(name, [other for other in present if other not in chosen])
     if "," in name:
         return problem, "Give --column once for each column."
     return problem, "Check what --column and --keep name."

@@ -28,6 +28,7 @@ from wordveil.documents.base import (
     read_line,
 )
 from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.parameters import unnamed_columns
 
 __all__ = ["Csv", "Tsv"]
 
@@ -212,13 +213,17 @@ class _Delimited(DocumentFormat):
             raise ParameterError("columns", (), f"must name the text columns among the {len(names)} of {self._path}.")
         missing = [name for name in self.selection.named if name not in names]
         if missing:
-            problem, remedy = absent_column(missing[0], names)
+            problem, remedy = absent_column(missing[0], names, self.selection.columns)
             remedy += " --delimiter sets the separator, --no-header names columns 1, 2, ..."
             raise DocumentFormatError(self._path, problem, line=row.line, remedy=remedy)
         selected = [index for index, name in enumerate(names) if name in self.selection.columns]
+        others = [name for name in names if name not in self.selection.columns]
+        self.other_columns.update(dict.fromkeys(others))
+        if self.selection.asks and others:
+            raise unnamed_columns(self.selection.columns, others, self._path)
         copied = [i for i, name in enumerate(names) if i not in selected and self.selection.copies(name)]
         self.copied_columns.update(dict.fromkeys(names[i] for i in copied))
-        written = None if self.selection.copies_all else sorted(selected + copied)
+        written = None if len(selected) + len(copied) == len(names) else sorted(selected + copied)
         self._always = self.details.quoting == "all" or (
             self._quoted
             and self.details.quoting == "auto"

@@ -86,7 +86,7 @@ class JsonDocument(JsonFormat):
         line = window.line
         window.at = window.begin + size
         window.forget()
-        if self._leaves_out(ordinal):
+        if self._leaves_out(ordinal, window.path, line):
             return Record(ordinal, [], ("",), size=size, structural=True)
         return Record(ordinal, cast(list[PrivateText | None], walker.texts), walker.pieces, size=size, line=line)
 
@@ -96,7 +96,7 @@ class _Window:
 
     def __init__(self, stream: BinaryIO, path: str) -> None:
         self._stream = stream
-        self._path = path
+        self.path = path
         self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
         self._ended = False
         self._lines = 1
@@ -125,7 +125,7 @@ class _Window:
             self.begin = 0
             return bool(more) or not self._ended
         remedy = "Name its encoding, for example --encoding windows-1252."
-        raise DocumentFormatError(self._path, "not valid UTF-8.", offset=offset, remedy=remedy)
+        raise DocumentFormatError(self.path, "not valid UTF-8.", offset=offset, remedy=remedy)
 
     def skip_space(self) -> None:
         while True:
@@ -154,7 +154,7 @@ class _Window:
         self.begin = self.at
 
     def error(self, problem: str, *, remedy: str = "") -> DocumentFormatError:
-        return DocumentFormatError(self._path, problem, line=self.line, remedy=remedy)
+        return DocumentFormatError(self.path, problem, line=self.line, remedy=remedy)
 
     @property
     def line(self) -> int:

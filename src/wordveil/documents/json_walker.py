@@ -47,6 +47,11 @@ class SelectionNode:
     kept: bool = False
     below: set[str] = field(default_factory=set)
 
+    @property
+    def is_copied_whole(self) -> bool:
+        """Whether the value is copied as it stands, whatever it holds."""
+        return self.kept and not self.below
+
 
 def selection_tree(selection: Selection) -> SelectionNode:
     """Build the levels of a selection; each dot of a name may lead into a member or belong to the member's own name.
@@ -54,7 +59,7 @@ def selection_tree(selection: Selection) -> SelectionNode:
     Raises:
         ParameterError: If a name has too many dots for that.
     """
-    root = SelectionNode(copies_rest=selection.copies_all)
+    root = SelectionNode(copies_rest=selection.keep_others)
     if not selection.columns:
         root.column = ""
     # The texts first: what is kept must not cover them.
@@ -125,6 +130,7 @@ class JsonWalker:
     Attributes:
         any_value: Take what is no text in a selected column as it is written.
         copied: Names of the members copied so far; of more than 1000 the rest is named as such.
+        dropped: Names of the members of the last value that were left out.
         pieces: Raw text before, between and after the texts of the last value.
         texts: The selected strings of the last value; None for null.
         lacking: How many selected columns the last value does not have.
@@ -136,6 +142,7 @@ class JsonWalker:
         self.missing = missing
         self.any_value = False
         self.copied: dict[str, None] = {}
+        self.dropped: dict[str, None] = {}
         self.pieces: list[str] = []
         self.texts: list[str | None] = []
         self.lacking = self.not_text = 0
@@ -161,6 +168,7 @@ class JsonWalker:
         """
         self.pieces, self.texts, self._pending, self._cursor = [], [], "", begin
         self.lacking = self.not_text = 0
+        self.dropped = {}
         self._copied_before = len(self.copied)
         self._found.clear()
         self._path.clear()
@@ -296,6 +304,7 @@ class JsonWalker:
             child = children.get(name)
             if child is None and not copies_rest:
                 end = _scan_once(text, at)[1]
+                self.dropped[".".join((*self._path, name))] = None
                 dropped = True
             else:
                 if dropped:
@@ -315,7 +324,7 @@ class JsonWalker:
             at = _skip_space(text, at + 1).end()
 
     def _member(self, text: str, at: int, name: str, child: SelectionNode | None) -> int:
-        if child is None or (child.kept and not child.below):
+        if child is None or child.is_copied_whole:
             self._note_copied(name)
             return _scan_once(text, at)[1]
         self._path.append(name)

@@ -24,10 +24,12 @@ from wordveil.documents.base import (
 )
 from wordveil.documents.json_walker import JsonWalker, WalkError, selection_tree
 from wordveil.errors import DocumentFormatError
+from wordveil.parameters import unnamed_columns
 
 __all__ = ["JsonFormat", "JsonLines"]
 
 _SPACE = " \t\r\n"
+_SAY = "Say with --keep, --keep-others or --drop-others what becomes of them."
 _lone_surrogate = re.compile("[\ud800-\udfff]")
 
 
@@ -56,17 +58,34 @@ class JsonFormat(DocumentFormat):
         super().__init__(selection, details)
         self._walker = JsonWalker(selection_tree(selection), selection.missing)
         self.copied_columns = self._walker.copied
+        self._begun = False
 
     def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
         """Bytes of the value and of what stands around it; see `DocumentFormat.render`."""
         return render_json(record.template, released, ascii_only=self.details.ascii_json)
 
-    def _leaves_out(self, ordinal: int) -> bool:
-        """Whether the value that was walked last is left out; counts it, or what it lacks."""
+    def _leaves_out(self, ordinal: int, path: str, line: int) -> bool:
+        """Whether the value that was walked last is left out; counts it, or what it lacks.
+
+        Raises:
+            ParameterError: If nothing was said of the other members and the first record has some.
+            DocumentFormatError: If a later one has others than the first: they are never copied unasked.
+        """
         walker = self._walker
         if walker.skipped:
             self.gaps["skipped"] += 1
             return True
+        new = len(walker.dropped.keys() - self.other_columns.keys()) if self._begun else 0
+        if new and self.selection.asks:
+            problem = f"members that were not named, and that the first record does not have: {new}."
+            raise DocumentFormatError(path, problem, line=line, remedy=_SAY)
+        if new:
+            self.gaps["members"] += new
+        if not self._begun:
+            self._begun = True
+            self.other_columns.update(walker.copied | walker.dropped)
+            if walker.dropped and self.selection.asks:
+                raise unnamed_columns(self.selection.columns, list(walker.dropped), path)
         if self.is_left_out(ordinal):
             return True
         if walker.lacking or walker.not_text:
@@ -106,7 +125,7 @@ class JsonLines(JsonFormat):
         except WalkError as error:
             problem, remedy = error.problem, error.remedy
         else:
-            if self._leaves_out(ordinal):
+            if self._leaves_out(ordinal, path, number):
                 return Record(ordinal, [], ("",), size=size, structural=True)
             return Record(ordinal, texts, pieces, size=size, line=number)
         raise DocumentFormatError(path, problem, line=number, remedy=remedy)

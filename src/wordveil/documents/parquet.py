@@ -15,12 +15,13 @@ from types import ModuleType
 from typing import Any, BinaryIO, cast
 
 from wordveil.arrays import PrivateText, ReleasedText
-from wordveil.documents.arrow_types import bare_schema, bare_table
+from wordveil.documents.arrow_types import bare_schema, bare_table, is_list, with_values
 from wordveil.documents.base import DocumentFormat, Record, absent_column
 from wordveil.documents.json_walker import SelectionNode, selection_tree
 from wordveil.documents.output import open_direct
 from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterError
 from wordveil.files.atomic import open_private, sync
+from wordveil.parameters import unnamed_columns
 
 __all__ = ["Parquet", "ParquetSink"]
 
@@ -91,7 +92,7 @@ class Parquet(DocumentFormat):
         if self.leave_out:
             batches = self._without_left_out(batches)
         for even in _even(batches, self.details.row_group_rows):
-            table = bare_table(even, self.schema).combine_chunks()
+            table = bare_table(even, self._bare).combine_chunks()
             batch = _Batch(table, {name: table.column(name).to_pylist() for name in self._columns})
             size = max(1, table.nbytes // max(1, table.num_rows))
             for row in range(table.num_rows):
@@ -123,6 +124,7 @@ class Parquet(DocumentFormat):
 
     def _settle(self, file: Any, path: str) -> None:
         """Decide from the schema which top-level columns are rewritten and written."""
+        pa, _ = _pyarrow()
         schema = file.schema_arrow
         if not self.selection.columns:
             raise ParameterError("columns", (), f"must name the text columns among the {len(schema.names)} of {path}.")
@@ -132,20 +134,18 @@ class Parquet(DocumentFormat):
             raise DocumentFormatError(path, "two columns of one name.", remedy="Give each its own.")
         for name in self.selection.named:
             if not _reaches(schema, name):
-                problem, remedy = absent_column(name, schema.names)
+                problem, remedy = absent_column(name, schema.names, self.selection.columns)
                 raise DocumentFormatError(path, problem, remedy=remedy)
-        self._columns = [n for n in schema.names if n in tree.children and tree.children[n].below]
-        partial = [n for n in self._columns if tree.children[n].column is None]
-        if partial and not self.selection.copies_all:
-            raise ParameterError(
-                "columns",
-                self.selection.columns,
-                "reach into nested columns, which keep their other members; copy all.",
-            )
-        copied = [n for n in schema.names if n not in self._columns and self.selection.copies(n)]
-        self.copied_columns.update(dict.fromkeys(copied + [f"{n} (other members)" for n in partial]))
-        self._written = [n for n in schema.names if n in self._columns or n in copied]
-        self.schema = bare_schema(schema, self._written)
+        written = _Written({}, {})
+        kinds = {name: written.kind(field.type, tree, name) for name, field in zip(schema.names, schema, strict=True)}
+        self.copied_columns, self.other_columns = written.copied, {**written.copied, **written.left_out}
+        if self.selection.asks and written.left_out:
+            raise unnamed_columns(self.selection.columns, list(written.left_out), path)
+        self._written = [name for name, kind in kinds.items() if kind is not None]
+        self._bare = bare_schema(schema, self._written)
+        fields = [field.with_type(kinds[field.name]) for field in schema if field.name in self._written]
+        self.schema = bare_schema(pa.schema(fields), self._written)
+        self._columns = [n for n in self._written if n in tree.children and not tree.children[n].is_copied_whole]
         metadata = file.metadata
         has_chunk = metadata.num_row_groups and metadata.num_columns
         codec = metadata.row_group(0).column(0).compression if has_chunk else "SNAPPY"
@@ -164,6 +164,39 @@ class Parquet(DocumentFormat):
             else:
                 columns.append(batch.table.column(name))
         return pa.Table.from_arrays(columns, schema=self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """Takes a schema apart into what is written and what is left out; struct members by their whole path."""
+
+    copied: dict[str, None]
+    left_out: dict[str, None]
+
+    def kind(self, kind: Any, node: SelectionNode, *path: str) -> Any:
+        """Return what is left of the type of a member of `node`; None where nothing is."""
+        child = node.children.get(path[-1])
+        if child is not None and not child.is_copied_whole:
+            return self._below(kind, child, path)
+        whole = node.copies_rest if child is None else True
+        (self.copied if whole else self.left_out)[".".join(path)] = None
+        return kind if whole else None
+
+    def _below(self, kind: Any, node: SelectionNode, path: tuple[str, ...]) -> Any:
+        pa, _ = _pyarrow()
+        if node.column is not None:
+            return kind
+        if pa.types.is_struct(kind):
+            members = [kind.field(i) for i in range(kind.num_fields)]
+            kinds = [self.kind(member.type, node, *path, member.name) for member in members]
+            rest = [member.with_type(k) for member, k in zip(members, kinds, strict=True) if k is not None]
+            return pa.struct(rest) if rest else None
+        if is_list(kind):
+            value = self._below(kind.value_type, node, path)
+            return None if value is None else with_values(kind, value)
+        # Nothing lies below: the name of a text column begins like this one's.
+        (self.copied if node.copies_rest else self.left_out)[".".join(path)] = None
+        return kind if node.copies_rest else None
 
 
 def _even(batches: Iterator[Any], rows: int) -> Iterator[Any]:

@@ -22,6 +22,7 @@ from wordveil.documents.parquet import Parquet
 from wordveil.documents.plain_text import PlainText
 from wordveil.documents.streams import DAMAGED, InputStream, checked_encoding, compression_of
 from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.parameters import strings
 from wordveil.plugins import foreign_object
 
 __all__ = ["FORMATS", "DocumentReader", "guess_format", "open_documents"]
@@ -52,13 +53,14 @@ def guess_format(name: str) -> str | None:
     return _ENDINGS.get(path.suffix.lower())
 
 
-def open_documents(
+def open_documents(  # noqa: PLR0913 (three of them say what else is copied)
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
     columns: Sequence[str] = (),
-    drop_others: bool = False,
     keep: Sequence[str] | None = None,
+    keep_others: bool = False,
+    drop_others: bool = False,
     missing: Missing = "refuse",
     encoding: str | None = None,
     details: FormatDetails | None = None,
@@ -70,8 +72,9 @@ def open_documents(
         format: A name in `FORMATS`, or another package's (see `plugins`); None goes by the file name, and takes plain
             text for standard input.
         columns: The columns that hold text; `a.b` goes into nested values.
+        keep: The other columns to copy.
+        keep_others: Copy all other columns.
         drop_others: Leave the other columns out.
-        keep: The other columns to copy; None copies all.
         missing: JSON: what happens to a record without a text column; see `Selection`.
         encoding: Encoding of the input; None for UTF-8, with or without a byte order mark. The output is UTF-8.
         details: Details of single formats.
@@ -80,7 +83,8 @@ def open_documents(
         A reader; iterate over it for records, close it or use it as a context manager.
 
     Raises:
-        ParameterError: If the format is unknown or the choice of columns contradicts itself.
+        ParameterError: If the format is unknown or the choice of columns contradicts itself; and while reading, if
+            there are other columns and nothing was said of them.
         WordveilError: If the format of another package cannot be used.
         DocumentFormatError: While reading, if the file is not in this format.
     """
@@ -98,7 +102,11 @@ def open_documents(
     if isinstance(columns, str):
         raise ParameterError("columns", columns, "must be a sequence of names.")
     selection = Selection(
-        columns=tuple(columns), keep=None if keep is None else tuple(keep), drop_others=drop_others, missing=missing
+        columns=tuple(columns),
+        keep=None if keep is None else tuple(strings("keep", keep)),
+        keep_others=keep_others,
+        drop_others=drop_others,
+        missing=missing,
     )
     if encoding is not None and chosen == Parquet.name:
         raise ParameterError("encoding", encoding, "cannot be chosen: Parquet text is UTF-8.")
@@ -124,6 +132,11 @@ class DocumentReader:
     def copied_columns(self) -> list[str]:
         """Names of the columns copied unchanged so far."""
         return list(self.format.copied_columns)
+
+    @property
+    def other_columns(self) -> list[str]:
+        """Names of the columns that hold no text, as far as they are known."""
+        return list(self.format.other_columns)
 
     @property
     def gaps(self) -> dict[str, int]:

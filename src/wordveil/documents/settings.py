@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from wordveil.documents.base import FormatDetails, Missing
+from wordveil.documents.base import FormatDetails, Missing, Selection
 from wordveil.documents.parquet import Parquet
 from wordveil.documents.reader import FORMATS, DocumentReader, guess_format, open_documents
 from wordveil.documents.streams import checked_encoding
@@ -21,7 +21,9 @@ class DocumentSettings:
     Attributes:
         format: Format name, or None to go by the file name.
         columns: The columns that hold text.
-        keep: The other columns to copy; None copies all.
+        keep: The other columns to copy. No column is copied that is not named: where there are others, and neither
+            this nor one of the next two says what becomes of them, nothing is read.
+        keep_others: Copy all other columns.
         drop_others: Copy no other column.
         missing: JSON: what happens to a record that lacks a text column, or holds something else than text in it:
             "refuse" stops the run, "keep" copies the record with null in the place of what is no text, "skip" leaves
@@ -36,6 +38,7 @@ class DocumentSettings:
     format: str | None = None
     columns: tuple[str, ...] = ()
     keep: tuple[str, ...] | None = None
+    keep_others: bool = False
     drop_others: bool = False
     missing: Missing = "refuse"
     encoding: str | None = None
@@ -48,6 +51,13 @@ class DocumentSettings:
         if self.block_characters < 1:
             raise ParameterError("block_characters", self.block_characters, "must be at least 1.")
         checked_encoding(self.encoding)
+        others: dict[str, Any] = {"keep": self.keep, "keep_others": self.keep_others, "drop_others": self.drop_others}
+        Selection(columns=tuple(self.columns), missing=self.missing, **others)  # refuses what contradicts itself
+
+    @property
+    def asks(self) -> bool:
+        """Whether nothing was said of the columns that hold no text."""
+        return self.keep is None and not (self.keep_others or self.drop_others)
 
     def open(self, path: str) -> DocumentReader:
         """Open one file with these settings."""
@@ -55,16 +65,21 @@ class DocumentSettings:
             path,
             format=self.format,
             columns=self.columns,
-            drop_others=self.drop_others,
             keep=self.keep,
+            keep_others=self.keep_others,
+            drop_others=self.drop_others,
             missing=self.missing,
             encoding=self.encoding,
             details=self.details,
         )
 
+    def open_texts(self, path: str) -> DocumentReader:
+        """Open one file for its texts alone, which are not written again."""
+        return replace(self, keep=None, keep_others=False, drop_others=True).open(path)
+
     def open_values(self, path: str, column: str) -> DocumentReader:
         """Open one file for the values of one column, text or not, as the texts of its documents; there may be none."""
-        reader = replace(self, columns=(column,), keep=None, drop_others="." not in column, missing="keep").open(path)
+        reader = replace(self, columns=(column,), missing="keep").open_texts(path)
         reader.format.any_value = True
         return reader
 
@@ -74,7 +89,7 @@ class DocumentSettings:
         if form == Parquet.name:
             return replace(self, encoding=None)
         if form is not None and form in FORMATS and not FORMATS[form].has_columns:
-            return replace(self, columns=(), keep=None, drop_others=False)
+            return replace(self, columns=(), keep=None, keep_others=False, drop_others=False)
         return self
 
     def fingerprint(self) -> dict[str, Any]:

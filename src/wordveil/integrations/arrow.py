@@ -7,7 +7,7 @@ from typing import Any
 
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.tables import TableRelease, described, released_columns
+from wordveil.pipeline.tables import TableRelease, chosen_columns, described, released_columns
 
 try:
     import pyarrow as pa
@@ -23,27 +23,37 @@ def sanitize(
     sanitizer: Sanitizer | None = None,
     *,
     ids: Sequence[str] | None = None,
+    keep: Sequence[str] | None = None,
+    keep_others: bool = False,
+    drop_others: bool = False,
 ) -> TableRelease:
-    """Return a table, or a reader that releases batch after batch; other columns are copied, null stays null.
+    """Return a table, or a reader that releases batch after batch; null stays null.
 
     Args:
         table: The private table, or a reader of one. Metadata is not copied: it may tell of the private text.
         columns: Columns of texts; dictionaries are not kept: they list private texts.
         sanitizer: How; the default of `wordveil.sanitize` unless given.
         ids: See `released_columns`; for a table only.
+        keep: The other columns to copy. None is copied unasked: where there are others, this or one of the next two
+            must be given.
+        keep_others: Copy all other columns.
+        drop_others: Leave out all other columns.
 
     Raises:
-        ParameterError: If a value is neither text nor null, or the ids do not fit.
+        ParameterError: If a column is missing, there are others and nothing was said of them, a value is neither text
+            nor null, or the ids do not fit.
     """
     if ids is not None and not isinstance(table, pa.Table):
         raise ParameterError("ids", f"<{len(ids)} entries>", "must come with a table: a reader's rows are not counted.")
-    fields = [pa.field(each.name, _text(each.type) if each.name in columns else each.type) for each in table.schema]
-    others = [name for name in table.schema.names if name not in columns]
-    promise = described(None, sanitizer, columns, others, keyed=ids is not None).as_json()
+    how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
+    chosen, copied = chosen_columns(columns, table.schema.names, **how)
+    rest = [each for each in table.schema if each.name in chosen or each.name in copied]
+    fields = [pa.field(each.name, _text(each.type) if each.name in chosen else each.type) for each in rest]
+    promise = described(None, sanitizer, chosen, copied, keyed=ids is not None).as_json()
     schema = pa.schema(fields, metadata={"wordveil": promise})
 
     def released(part: Any) -> Any:
-        new = released_columns({name: part.column(name).to_pylist() for name in columns}, sanitizer, ids)
+        new = released_columns({name: part.column(name).to_pylist() for name in chosen}, sanitizer, ids)
         arrays = [new[each.name] if each.name in new else part.column(each.name) for each in schema]
         made = [pa.array(a, each.type) if isinstance(a, list) else a for a, each in zip(arrays, schema, strict=True)]
         return type(part).from_arrays(made, schema=schema)
@@ -52,7 +62,7 @@ def sanitize(
         yield from map(released, table)
 
     out = released(table) if isinstance(table, pa.Table) else pa.RecordBatchReader.from_batches(schema, batches())
-    return described(out, sanitizer, columns, others, keyed=ids is not None)
+    return described(out, sanitizer, chosen, copied, keyed=ids is not None)
 
 
 def _text(kind: Any) -> Any:

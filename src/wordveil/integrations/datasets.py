@@ -11,7 +11,7 @@ from typing import Any
 from wordveil.errors import MissingExtraError
 from wordveil.pipeline.one_line import default_sanitizer
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.tables import TableRelease, described, released_columns
+from wordveil.pipeline.tables import TableRelease, chosen_columns, described, released_columns
 
 try:
     import datasets
@@ -22,9 +22,16 @@ __all__ = ["sanitize", "save"]
 
 
 def sanitize(
-    dataset: datasets.Dataset, columns: Sequence[str], sanitizer: Sanitizer | None = None, **mapping: Any
+    dataset: datasets.Dataset,
+    columns: Sequence[str],
+    sanitizer: Sanitizer | None = None,
+    *,
+    keep: Sequence[str] | None = None,
+    keep_others: bool = False,
+    drop_others: bool = False,
+    **mapping: Any,
 ) -> TableRelease:
-    """Return a data set with columns released; other columns are copied, None stays None.
+    """Return a data set with columns released; None stays None.
 
     Every call draws under a key of its own: rows of one index in two splits have noise of their own.
 
@@ -32,23 +39,30 @@ def sanitize(
         dataset: The private data set.
         columns: Columns of texts; they come out as strings.
         sanitizer: How; the default of `wordveil.sanitize` unless given.
+        keep: The other columns to copy. None is copied unasked: where there are others, this or one of the next two
+            must be given.
+        keep_others: Copy all other columns.
+        drop_others: Leave out all other columns.
         **mapping: Other arguments of `Dataset.map`, such as `batch_size` or `num_proc`; each process draws under a key
             of its own. The cache of fingerprints is off: the noise is no function of the data.
 
     Raises:
-        ParameterError: If a value is neither text nor None.
+        ParameterError: If a column is missing, there are others and nothing was said of them, or a value is neither
+            text nor None.
     """
+    how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
+    chosen, copied = chosen_columns(columns, dataset.column_names, **how)
     used = copy(sanitizer or default_sanitizer())
+    private = dataset.select_columns([name for name in dataset.column_names if name in chosen or name in copied])
 
     def released(rows: dict[str, list[Any]], indices: list[int]) -> dict[str, list[str | None]]:
-        return released_columns({name: rows[name] for name in columns}, used, [str(i) for i in indices])
+        return released_columns({name: rows[name] for name in chosen}, used, [str(i) for i in indices])
 
-    features = dataset.features.copy()
-    features.update({name: datasets.Value("string") for name in columns})
+    features = private.features.copy()
+    features.update({name: datasets.Value("string") for name in chosen})
     fresh = {"new_fingerprint": uuid.uuid4().hex, "load_from_cache_file": False}
-    out = dataset.map(released, batched=True, with_indices=True, features=features, **{**fresh, **mapping})
-    others = [name for name in dataset.column_names if name not in columns]
-    release = described(out, used, columns, others, keyed=False)
+    out = private.map(released, batched=True, with_indices=True, features=features, **{**fresh, **mapping})
+    release = described(out, used, chosen, copied, keyed=False)
     out.info.description = release.card()
     return release
 

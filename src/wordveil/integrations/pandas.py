@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from wordveil.errors import MissingExtraError
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.tables import TableRelease, described, released_columns
+from wordveil.pipeline.tables import TableRelease, chosen_columns, described, released_columns
 
 try:
     import pandas as pd
@@ -22,29 +23,51 @@ def sanitize(
     sanitizer: Sanitizer | None = None,
     *,
     ids: Sequence[str] | None = None,
+    keep: Sequence[str] | None = None,
+    keep_others: bool = False,
+    drop_others: bool = False,
 ) -> TableRelease:
-    """Return a data frame with columns released; index and other columns are copied, missing values stay missing.
+    """Return a data frame with columns released; missing values stay missing.
+
+    An index other than a range is a column like the others, by its name or "index"; left out, rows are numbered anew.
 
     Args:
         frame: The private frame.
         columns: Columns of texts. Categories are not kept: they list private texts.
         sanitizer: How; the default of `wordveil.sanitize` unless given.
         ids: See `released_columns`.
+        keep: The other columns to copy. None is copied unasked: where there are others, this or one of the next two
+            must be given.
+        keep_others: Copy all other columns.
+        drop_others: Leave out all other columns.
 
     Raises:
-        ParameterError: If a value is neither text nor missing, or the ids do not fit.
+        ParameterError: If a column is missing, there are others and nothing was said of them, a value is neither text
+            nor missing, or the ids do not fit.
     """
-    private = {name: frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in columns}
+    levels = [] if isinstance(frame.index, pd.RangeIndex) else [_level(name) for name in frame.index.names]
+    how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
+    chosen, copied = chosen_columns(columns, list(frame.columns), also=levels, **how)
+    private = {name: frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in chosen}
     released = released_columns(private, sanitizer, ids)
-    out = frame.drop(columns=list(columns))  # what stays of the old columns is not even in memory
+    # What stays of the old columns is not even in memory.
+    out = frame.loc[:, [name not in chosen and name in copied for name in frame.columns]].copy()
     out.attrs = {}
-    for name in columns:
+    dropped = [place for place, name in enumerate(levels) if name not in copied]
+    out.index = out.index.droplevel(dropped) if len(dropped) < len(levels) else out.index
+    if levels and len(dropped) == len(levels):
+        out.index = pd.RangeIndex(len(out))
+    for name in chosen:
         kind = frame[name].dtype if isinstance(frame[name].dtype, pd.StringDtype) else object
-        out[name] = pd.Series(released[name], index=frame.index, dtype=kind)
-    out = out[list(frame.columns)]
-    others = [str(name) for name in frame.columns if name not in columns]
-    if not isinstance(frame.index, pd.RangeIndex):
-        others += ["index" if name is None else f"index {name}" for name in frame.index.names]
-    release = described(out, sanitizer, columns, others, keyed=ids is not None)
+        out[name] = pd.Series(released[name], index=out.index, dtype=kind)
+    out = out.loc[:, [name for name in dict.fromkeys(frame.columns) if name in chosen or name in copied]]
+    others = [name for name in frame.columns if name in copied]
+    others += [name if name == "index" else f"index {name}" for name in levels if name in copied]
+    release = described(out, sanitizer, chosen, others, keyed=ids is not None)
     out.attrs["wordveil"] = release.as_dict()
     return release
+
+
+def _level(name: object) -> object:
+    """Return what a level of an index is called."""
+    return "index" if name is None else name

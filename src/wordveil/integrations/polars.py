@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from wordveil.errors import MissingExtraError
+from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.tables import TableRelease, described, released_columns
+from wordveil.pipeline.tables import TableRelease, chosen_columns, described, released_columns
 
 try:
     import polars as pl
@@ -22,22 +23,32 @@ def sanitize(
     sanitizer: Sanitizer | None = None,
     *,
     ids: Sequence[str] | None = None,
+    keep: Sequence[str] | None = None,
+    keep_others: bool = False,
+    drop_others: bool = False,
 ) -> TableRelease:
-    """Return a frame with columns released; other columns are copied, null stays null.
+    """Return a frame with columns released; null stays null.
 
     Args:
         frame: The private frame.
         columns: Columns of texts; they come out as strings.
         sanitizer: How; the default of `wordveil.sanitize` unless given.
         ids: See `released_columns`.
+        keep: The other columns to copy. None is copied unasked: where there are others, this or one of the next two
+            must be given.
+        keep_others: Copy all other columns.
+        drop_others: Leave out all other columns.
 
     Raises:
-        ParameterError: If a value is neither text nor null, or the ids do not fit.
+        ParameterError: If a column is missing, there are others and nothing was said of them, a value is neither text
+            nor null, or the ids do not fit.
     """
-    released = released_columns({name: frame[name].to_list() for name in columns}, sanitizer, ids)
-    out = frame.with_columns(pl.Series(name, released[name], dtype=pl.String) for name in columns)
-    others = [name for name in frame.columns if name not in columns]
-    return described(out, sanitizer, columns, others, keyed=ids is not None)
+    how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
+    chosen, copied = chosen_columns(columns, frame.columns, **how)
+    released = released_columns({name: frame[name].to_list() for name in chosen}, sanitizer, ids)
+    rest = frame.select(name for name in frame.columns if name in chosen or name in copied)
+    out = rest.with_columns(pl.Series(name, released[name], dtype=pl.String) for name in chosen)
+    return described(out, sanitizer, chosen, copied, keyed=ids is not None)
 
 
 def sanitized(column: str, sanitizer: Sanitizer | None = None) -> pl.Expr:
@@ -47,6 +58,10 @@ def sanitized(column: str, sanitizer: Sanitizer | None = None) -> pl.Expr:
     """
 
     def released(series: pl.Series) -> pl.Series:
-        return pl.Series(series.name, released_columns({"": series.to_list()}, sanitizer)[""], dtype=pl.String)
+        try:
+            texts = released_columns({series.name: series.to_list()}, sanitizer)[series.name]
+        except ParameterError as error:  # which Polars could not hand on
+            raise pl.exceptions.ComputeError(str(error)) from None
+        return pl.Series(series.name, texts, dtype=pl.String)
 
     return pl.col(column).map_batches(released, return_dtype=pl.String, is_elementwise=True)

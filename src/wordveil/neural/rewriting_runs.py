@@ -21,6 +21,7 @@ from wordveil.files.journal import is_resumable
 from wordveil.neural.pass_records import PassRecord
 from wordveil.neural.rewriting import TextRewriter
 from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, by_record, run_documents
+from wordveil.pipeline.run import Notice, silent
 from wordveil.promises.guarantees import Guarantee
 
 __all__ = ["BLOCK_CHARACTERS", "RewriteReport", "rewrite_documents"]
@@ -60,6 +61,7 @@ def rewrite_documents(
     passes: PassRecord | None = None,
     resume: bool = False,
     progress: Callable[[int, int | None, int, int], None] | None = None,
+    notice: Notice | None = None,
 ) -> RewriteReport:
     """Rewrite a file, a directory or standard input in its own format.
 
@@ -71,9 +73,11 @@ def rewrite_documents(
         passes: A record of passes that lasts, which is closed at the end; None counts those of this run.
         resume: Continue an interrupted run with the same input, settings and model; starts anew where there is none.
         progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
+        notice: As for `sanitize_documents`.
 
     Raises:
         DocumentFormatError: If the input is malformed; no output remains.
+        ParameterError: If there are columns of which nothing was said.
         ResumeError: If the interrupted run had another input, other settings or another model.
     """
     settings = settings or DocumentSettings(block_characters=BLOCK_CHARACTERS)
@@ -109,6 +113,7 @@ def rewrite_documents(
             counts=counts,
             callbacks=Callbacks(
                 progress=progress and (lambda done, total, n: progress(done, total, n, counts["tokens"])),
+                notice=notice or silent,
                 published=published,
             ),
         )

@@ -10,7 +10,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,15 +65,15 @@ class ReleaseReport:
             grids = tuple(NumberGrid(**grid) for grid in options.pop("grids", ()))
             settings = dict(facts["settings"])
             details = FormatDetails(**settings.pop("details"))
-            for name in ("encoding", "keep", "drop_others"):  # what is released is UTF-8, and all of it may be copied
-                del settings[name]
+            del settings["encoding"]  # what is released is UTF-8
+            _renumber(settings, header=details.header)
             report = cls(
                 facts=facts,
                 outputs=tuple(FileDigest(**file) for file in facts["outputs"]),
                 provenance=Provenance(**facts["provenance"]),
                 options=TextOptions(**options, grids=grids),
                 settings=DocumentSettings(
-                    **(settings | {"columns": tuple(settings["columns"]), "missing": "keep"}),
+                    **(settings | {"missing": "keep"}),
                     details=details,
                     block_characters=BLOCK_CHARACTERS,
                 ),
@@ -83,6 +83,16 @@ class ReleaseReport:
         if facts.get("denoised"):
             raise DataFormatError(Path(path), "speaks of a text that was denoised already.")
         return report
+
+    def with_others(
+        self, keep: Sequence[str] | None = None, *, keep_others: bool = False, drop_others: bool = False
+    ) -> ReleaseReport:
+        """Return the report, read with other columns copied than it says; as it is where nothing is said here.
+
+        A report of a release whose other columns were all copied unasked, as older ones were, says nothing of them.
+        """
+        said: dict[str, Any] = {"keep": tuple(keep) if keep else None, "keep_others": keep_others, "drop_others": drop_others}
+        return replace(self, settings=replace(self.settings, **said)) if any(said.values()) else self
 
     def check(self, release: str | os.PathLike[str]) -> None:
         """Raise `ChecksumError` where the files at a path are not, byte for byte, what the report speaks of."""
@@ -107,6 +117,16 @@ class ReleaseReport:
             raise ParameterError(
                 "report", said, "does not say all of the mechanism; in Python, give a `Denoiser` the mechanism itself."
             ) from None
+
+
+def _renumber(settings: dict[str, Any], *, header: bool) -> None:
+    """Give the columns the names that they have in what was released: without a header, places among those written."""
+    columns, keep = settings["columns"], settings["keep"]
+    names = {*columns, *(keep or ())}
+    if not header and (keep is not None or settings["drop_others"]) and all(map(str.isdigit, names)):
+        written = sorted(names, key=int)
+        columns, keep = ([str(written.index(name) + 1) for name in names or ()] for names in (columns, keep))
+    settings |= {"columns": tuple(columns), "keep": tuple(keep) if keep else None}
 
 
 def _rebuilt(node: ast.expr) -> Any:

@@ -27,6 +27,7 @@ from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
 from wordveil.files.atomic import is_replaceable
 from wordveil.files.journal import file_identity
 from wordveil.pipeline.document_places import check_file, check_tree, tell, tree_file_identity, tree_identity
+from wordveil.pipeline.other_columns import check_kept, other_columns, settle_others
 from wordveil.pipeline.run import Notice, Position, Run, silent
 from wordveil.randomness import RandomSource
 
@@ -60,8 +61,8 @@ class DocumentSummary:
         documents: Documents processed, those of the interrupted run included.
         files: Files written.
         copied_columns: Names of the columns copied unchanged, over all files.
-        gaps: Text columns that records lacked ("missing") or that held something else ("not_text", null now), and
-            records that were left out for it ("skipped").
+        gaps: Text columns that records lacked ("missing") or that held something else ("not_text", null now), records
+            that were left out for it ("skipped"), and members left out that no first record has ("members").
         skipped_files: Files of a tree that were not taken: of another format, hidden, or links that lead out of it.
         bad_files: What was wrong with the files of a tree that were left out.
         resumed_documents: Documents taken over from an interrupted run.
@@ -129,7 +130,7 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     Raises:
         DocumentFormatError: If the input is malformed, in a tree every file; no output and no temporary file remains.
         OSError: If the disk is full; names the output, and says whether the run can be resumed.
-        ParameterError: If settings or destination do not fit.
+        ParameterError: If settings or destination do not fit, or there are columns of which nothing was said.
         ResumeError: If the interrupted run had another input, other settings or another fingerprint.
     """
     origin, target = os.fspath(source), os.fspath(destination)
@@ -140,15 +141,18 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
         found = tree_files(Path(origin), settings)
         if not found.taken:
             raise ParameterError("source", origin, "holds no file of a known format that fits the pattern.")
-        read, sizes = tree_identity({name: tree_file_identity(origin, name) for name in found.taken})
         files = [_File(str(Path(origin) / name), name, settings.for_file(name)) for name in found.taken]
+        settle_others(origin, settings, (other_columns(each.path, each.settings) for each in files), calls.notice)
+        read, sizes = tree_identity({name: tree_file_identity(origin, name) for name in found.taken})
         tree = _Tree(origin, found, sizes)
     else:
         check_file(origin, target, resume=resume)
+        settle_others(origin, settings, [other_columns(origin, settings)], calls.notice)
         read = file_identity(Path(origin)) if Path(origin).is_file() and is_replaceable(target) else {}
         files = [_File(origin, None, settings)]
     counts = Counter() if counts is None else counts
-    work = _Documents(target=target, files=files, tree=tree, process=process, counts=counts, calls=calls)
+    given: dict[str, Any] = {"process": process, "counts": counts, "calls": calls, "choice": settings}
+    work = _Documents(target=target, files=files, tree=tree, **given)
     facts = {**settings.fingerprint(), "input": read, **(fingerprint or {})} if read else None
     run = Run(destination=target, work=work, identity=facts, source=randomness, resume=resume, notice=calls.notice)
     run.execute()
@@ -217,6 +221,7 @@ class _Documents:
     process: Process
     counts: Counter[str]
     calls: Callbacks
+    choice: DocumentSettings | None = None  # of the whole document set; None where this is one file of it
     _gaps: Counter[str] = field(default_factory=Counter)
     _columns: list[str] = field(default_factory=list)
     _bad_files: list[str] = field(default_factory=list)
@@ -262,6 +267,8 @@ class _Documents:
         if self.tree is not None and len(self._bad_files) == len(self.files):
             problem = f"none of its {len(self.files)} files can be read. The first: {self._bad_files[0]}"
             raise DocumentFormatError(self.tree.root, problem)
+        if self.choice is not None and self.counts["documents"]:
+            check_kept(self.choice.keep or (), self._columns, self.choice.columns)
         return _WHOLE
 
     def _one_file(self, index: int, folder: Path | None, here: Position) -> Generator[Position | None, None, None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, overload
@@ -52,6 +52,9 @@ def sanitize(
     sanitizer = default_sanitizer(epsilon)
     if isinstance(texts, str):
         return sanitizer(texts)
+    if isinstance(texts, Mapping) or hasattr(texts, "columns"):  # which would hand out names for texts
+        problem = "must be texts, not a table: name a column of it, as in sanitize(table['note'])."
+        raise ParameterError("texts", f"<{type(texts).__name__}>", problem)
     if not isinstance(texts, Iterable):
         raise ParameterError("texts", f"<{type(texts).__name__}>", "must be a str, or a list of str and None.")
     given = list(texts)

@@ -145,6 +145,7 @@ def left_out(facts: Mapping[str, Any]) -> str:
         "text columns that documents lacked": facts["missing_texts"],
         "values that were no text": facts["replaced_values"],
         "documents without text": facts["skipped_documents"],
+        "members that the first record does not have": facts.get("left_out_members", 0),
         "files not read": facts["skipped_files"],
         "malformed files": facts["bad_files"],
         "documents of persons over their budget": (facts.get("budget") or {}).get("documents_left_out", 0),

@@ -88,6 +88,7 @@ class RunReport(Reported):
             a guess of the whole file is right, and its size is the total length of its words.
         budget: What bounds the loss of all documents of one person, and what it left out, where that was asked for.
         denoised: What was read of the release, and what an attacker reads, where that was asked for.
+        left_out_members: Members of JSON records that were left out and that the first record does not have.
     """
 
     guarantee: Guarantee
@@ -114,6 +115,7 @@ class RunReport(Reported):
     inputs: tuple[FileDigest, ...] = ()
     budget: dict[str, Any] | None = None
     denoised: dict[str, Any] | None = None
+    left_out_members: int = 0
 
     def with_inputs(self, source: str | os.PathLike[str], settings: DocumentSettings | None = None) -> Self:
         """Return the report with size and SHA-256 of the input as it is now; see `inputs`."""
@@ -263,6 +265,7 @@ def _counted(summary: DocumentSummary) -> dict[str, Any]:
         "missing_texts": summary.gaps.get("missing", 0),
         "replaced_values": summary.gaps.get("not_text", 0),
         "skipped_documents": summary.gaps.get("skipped", 0),
+        "left_out_members": summary.gaps.get("members", 0),
         "skipped_files": len(summary.skipped_files),
         "bad_files": len(summary.bad_files),
         "resumed_documents": summary.resumed_documents,

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError, printable
-from wordveil.parameters import strings
+from wordveil.parameters import copied_columns, similar_name, strings
 from wordveil.pipeline.one_line import default_sanitizer
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import KEYED, Provenance
 
-__all__ = ["Columns", "TableRelease", "described", "released_columns"]
+__all__ = ["Columns", "TableRelease", "chosen_columns", "described", "released_columns"]
 
 Columns = Mapping[str, Sequence[str | None]]
 
@@ -64,6 +64,45 @@ class TableRelease:
         return "\n".join(["## Privacy guarantee", "", *(f"- {line}" for line in lines), ""])
 
 
+def chosen_columns(
+    columns: Sequence[Any],
+    present: Sequence[Any],
+    *,
+    keep: Collection[Any] | None,
+    keep_others: bool,
+    drop_others: bool,
+    also: Sequence[Any] = (),
+) -> tuple[list[Any], list[Any]]:
+    """Return the columns of a table that are released, and those of the others that are copied: none unasked.
+
+    Args:
+        columns: The columns to release.
+        present: All columns of the table.
+        keep: The others to copy; None where none was named.
+        keep_others: Copy all others.
+        drop_others: Copy none.
+        also: What else is copied by name, such as an index.
+
+    Raises:
+        ParameterError: If a column is not there, or there twice, or there are others and nothing was said of them.
+    """
+    if isinstance(columns, str):
+        raise ParameterError("columns", columns, "must be a list of names; put a single one in brackets.")
+    chosen, there = list(columns), list(present)
+    if not chosen:
+        raise ParameterError("columns", chosen, "must name at least one column of texts.")
+    for name in chosen:
+        if name not in there:
+            raise ParameterError("columns", name, f"is no column of the table.{similar_name(name, there)}")
+        if (times := [*there, *also].count(name)) > 1:
+            raise ParameterError("columns", name, f"is the name of {times} columns or indices. Rename all but one.")
+        if chosen.count(name) > 1:
+            raise ParameterError("columns", name, "is given twice; give it once.")
+    others = [name for name in there if name not in chosen] + list(also)
+    how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
+    return chosen, copied_columns(chosen, others, **how, where="the table")
+
+
 def described(
     table: Any, sanitizer: Sanitizer | None, columns: Sequence[str], others: Sequence[str], *, keyed: bool
 ) -> TableRelease:
@@ -105,6 +144,11 @@ def released_columns(
     """
     if not columns:
         raise ParameterError("columns", [], "must name at least one column of texts.")
+    for name, values in columns.items():
+        for row, value in enumerate(cast(Sequence[object], values)):
+            if not (value is None or isinstance(value, str)):
+                problem = f"must hold text or nothing; row {row} holds {type(value).__name__}. Convert it first."
+                raise ParameterError("columns", name, problem)
     rows = list(zip(*columns.values(), strict=True))
     documents = [[PrivateText(text) for text in row if text is not None] for row in rows]
     prefix = json.dumps([*columns], default=str)  # other columns draw noise of their own under the same key and ids

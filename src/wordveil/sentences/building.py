@@ -281,7 +281,7 @@ class _Build:
 
 
 def _texts(path: Path, settings: DocumentSettings) -> Iterator[str]:
-    with settings.open(str(path)) as reader:
+    with settings.open_texts(str(path)) as reader:
         yield from (text for record in reader for text in record.texts if text is not None)
 
 

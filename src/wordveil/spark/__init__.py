@@ -6,7 +6,7 @@ content under one key; the key lies in a 0600 file that every executor reads, an
     from wordveil import spark as veil
 
     with veil.run_key("/shared/run.key") as key:
-        released = veil.sanitize(frame, ["text"], sanitizer, ids="id", key_file=key)
+        released = veil.sanitize(frame, ["text"], sanitizer, ids="id", keep=["id"], key_file=key)
         released.write.parquet("/shared/released")
 
 Needs the extra `spark` (PySpark 4) and Java 17.

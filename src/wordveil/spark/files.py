@@ -28,6 +28,7 @@ from wordveil.files.journal import file_identity
 from wordveil.files.run_key import run_key_path
 from wordveil.pipeline.document_places import check_tree, tell, tree_file_identity, tree_identity
 from wordveil.pipeline.document_runs import Answers, DocumentSummary, run_tree_file
+from wordveil.pipeline.other_columns import check_kept, other_columns, settle_others
 from wordveil.pipeline.run import Notice, Position, Run, silent
 from wordveil.pipeline.runs import RunReport, fingerprint, release_records, run_report
 from wordveil.pipeline.sanitizer import Sanitizer
@@ -82,14 +83,16 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
 
     Raises:
         DocumentFormatError: If no file can be read, or one cannot and `stop_at_bad_files`.
-        ParameterError: If places or settings do not fit, a host would draw other noise than the driver, or a user is
-            over the budget that stops.
+        ParameterError: If places or settings do not fit, there are columns of which nothing was said, a host would
+            draw other noise than the driver, or a user is over the budget that stops.
         ResumeError: If the interrupted run had other input, settings, vocabulary or version.
     """
     origin, settings, started = os.fspath(Path(source).absolute()), settings or DocumentSettings(), time.perf_counter()
     found = _checked(origin, os.fspath(destination), sanitizer, settings, resume, budget)
     context = spark.sparkContext
     spread = partial(context.parallelize, numSlices=len(found.taken))
+    others = spread(found.taken).map(_Others(origin, settings)).collect()
+    settle_others(os.fspath(source), settings, others, notice)
     read, _ = tree_identity(dict(zip(found.taken, spread(found.taken).map(_Identity(origin)).collect(), strict=True)))
     folder = str(sibling(destination, "partial"))
     reading: dict[str, Any] = {"root": origin, "folder": folder, "settings": settings}
@@ -155,6 +158,15 @@ class _Identity:
 
     def __call__(self, name: str) -> dict[str, Any]:
         return tree_file_identity(self.root, name)
+
+
+@dataclass(frozen=True)
+class _Others:
+    root: str
+    settings: DocumentSettings
+
+    def __call__(self, name: str) -> list[str]:
+        return other_columns(str(Path(self.root) / name), self.settings.for_file(name))
 
 
 @dataclass(frozen=True)
@@ -257,6 +269,8 @@ class _Tree:
         if all("bad" in receipt for receipt in self.receipts):
             problem = f"none of its {len(places)} files can be read. The first: {self.receipts[0]['bad']}"
             raise DocumentFormatError(self.task.root, problem)
+        if self.counts["documents"]:
+            check_kept(self.task.settings.keep or (), self.summary().copied_columns, self.task.settings.columns)
         yield {"started": True, "done": True}
         return _WHOLE
 

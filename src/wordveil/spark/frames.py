@@ -1,7 +1,7 @@
 """Spark data frames: text columns through a sanitizer, a column of vectors through a vector mechanism.
 
-Rows go through `mapInArrow` batch by batch; nothing here depends on how Spark cuts them. Schema, order of columns,
-other columns and partitions stay as they are.
+Rows go through `mapInArrow` batch by batch; nothing here depends on how Spark cuts them. Types, order of columns and
+partitions stay as they are; no other column is copied that is not named.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.tables import TableRelease, described
+from wordveil.pipeline.tables import TableRelease, chosen_columns, described
 from wordveil.pipeline.vectors import VectorSettings
 from wordveil.pipeline.vectors.binding import bind
 from wordveil.pipeline.vectors.values import vector_disclosures
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FILE_AND_ROW",
+    "chosen_of",
     "functions_of_spark",
     "promise_of",
     "promised",
@@ -39,13 +40,14 @@ __all__ = [
     "session",
     "text_columns",
     "with_ids",
+    "written_columns",
 ]
 
 FILE_AND_ROW = "file and row"
 """As `ids`: the file and the row in it, of a frame read from Parquet."""
 
 
-def sanitize(
+def sanitize(  # noqa: PLR0913 (three of them say what else is copied)
     dataframe: DataFrame,
     columns: Sequence[str],
     sanitizer: Sanitizer,
@@ -54,6 +56,9 @@ def sanitize(
     key_file: str | None = None,
     check_ids: bool = True,
     name: str = "",
+    keep: Sequence[str] | None = None,
+    keep_others: bool = False,
+    drop_others: bool = False,
 ) -> DataFrame:
     """Sanitize text columns of a data frame; a row is one document.
 
@@ -61,26 +66,34 @@ def sanitize(
         dataframe: Any frame; the columns hold strings or null, which stays null.
         columns: The text columns.
         sanitizer: The pipeline. Its vocabulary travels as a path, and is one memory-mapped copy a host.
-        ids: A column whose values are unique and stay with their rows, such as a primary key; it is kept. The default
-            takes file and row, which needs a frame read from Parquet and not changed since.
+        ids: A column whose values are unique and stay with their rows, such as a primary key; it is copied where it is
+            named in `keep`, too. The default takes file and row, which needs a frame read from Parquet and not changed
+            since.
         key_file: The job's key, from `run_key`. None makes one that lives as long as this driver: enough where all
             executors are on this machine.
         check_ids: Run a job that makes sure that the ids are unique: two rows of one id would share their noise. Files
             and rows of a frame that is as it was read need none.
         name: What tells this frame from others that are released under the same key file, whose ids may be the same.
+        keep: The other columns to copy. None is copied unasked: where there are others, this or one of the next two
+            must be given.
+        keep_others: Copy all other columns.
+        drop_others: Leave out all other columns.
 
     Returns:
-        A frame of the same schema. Its text columns carry guarantee and disclosures as metadata ("wordveil"), which
-        Parquet and table formats keep.
+        A frame of these columns, their order and types as they were. Its text columns carry guarantee and disclosures
+        as metadata ("wordveil"), which Parquet and table formats keep.
 
     Raises:
-        ParameterError: If a column is missing or no text, or ids repeat.
+        ParameterError: If a column is missing or no text, there are others and nothing was said of them, or ids
+            repeat.
         MissingExtraError: If PySpark or PyArrow is missing.
     """
     names = text_columns(dataframe, columns)
-    frame = with_ids(dataframe, ids, taken=names, check=check_ids)
+    how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
+    written = written_columns(dataframe, names, **how)
+    frame = chosen_of(with_ids(dataframe, ids, taken=names, check=check_ids), written)
     task = Texts(**shared(sanitizer, key_file), columns=names, name=name, in_files=ids == FILE_AND_ROW)
-    return promised(frame.mapInArrow(task, frame.schema), dataframe.columns, promise_of(dataframe, names, sanitizer))
+    return promised(frame.mapInArrow(task, frame.schema), written, promise_of(written, names, sanitizer))
 
 
 def text_columns(dataframe: DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
@@ -99,9 +112,21 @@ def text_columns(dataframe: DataFrame, columns: Sequence[str]) -> tuple[str, ...
     return names
 
 
-def promise_of(dataframe: DataFrame, names: Sequence[str], sanitizer: Sanitizer) -> TableRelease:
-    """Return what a release of the named columns promises and discloses."""
-    others = [column for column in dataframe.columns if column not in names]
+def written_columns(dataframe: DataFrame, names: Sequence[str], **how: Any) -> list[str]:
+    """Return the columns of a frame that are written, given the text columns and what is said of the others."""
+    chosen, copied = chosen_columns(names, dataframe.columns, **how)
+    return [column for column in dataframe.columns if column in chosen or column in copied]
+
+
+def chosen_of(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Return these columns of a frame with ids, and the ids."""
+    functions = functions_of_spark()
+    return frame.select(*(functions.col(f"`{column}`") for column in columns), ID)
+
+
+def promise_of(written: Sequence[str], names: Sequence[str], sanitizer: Sanitizer) -> TableRelease:
+    """Return what a release of the named columns, written with others, promises and discloses."""
+    others = [column for column in written if column not in names]
     return described(None, sanitizer, names, others, keyed=True)
 
 
@@ -136,13 +161,13 @@ def release(  # noqa: PLR0913 (five of them say where the noise lies)
         check_ids: As in `sanitize`.
         name: As in `sanitize`.
         vocabulary: Public vocabulary for mechanisms that need one.
-        settings: Grid and type.
+        settings: Grid, type, and what becomes of the other columns (`keep`, `keep_others`, `drop_others`).
 
     Returns:
-        The frame with the column released, as array<float> or array<double>.
+        The column released, as array<float> or array<double>, and the columns that are copied.
 
     Raises:
-        ParameterError: If the column holds no vectors, or ids repeat.
+        ParameterError: If the column holds no vectors, there are others and nothing was said of them, or ids repeat.
     """
     from pyspark.sql import types
 
@@ -150,11 +175,13 @@ def release(  # noqa: PLR0913 (five of them say where the noise lies)
     if dict(dataframe.dtypes).get(column) not in ("array<float>", "array<double>"):
         raise ParameterError("column", column, "must be a column of arrays of floats or doubles.")
     settings = settings or VectorSettings()
+    how = {"keep": settings.keep, "keep_others": settings.keep_others, "drop_others": settings.drop_others}
+    written = written_columns(dataframe, [column], **how)
     first = dataframe.select(functions.size(functions.col(f"`{column}`")).alias("d")).first()
     if first is None:
-        return dataframe
+        return dataframe.select(*(functions.col(f"`{own}`") for own in written))
     binding = bind(mechanism, int(first["d"]), vocabulary)
-    kept = [other for other in dataframe.columns if other != column]
+    kept = [other for other in written if other != column]
     disclosed = vector_disclosures(binding.randomizer, kept=kept, own_source=True)
     key = key_file or driver_key()
     task = Vectors(
@@ -164,7 +191,7 @@ def release(  # noqa: PLR0913 (five of them say where the noise lies)
         dimensions=int(first["d"]),
         mechanism=packed((mechanism, vocabulary, settings)),
     )
-    frame = with_ids(dataframe, ids, taken=[column], check=check_ids)
+    frame = chosen_of(with_ids(dataframe, ids, taken=[column], check=check_ids), written)
     kind = types.DoubleType() if settings.dtype == "float64" else types.FloatType()
     promise = binding.guarantee(test_source=False).as_dict()
     note = {"wordveil": json.dumps({"guarantee": promise, "disclosed": disclosed})}

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.pipeline.tables import TableRelease
 from wordveil.spark.budgets import UserBudget, tokens_of_rows, without
-from wordveil.spark.frames import FILE_AND_ROW, functions_of_spark, promise_of, promised, text_columns, with_ids
+from wordveil.spark.frames import (
+    FILE_AND_ROW,
+    chosen_of,
+    functions_of_spark,
+    promise_of,
+    promised,
+    text_columns,
+    with_ids,
+    written_columns,
+)
 from wordveil.spark.workers import COUNTS, Texts, shared
 
 if TYPE_CHECKING:
@@ -39,6 +48,9 @@ def save(  # noqa: PLR0913 (those of `sanitize`, and of what is written)
     key_file: str | None = None,
     check_ids: bool = True,
     name: str = "",
+    keep: Sequence[str] | None = None,
+    keep_others: bool = False,
+    drop_others: bool = False,
 ) -> TableRelease:
     """Sanitize text columns of a data frame and write it, with what is promised, disclosed and counted.
 
@@ -48,36 +60,45 @@ def save(  # noqa: PLR0913 (those of `sanitize`, and of what is written)
         sanitizer: As in `sanitize`.
         destination: A new folder, where the promise is the file `_wordveil.json`; or a new table of the catalog.
         format: What Spark is to write: parquet, json, csv, orc, delta and so on.
-        partition_by: Columns that become folders.
+        partition_by: Columns that become folders; they are copied, as if `keep` named them.
         table: Whether the destination is a table: the promise is its properties `wordveil` and `wordveil.counts`.
         budget: What bounds the loss of all rows of one person.
         ids: As in `sanitize`.
         key_file: As in `sanitize`.
         check_ids: As in `sanitize`.
         name: As in `sanitize`.
+        keep: As in `sanitize`.
+        keep_others: As in `sanitize`.
+        drop_others: As in `sanitize`.
 
     Returns:
         What was written beside the frame.
 
     Raises:
-        ParameterError: If a column is missing or no text, ids repeat, or a user is over the budget that stops.
+        ParameterError: If a column is missing or no text, there are others and nothing was said of them, ids repeat, or
+            a user is over the budget that stops.
         MissingExtraError: If PySpark or PyArrow is missing.
     """
     from pyspark.sql import Observation, types
 
     names = text_columns(dataframe, columns)
-    promise, lost = promise_of(dataframe, names, sanitizer), None
+    if partition_by and not keep_others:
+        keep, drop_others = [*(keep or ()), *(each for each in partition_by if each not in (keep or ()))], False
+    how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
+    written = written_columns(dataframe, names, **how)
+    promise, lost = promise_of(written, names, sanitizer), None
     frame = with_ids(dataframe, ids, taken=names, check=check_ids)
     if budget is not None:
         lost = budget.left_out(tokens_of_rows(frame, names, sanitizer, budget.user), sanitizer).persist()
         promise = replace(promise, budget=budget.told(lost), disclosed=(*promise.disclosed, budget.disclosed()))
         frame = without(frame, lost)
+    frame = chosen_of(frame, written)
     functions, seen = functions_of_spark(), Observation()
     task = Texts(**shared(sanitizer, key_file), columns=names, name=name, in_files=ids == FILE_AND_ROW, counted=True)
     schema = types.StructType([*frame.schema, *(types.StructField(each, types.LongType()) for each in COUNTS.values())])
     sums = [functions.sum(column).alias(counted) for counted, column in COUNTS.items()]
     out = frame.mapInArrow(task, schema).observe(seen, functions.count(functions.lit(1)).alias("rows"), *sums)
-    _write(promised(out, dataframe.columns, promise), destination, format, partition_by, promise if table else None)
+    _write(promised(out, written, promise), destination, format, partition_by, promise if table else None)
     if lost is not None:
         lost.unpersist()
     promise = replace(promise, counts={counted: int(count or 0) for counted, count in seen.get.items()})

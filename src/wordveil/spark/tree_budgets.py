@@ -132,7 +132,7 @@ class _Counts:
             named = [_user(name, self.user, record.texts, record.line) for record in reader]
         encoder = unpacked(self.sanitizer).parts.encoder
         users, tokens, at = list[str | None](), list[int](), 0
-        with settings.open(place) as reader:
+        with settings.open_texts(place) as reader:
             for block in blocks(iter(reader), settings):
                 kept = [each for each, record in enumerate(block, at) if not record.structural]
                 texts = [[t for t in record.texts if t is not None] for record in block if not record.structural]

@@ -20,7 +20,8 @@ from wordveil.files.atomic import is_replaceable, open_private, sync
 from wordveil.files.journal import file_identity
 from wordveil.files.run_key import run_source
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.pipeline.run import Position, Run
+from wordveil.parameters import copied_columns, listed_names
+from wordveil.pipeline.run import Notice, Position, Run, silent
 from wordveil.pipeline.vectors.binding import bind
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.pipeline.vectors.releasing import RowReleaser, VectorSettings
@@ -44,6 +45,7 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
     source: RandomSource | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    notice: Notice = silent,
     deliver: Callable[[VectorReport], None] | None = None,
 ) -> VectorReport:
     """Release the vectors of a file into another, holding one block at a time.
@@ -58,31 +60,32 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
             `release_vectors`, two releases under one source tell which rows changed.
         resume: Continue an interrupted run with the same input and settings; starts anew where there is none.
         progress: Called after each block with rows done and rows in all.
+        notice: Told what `keep_others` copies, and of a run that is continued or discarded.
         deliver: Called with the report when the output is in its place; see `sanitize_documents`.
 
     Returns:
         The report.
 
     Raises:
-        ParameterError: If a parameter or a row is outside its domain; no output remains.
+        ParameterError: If a parameter or a row is outside its domain, or the file holds more than the array and nothing
+            was said of the rest; no output remains.
         DataFormatError: If the input is malformed; no output remains.
         ResumeError: If the interrupted run had another input (all of it counts), key, vocabulary, version or other
             settings.
     """
     settings = settings or VectorSettings()
-    _check_destination(Path(path), Path(destination), settings)
+    _check_destination(Path(path), Path(destination))
     own_source = source is not None
     source = source or run_source(destination, resume=resume)
     started = time.perf_counter()
     reports: list[VectorReport] = []
     with open_vectors(path, settings.column) as reader:
-        missing = [name for name in settings.keep if name not in reader.others]
-        if missing:
-            others = len(reader.others)
-            raise ParameterError("keep", ", ".join(missing), f"must be among the {others} others that the file holds.")
+        kept = _kept(reader, vector_format(path) is vector_format(destination), settings)
+        if settings.keep_others:
+            notice(f"all else in the file is copied unchanged: {listed_names(kept) or 'there is nothing'}")
         binding = bind(mechanism, reader.dimensions, vocabulary)
         releaser = RowReleaser.for_settings(binding, settings, source, Path(path).name)
-        plan = _plan(reader, releaser, settings)
+        plan = _plan(reader, releaser, settings, kept)
 
         def finish() -> None:
             seconds = time.perf_counter() - started
@@ -110,15 +113,25 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
 
         work = _Rows(reader, releaser, settings, plan, vector_format(destination), progress, finish)
         facts = _identity(releaser, plan, vector_format(destination).name)
-        Run(destination=destination, work=work, identity=facts, source=source, resume=resume).execute()
+        Run(destination=destination, work=work, identity=facts, source=source, resume=resume, notice=notice).execute()
     return reports[0]
 
 
-def _check_destination(path: Path, destination: Path, settings: VectorSettings) -> None:
+def _kept(reader: VectorReader, same_format: bool, settings: VectorSettings) -> tuple[str, ...]:
+    """Return what is copied beside the array, in the input's order."""
+    how: dict[str, Any] = {"keep": settings.keep, "keep_others": settings.keep_others}
+    how |= {"drop_others": settings.drop_others, "where": reader.path}
+    kept = copied_columns([reader.name], reader.others, **how)
+    if kept and not same_format:
+        form = vector_format(reader.path).name
+        raise ParameterError("keep", ", ".join(kept), f"needs an output in the input's format, {form}.")
+    return tuple(kept)
+
+
+def _check_destination(path: Path, destination: Path) -> None:
     """Refuse outputs that would harm the input or cannot be written whole."""
-    theirs, ours = vector_format(path), vector_format(destination)
-    if settings.keep and theirs is not ours:
-        raise ParameterError("keep", ", ".join(settings.keep), f"needs an output in the input's format, {theirs.name}.")
+    vector_format(path)
+    vector_format(destination)
     if not is_replaceable(destination) or destination.is_dir():
         raise ParameterError("destination", os.fspath(destination), "must be a file.")
     if not destination.resolve().parent.is_dir():
@@ -127,13 +140,13 @@ def _check_destination(path: Path, destination: Path, settings: VectorSettings) 
         raise ParameterError("destination", os.fspath(destination), "must differ from the input.")
 
 
-def _plan(reader: VectorReader, releaser: RowReleaser, settings: VectorSettings) -> OutputPlan:
+def _plan(reader: VectorReader, releaser: RowReleaser, settings: VectorSettings, kept: tuple[str, ...]) -> OutputPlan:
     return OutputPlan(
         rows=reader.rows,
         dimensions=releaser.binding.randomizer.dimensions,
         dtype=np.dtype(settings.dtype).newbyteorder("<").str,
         name=reader.name,
-        keep=tuple(name for name in reader.others if name in settings.keep),
+        keep=kept,
         reader=reader,
     )
 

@@ -26,7 +26,7 @@ from wordveil.documents.vectors import open_vectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks, resolve_threads
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.parameters import unique_ids
+from wordveil.parameters import check_other_columns, strings, unique_ids
 from wordveil.pipeline.noise_domains import noise_name
 from wordveil.pipeline.vectors.binding import Binding, bind
 from wordveil.pipeline.vectors.grid import STEPS, check_grid, public_grid, round_to_grid
@@ -46,7 +46,11 @@ class VectorSettings:
 
     Attributes:
         column: Which array, column or tensor of the file; None for the only one.
-        keep: Other columns, arrays or tensors to copy unchanged; they are disclosed. All else is left out.
+        keep: Other columns, arrays or tensors to copy unchanged; they are disclosed. None is copied that is not named:
+            where a file holds others, and neither this nor one of the next two says what becomes of them, no file is
+            written.
+        keep_others: Copy all others.
+        drop_others: Leave out all others.
         grid: Public grid, a power of two; None takes 2^-8 of the noise's standard deviation, rounded down.
         dtype: Type of the released numbers, "float32" or "float64".
         block_rows: Rows held at once; None for about four million numbers. Performance only.
@@ -57,13 +61,17 @@ class VectorSettings:
     """
 
     column: str | None = None
-    keep: tuple[str, ...] = ()
+    keep: tuple[str, ...] | None = None
+    keep_others: bool = False
+    drop_others: bool = False
     grid: float | None = None
     dtype: str = "float32"
     block_rows: int | None = None
     threads: int | None = None
 
     def __post_init__(self) -> None:
+        check_other_columns(self.keep, keep_others=self.keep_others, drop_others=self.drop_others)
+        strings("keep", self.keep or ())
         if self.grid is not None:
             check_grid(self.grid)
         if self.dtype not in STEPS:

@@ -1,0 +1,160 @@
+"""No command copies a column that was not named: it lists the others and the ways on, and writes nothing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+WAYS = "--keep NAME copies one, --keep-others copies all, --drop-others leaves them out."
+TABLE = "customer,email,text\nmaria,m@clinic.org,good film\njon,j@clinic.org,bad food\n"
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """A table with two other columns in each format."""
+    rows = [dict(zip(("customer", "email", "text"), line.split(","), strict=True)) for line in TABLE.split("\n")[1:-1]]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "in.csv").write_text(TABLE)
+    (tmp_path / "in.tsv").write_text(TABLE.replace(",", "\t"))
+    (tmp_path / "in.jsonl").write_text(lines)
+    (tmp_path / "in.json").write_text(json.dumps(rows))
+    (tmp_path / "in.csv.gz").write_bytes(gzip.compress(TABLE.encode()))
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.Table.from_pylist(rows), tmp_path / "in.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.tsv", "in.jsonl", "in.json", "in.csv.gz", "in.parquet"])
+@pytest.mark.parametrize("quiet", [(), ("-q",)])
+def test_a_table_and_its_text_column_alone_release_nothing(wordveil, vocabulary, tables, name, quiet):
+    output, before = tables / name.replace("in.", "out."), sorted(tables.iterdir())
+    common = ["sanitize", tables / name, "-o", output, "--column", "text", "--vocabulary", vocabulary, "-e", 4, *quiet]
+    answer = wordveil(*common)
+    expected = f"wordveil: --column text leaves 2 other columns of {tables / name} unnamed: customer, email. {WAYS}\n"
+    assert (answer.status, answer.out, answer.err) == (2, "", expected)
+    assert sorted(tables.iterdir()) == before
+    assert wordveil(*common, "--drop-others").status == 0
+    assert output.exists()
+
+
+def test_all_are_copied_only_after_it_is_said(wordveil, vocabulary, tables):
+    common = ["sanitize", tables / "in.csv", "-c", "text", "--vocabulary", vocabulary, "-e", 4]
+    answer = wordveil(*common, "--keep-others")
+    assert answer.err.splitlines()[0] == "every column besides the text is copied unchanged: customer, email"
+    assert answer.out.splitlines()[0] == "customer,email,text"
+    kept = wordveil(*common, "--keep", "email")
+    assert kept.out.splitlines()[0] == "email,text"
+    assert "disclosed: these columns, copied unchanged: email" in kept.err.splitlines()
+
+
+def test_what_later_records_have_besides_is_counted_in_summary_and_report(wordveil, vocabulary, tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"text": "babaq"}\n{"text": "dabaq", "zebra": "fish"}\n')
+    common = ["sanitize", tmp_path / "in.jsonl", "-c", "text", "--vocabulary", vocabulary, "-e", 4]
+    common += ["-o", tmp_path / "out.jsonl"]
+    refused = wordveil(*common)
+    assert refused.status == 2
+    assert "in.jsonl, line 2: members that were not named, and that the first record does not have: 1." in refused.err
+    assert not (tmp_path / "out.jsonl").exists()
+    answer = wordveil(*common, "--drop-others", "--report", tmp_path / "report.json")
+    assert "left out or replaced: members that the first record does not have: 1" in answer.err
+    report = (tmp_path / "report.json").read_text()
+    assert json.loads(report)["left_out_members"] == 1
+    assert "zebra" not in report + answer.err + (tmp_path / "out.jsonl").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["csv", "jsonl", "json"])
+def test_a_pipe_is_asked_for_before_a_text_is_released(process, tables, form):
+    data = (tables / f"in.{form}").read_bytes()
+    common = ["sanitize", "--format", form, "-c", "text", "-e", 4]
+    done = process(*common, data=data)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"unnamed: customer, email. " + WAYS.encode() in done.stderr
+    assert process(*common, "--drop-others", data=data).returncode == 0
+
+
+def test_rephrase_asks_as_well(wordveil, tables):
+    common = ["rephrase", tables / "in.csv", "-c", "text", "-o", tables / "out.csv"]
+    answer = wordveil(*common)
+    assert answer.status == 2
+    assert f"unnamed: customer, email. {WAYS}" in answer.err
+    assert not (tables / "out.csv").exists()
+    assert wordveil(*common, "--keep", "customer").status == 0
+    assert (tables / "out.csv").read_text().startswith("customer,text\nmaria,")
+
+
+def test_rewrite_asks_as_well(wordveil, tables):
+    pytest.importorskip("torch")
+    texts = tables / "public.txt"
+    texts.write_text("the film was good\nthe food was bad\n" * 8)
+    trained = ["train", "rewrite", "--train", texts, "--epsilon", 50, "--targets-are-public", "--epochs", 1]
+    assert wordveil(*trained, "-o", tables / "model").status == 0
+    common = ["rewrite", tables / "in.csv", "--model", tables / "model", "-c", "text", "-o", tables / "out.csv"]
+    answer = wordveil(*common)
+    assert answer.status == 2
+    assert f"unnamed: customer, email. {WAYS}" in answer.err
+    assert not (tables / "out.csv").exists()
+    assert wordveil(*common, "--keep", "customer").status == 0
+    assert (tables / "out.csv").read_text().startswith("customer,text\nmaria,")
+
+
+@pytest.mark.parametrize("form", ["npz", "parquet", "safetensors"])
+def test_release_asks_as_well(wordveil, tmp_path, form):
+    rows = np.random.default_rng(3).standard_normal((20, 4)).astype(np.float32)
+    others = {"ids": np.arange(20), "raw": np.arange(20.0)}
+    source, output = tmp_path / f"in.{form}", tmp_path / f"out.{form}"
+    if form == "npz":
+        np.savez(source, v=rows, **others)
+    elif form == "parquet":
+        pyarrow = pytest.importorskip("pyarrow")
+        table = pyarrow.table({"v": rows.tolist(), **others})
+        pytest.importorskip("pyarrow.parquet").write_table(table, source)
+    else:
+        pytest.importorskip("safetensors.numpy").save_file({"v": rows, **others}, source)
+    common = ["release", source, "-o", output, "-e", 4, "--column", "v"]
+    answer = wordveil(*common)
+    assert answer.status == 2
+    assert answer.err == f"wordveil: --column v leaves 2 other columns of {source} unnamed: ids, raw. {WAYS}\n"
+    assert [path.name for path in tmp_path.iterdir()] == [source.name]
+    assert "Did you mean 'raw'?" in wordveil(*common, "--keep", "rav").err
+    said = wordveil(*common, "--keep-others").err.splitlines()
+    assert said[0] == "all else in the file is copied unchanged: ids, raw"
+    assert "disclosed: these columns, copied unchanged beside each row: ids, raw" in said
+    assert "left out: 2 other arrays, columns or tensors" in wordveil(*common, "--drop-others").err
+    assert "ids" in wordveil(*common, "--keep", "ids").err
+
+
+@pytest.mark.slow
+def test_denoise_copies_what_the_report_says_was_copied(wordveil, tables):
+    report, read = tables / "report.json", tables / "read.csv"
+    released = ["sanitize", tables / "in.csv", "-c", "text", "-o", tables / "out.csv", "--report", report]
+    assert wordveil(*released, "--keep", "email", "-q").status == 0
+    common = ["denoise", tables / "out.csv", report, "-o", read, "--least", 0]
+    assert wordveil(*common).status == 0
+    assert read.read_text().startswith("email,text\n")
+    assert wordveil(*common, "--drop-others").status == 0
+    assert read.read_text().startswith("text\n")
+    facts = json.loads(report.read_text())
+    facts["settings"]["keep"] = None  # a report of a release that asked for nothing, as they once were
+    del facts["settings"]["keep_others"]
+    report.write_text(json.dumps(facts))
+    read.unlink()
+    answer = wordveil(*common)
+    assert answer.status == 2
+    assert f"unnamed: email. {WAYS}" in answer.err
+    assert not read.exists()
+    assert wordveil(*common, "--keep-others").status == 0
+
+
+@pytest.mark.slow
+def test_a_release_without_a_header_is_read_by_the_places_its_columns_have_now(wordveil, tmp_path):
+    (tmp_path / "in.csv").write_text("7,maria,good film\n8,jon,bad food\n")
+    report = tmp_path / "report.json"
+    released = ["sanitize", tmp_path / "in.csv", "--no-header", "-c", 3, "--keep", 1, "-o", tmp_path / "out.csv"]
+    assert wordveil(*released, "--report", report).status == 0
+    read = ["denoise", tmp_path / "out.csv", report, "-o", tmp_path / "read.csv", "--least", 0]
+    assert wordveil(*read).status == 0
+    assert [line.split(",")[0] for line in (tmp_path / "read.csv").read_text().splitlines()] == ["7", "8"]
