@@ -13,6 +13,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
 from small_models import sentences, small_table  # noqa: E402
+from tests.beside import hidden, names  # noqa: E402
 from tests.neural.gaussian_passes import epsilon_of  # noqa: E402
 
 from wordveil.documents import DocumentSettings  # noqa: E402
@@ -66,7 +67,7 @@ def run(private, out, *, key=None, resume=False, stop_after=None, passes=None, *
 
 
 def leftovers(folder):
-    return sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
+    return hidden(folder)
 
 
 def test_a_resumed_run_writes_what_the_whole_run_would_have_written(private, tmp_path):
@@ -130,7 +131,7 @@ def test_malformed_input_leaves_nothing(private, tmp_path):
         stream.write("{broken\n")
     with pytest.raises(DocumentFormatError):
         run(private, tmp_path / "out.jsonl")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["private.jsonl"]
+    assert names(tmp_path) == ["private.jsonl"]
 
 
 def test_a_run_that_cannot_begin_leaves_nothing(private, tmp_path):
@@ -140,7 +141,7 @@ def test_a_run_that_cannot_begin_leaves_nothing(private, tmp_path):
     ):
         with pytest.raises((DocumentFormatError, ParameterError), match=message):
             run(source, out)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["private.jsonl"]
+    assert names(tmp_path) == ["private.jsonl"]
 
 
 def test_passes_over_one_text_add_up_over_runs(tmp_path):
@@ -240,7 +241,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
 def test_the_key_is_gone_before_the_output_is_there_and_not_needed_after(private, tmp_path, monkeypatch):
     out, seen = tmp_path / "out.jsonl", []
 
-    def stopping(target, product, written):
+    def stopping(*given, **named):
         seen.append((run_key_path(out).exists(), is_resumable(out)))
         raise KeyboardInterrupt
 

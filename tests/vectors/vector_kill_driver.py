@@ -12,6 +12,7 @@ import shutil
 import sys
 from functools import partial
 
+from tests.beside import names
 from tests.dying import Death, in_child
 
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
@@ -57,7 +58,7 @@ def main() -> None:
                 "taken_over": counts[1] if counts else None,
                 "same": target.exists() and target.read_bytes() == whole,
                 "early_and_wrong": early,
-                "left": sorted(p.name for p in target.parent.iterdir() if p != target),
+                "left": [name for name in names(target.parent) if name != target.name],
             }
         )
         if killed == 0:

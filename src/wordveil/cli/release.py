@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wordveil.cli.common import AllowRefutedOption, ParameterOption, build_mechanism, open_vocabulary, say, say_promise
-from wordveil.cli.file_options import QuietOption, ResumeOption, ThreadsOption
+from wordveil.cli.file_options import AgainOption, QuietOption, ResumeOption, ThreadsOption
 from wordveil.cli.progress import row_bar
 from wordveil.errors import ParameterError
 
@@ -101,6 +101,7 @@ def release(
     noise: Noise,
     rows: Rows,
     resume: ResumeOption = False,
+    again: AgainOption = False,
     report: Annotated[Path | None, typer.Option("--report", help="Write a report, .json.")] = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -108,7 +109,7 @@ def release(
 
     The guarantee, what it assumes, what is only measured (the grid) and what is disclosed go to standard error.
     """
-    from wordveil.pipeline.run import check_report_path
+    from wordveil.pipeline.run import check_report_path, silent
     from wordveil.pipeline.vectors import release_vector_file
     from wordveil.pipeline.vectors.values import write_vector_report
 
@@ -124,9 +125,13 @@ def release(
             vocabulary=table,
             settings=settings,
             resume=resume,
+            again=again,
             progress=progress,
+            notice=silent if quiet else say,
             deliver=None if report is None else lambda result: write_vector_report(result, report),
         )
+    if report is not None and not report.exists():  # of an output that was complete before
+        write_vector_report(result, report)
     if not quiet:
         _print_summary(result)
     if rows.measure_retrieval:

@@ -13,8 +13,14 @@ from pathlib import Path
 
 from wordveil.documents.reader import guess_format
 from wordveil.documents.settings import DocumentSettings
+from wordveil.files.records import ENDING
 
 __all__ = ["TreeFiles", "tree_files"]
+
+_MARKERS = frozenset({"_SUCCESS", "_metadata", "_common_metadata"})
+_MARKING = ("_committed_", "_started_")
+_CHECKSUM = ".crc"
+_BESIDE = (_CHECKSUM, ENDING)  # of hidden files: checksums of Hadoop, records of complete releases
 
 
 @dataclass(slots=True)
@@ -23,19 +29,21 @@ class TreeFiles:
 
     Attributes:
         taken: Files that are read.
-        other: Files of no known format, not fitting the pattern, or not to be opened, and unreadable directories.
+        unreadable: Directories that cannot be read, each with what is wrong: whatever lies in them is left out.
+        other: Files of no known format, not fitting the pattern, or not to be opened.
         hidden: Files and directories whose names begin with a dot.
         links: Links to directories, to nothing, or to what lies outside the tree; they are not followed.
     """
 
     taken: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
     other: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
 
     @property
     def skipped(self) -> list[str]:
-        """All that is not read."""
+        """All that is not read, though nothing is wrong with it; what others write beside data counts for nothing."""
         return [*self.other, *self.hidden, *self.links]
 
 
@@ -44,24 +52,32 @@ def tree_files(root: Path, settings: DocumentSettings) -> TreeFiles:
     found = TreeFiles()
     for path, is_folder in _entries(root, found):
         relative = path.relative_to(root).as_posix()
+        if not is_folder and _is_marker(path.name):
+            continue
         if path.name.startswith("."):
             found.hidden.append(relative + "/" * is_folder)
         elif path.is_symlink():
             found.links.append(relative)
         elif not is_folder:
             fits = fnmatch.fnmatch(path.name, settings.pattern) and (settings.format or guess_format(path.name))
-            (found.taken if fits and path.is_file() else found.other).append(relative)
+            if fits or path.suffix != _CHECKSUM:
+                (found.taken if fits and path.is_file() else found.other).append(relative)
     found.taken = list(_once(root, sorted(found.taken), found.links))
-    for names in (found.other, found.hidden, found.links):
+    for names in (found.unreadable, found.other, found.hidden, found.links):
         names.sort()
     return found
+
+
+def _is_marker(name: str) -> bool:
+    """Whether a file is what Hadoop, Spark or this package writes beside data: it holds none."""
+    return name in _MARKERS or name.startswith(_MARKING) or (name.startswith(".") and name.endswith(_BESIDE))
 
 
 def _entries(root: Path, found: TreeFiles) -> Iterator[tuple[Path, bool]]:
     """Yield every file and directory and whether it is a directory; hidden ones and links are not entered."""
 
     def unreadable(error: OSError) -> None:
-        found.other.append(Path(error.filename).relative_to(root).as_posix() + "/")
+        found.unreadable.append(f"{error.filename}/: cannot be read: {error.strerror}.")
 
     for folder, folders, names in os.walk(root, onerror=unreadable):
         yield from ((Path(folder) / name, True) for name in folders)
