@@ -231,7 +231,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
         settings = replace(SMALL_BLOCKS, columns=(), block_characters=4_000)
         model = rewriter()
         tracemalloc.start()
-        report = rewrite_documents(str(private), str(tmp_path / "out.txt"), model, settings=settings)
+        report = rewrite_documents(str(private), str(tmp_path / f"{lines}.out.txt"), model, settings=settings)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         assert report.summary.documents == lines

@@ -15,6 +15,7 @@ from functools import partial
 from tests.beside import names
 from tests.dying import Death, in_child
 
+from wordveil.files.records import record_path
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.pipeline.vectors import VectorSettings, release_vector_file
 from wordveil.pipeline.vectors.releasing import RowReleaser
@@ -47,7 +48,8 @@ def main() -> None:
     whole = target.read_bytes()
     outcomes = []
     for steps in range(1, 1000):
-        target.unlink(missing_ok=True)
+        for path in (target, record_path(target)):
+            path.unlink(missing_ok=True)
         killed, _ = in_child(partial(run, arguments, steps, resume=False))
         early = target.exists() and target.read_bytes() != whole
         resumed, counts = in_child(partial(run, arguments, 0, resume=True))

@@ -98,10 +98,8 @@ def end_of_run(bad_files: int, *, allowed: bool) -> int:
 
     if not bad_files or allowed:
         return DONE
-    say(
-        f"wordveil: incomplete: {counted(bad_files, 'file or folder')} could not be read and is not in the output "
-        "(exit code 3; --allow-bad-files accepts that)."
-    )
+    which = "1 file or folder" if bad_files == 1 else f"{bad_files:,} files or folders"
+    say(f"wordveil: incomplete, as {which} could not be read (exit code {INCOMPLETE}; --allow-bad-files accepts that).")
     return INCOMPLETE
 
 

@@ -29,7 +29,7 @@ class TreeFiles:
 
     Attributes:
         taken: Files that are read.
-        unreadable: Directories that cannot be read, each with what is wrong: whatever lies in them is left out.
+        unreadable: Directories, and what lies in them, that cannot be looked at: each with what is wrong.
         other: Files of no known format, not fitting the pattern, or not to be opened.
         hidden: Files and directories whose names begin with a dot.
         links: Links to directories, to nothing, or to what lies outside the tree; they are not followed.
@@ -51,21 +51,34 @@ def tree_files(root: Path, settings: DocumentSettings) -> TreeFiles:
     """Sort the files of a tree into those that are taken and those that are not."""
     found = TreeFiles()
     for path, is_folder in _entries(root, found):
-        relative = path.relative_to(root).as_posix()
-        if not is_folder and _is_marker(path.name):
-            continue
-        if path.name.startswith("."):
-            found.hidden.append(relative + "/" * is_folder)
-        elif path.is_symlink():
-            found.links.append(relative)
-        elif not is_folder:
-            fits = fnmatch.fnmatch(path.name, settings.pattern) and (settings.format or guess_format(path.name))
-            if fits or path.suffix != _CHECKSUM:
-                (found.taken if fits and path.is_file() else found.other).append(relative)
+        try:
+            _sort(path, path.relative_to(root).as_posix(), is_folder, settings, found)
+        except OSError as error:
+            found.unreadable.append(
+                _problem(path, error) if is_folder else f"{path}: cannot be read: {error.strerror}."
+            )
     found.taken = list(_once(root, sorted(found.taken), found.links))
-    for names in (found.unreadable, found.other, found.hidden, found.links):
+    found.unreadable = sorted(set(found.unreadable))
+    for names in (found.other, found.hidden, found.links):
         names.sort()
     return found
+
+
+def _sort(path: Path, relative: str, is_folder: bool, settings: DocumentSettings, found: TreeFiles) -> None:
+    if not is_folder and _is_marker(path.name):
+        return
+    if path.name.startswith("."):
+        found.hidden.append(relative + "/" * is_folder)
+    elif path.is_symlink():
+        found.links.append(relative)
+    elif not is_folder:
+        fits = fnmatch.fnmatch(path.name, settings.pattern) and (settings.format or guess_format(path.name))
+        if fits or path.suffix != _CHECKSUM:
+            (found.taken if fits and path.is_file() else found.other).append(relative)
+
+
+def _problem(folder: Path | str, error: OSError) -> str:
+    return f"{folder}/: cannot be read: {error.strerror}."
 
 
 def _is_marker(name: str) -> bool:
@@ -77,7 +90,7 @@ def _entries(root: Path, found: TreeFiles) -> Iterator[tuple[Path, bool]]:
     """Yield every file and directory and whether it is a directory; hidden ones and links are not entered."""
 
     def unreadable(error: OSError) -> None:
-        found.unreadable.append(f"{error.filename}/: cannot be read: {error.strerror}.")
+        found.unreadable.append(_problem(error.filename, error))
 
     for folder, folders, names in os.walk(root, onerror=unreadable):
         yield from ((Path(folder) / name, True) for name in folders)
