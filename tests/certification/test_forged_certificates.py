@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ import pytest
 import seeds
 from certification.small_vocabularies import SMALL, small_embeddings
 from wordveil.certification import _rebuilt as rebuild_mechanism
-from wordveil.certification import certify, certify_rate
+from wordveil.certification import certify, certify_rate, verify
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.certificate_check import WHOLE
 from wordveil.mechanisms.santext import SanText
@@ -182,19 +183,44 @@ def test_a_local_promise_is_what_was_found_not_what_was_asked(epsilon):
     assert asked.fit(embeddings, certify(asked, embeddings)).guarantee().epsilon < 35
 
 
-def test_a_certificate_of_another_rank_matrix_is_refused(monkeypatch):
-    """Near ties may be ranked otherwise by another build of SciPy: the matrix is part of what is certified."""
+RANKS = SanText(epsilon=3.0, metric=NeighbourRank(k=20), calibration="certified")
+
+
+def test_a_certificate_of_other_ranks_is_refused(monkeypatch):
+    """Near ties may be ranked otherwise by another build of SciPy: the ranks are part of what is certified."""
     embeddings = small_embeddings("gaussian")
-    mechanism = SanText(epsilon=3.0, metric=NeighbourRank(k=20), calibration="certified")
-    certificate = certify(mechanism, embeddings)
-    claim = mechanism.fit(embeddings, certificate).guarantee()
-    known = rank_metric.rank_distances
-    monkeypatch.setattr(rank_metric, "rank_distances", lambda *a, **k: known(*a, **k) * (1 + 1e-7))
+    certificate = certify(RANKS, embeddings)
+    claim = RANKS.fit(embeddings, certificate).guarantee()
+    known = rank_metric._larger_ranks
+
+    def one_more(*given):
+        ranks = known(*given)
+        ranks[3] += 1
+        return ranks
+
+    monkeypatch.setattr(rank_metric, "_larger_ranks", one_more)
     monkeypatch.setattr(rank_metric, "_LAST", {})
     with pytest.raises(CertificateError, match="matrix="):
-        mechanism.fit(embeddings, certificate)
+        RANKS.fit(embeddings, certificate)
     other = SanText(epsilon=3.0, metric=NeighbourRank(k=20)).fit(embeddings).guarantee()
     assert other.metric != claim.metric
+
+
+def test_a_certificate_of_the_same_ranks_holds_on_another_processor(monkeypatch):
+    """Another processor's logarithms and sums differ in the last bits: 9 % of one matrix, by up to 2.7e-15."""
+    embeddings = small_embeddings("gaussian")
+    certificate = certify(RANKS, embeddings)
+    claim, known = RANKS.fit(embeddings, certificate).guarantee(), rank_metric.rank_distances
+    bound = NeighbourRank(k=20).bind(embeddings.vectors, embeddings.header.checksum)
+    certified_as_given = certify(SanText(epsilon=3.0, metric=bound, calibration="certified"), embeddings)
+    monkeypatch.setattr(rank_metric, "rank_distances", lambda *a, **k: known(*a, **k) * (1 + 2.0**-52))
+    monkeypatch.setattr(rank_metric, "_LAST", {})
+    verify(certificate, embeddings, mechanism=RANKS)
+    assert RANKS.fit(embeddings, certificate).guarantee().metric == claim.metric
+    elsewhere = NeighbourRank(k=20).bind(embeddings.vectors, embeddings.header.checksum)
+    assert not np.array_equal(elsewhere.table.matrix, bound.table.matrix)
+    SanText(epsilon=3.0, metric=elsewhere, calibration="certified").fit(embeddings, certified_as_given)
+    assert pickle.loads(pickle.dumps(elsewhere.table)) == elsewhere.table
 
 
 def test_a_certificate_for_one_rate_says_what_a_lower_promise_would_need():

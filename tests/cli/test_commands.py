@@ -247,7 +247,7 @@ def test_sanitize_says_epsilon_guarantee_and_what_is_disclosed(wordveil, vocabul
     assert "2 documents, 4 tokens" in answer.err
     assert f"guarantee: {guarantee.sentence()}" in answer.err
     assert "disclosed: the number of tokens" in answer.err
-    quiet = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary, "-q")
+    quiet = wordveil("sanitize", notes, "-o", tmp_path / "quiet.txt", "--vocabulary", vocabulary, "-q")
     assert quiet.err == ""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 import signal
 import stat
@@ -14,6 +13,7 @@ import time
 import weakref
 
 import pytest
+from tests.beside import hidden, names
 from tests.cli.conftest import PROGRAM
 
 import wordveil as wv
@@ -103,7 +103,7 @@ def test_gzip_in_and_out_and_a_report(process, tmp_path):
     page = report.read_text(encoding="utf-8")
     assert "What was released" in page
     assert "Maria" not in page
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.txt.gz", "out.txt.gz", "report.html"]
+    assert names(tmp_path) == ["in.txt.gz", "out.txt.gz", "report.html"]
 
 
 def test_a_directory(process, tmp_path):
@@ -212,7 +212,7 @@ def test_a_run_killed_and_resumed_gives_the_bytes_of_an_uninterrupted_run(proces
     whole = sanitize_documents(long_input, tmp_path / "whole.txt", sanitizer)
     assert output.read_bytes() == (tmp_path / "whole.txt").read_bytes()
     assert report["tokens"] == whole.tokens
-    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+    assert hidden(tmp_path) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
@@ -233,7 +233,7 @@ def test_an_interrupt_says_how_to_go_on(vocabulary, long_input, tmp_path):
     larger_blocks = command(long_input, output, vocabulary, "--block-tokens", 100_000, "--resume")
     assert subprocess.run(larger_blocks, check=False).returncode == 0
     assert output.read_text().count("\n") == 20_000
-    assert os.listdir(tmp_path) == ["out.txt"]
+    assert names(tmp_path) == ["out.txt"]
 
 
 def test_an_interrupt_in_a_weak_reference_callback_still_ends_the_run(monkeypatch, capsys):

@@ -167,7 +167,7 @@ def test_the_embedded_vocabulary_leaves_out_slurs_unless_told(wordveil, notes, t
     checksums = {}
     for name, extra in {"default": [], "none": ["--exclude-outputs", "none"]}.items():
         report = tmp_path / f"{name}.json"
-        answer = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", "--report", report, *extra)
+        answer = wordveil("sanitize", notes, "-o", tmp_path / f"{name}.txt", "--report", report, *extra)
         assert answer.status == 0, answer.err
         assert ("never output: the slurs and obscene words" in answer.err) == (name == "default")
         checksums[name] = json.loads(report.read_text())["provenance"]["candidates_checksum"]
@@ -192,7 +192,17 @@ def test_an_own_list_is_read_without_case_and_counted(wordveil, vocabulary, note
 def sanitized(wordveil, vocabulary, notes, tmp_path, name):
     report = tmp_path / name
     answer = wordveil(
-        "sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary, "--report", report, "-e", 2
+        "sanitize",
+        notes,
+        "-o",
+        tmp_path / "out.txt",
+        "--vocabulary",
+        vocabulary,
+        "--report",
+        report,
+        "-e",
+        2,
+        "--again",
     )
     assert answer.status == 0, answer.err
     return report
@@ -313,10 +323,10 @@ def test_records_without_text_are_kept_or_skipped_and_counted(wordveil, vocabula
     assert "left out or replaced: text columns that documents lacked: 1, values that were no text: 1" in kept.err
     assert (tmp_path / "out.jsonl").read_text().count("\n") == 3
     assert json.loads((tmp_path / "r.json").read_text())["settings"]["missing"] == "keep"
-    skipped = wordveil(*arguments, "--missing", "skip")
+    skipped = wordveil(*arguments, "--missing", "skip", "--again")
     assert "documents without text: 2" in skipped.err
     assert (tmp_path / "out.jsonl").read_text().count("\n") == 1
-    wrong = wordveil(*arguments, "--missing", "perhaps")
+    wrong = wordveil(*arguments, "--missing", "perhaps", "--again")
     assert wrong.err == "wordveil: --missing='perhaps' must be one of refuse, keep, skip.\n"
 
 

@@ -89,7 +89,7 @@ def test_links_and_what_is_no_file_are_not_followed_but_told(tmp_path, shout):
     assert (tmp_path / "out" / "sub" / "b.txt").read_bytes() == b"ONE#sub/b.txt:0:0\n"
     assert summary.skipped_files == found.skipped
     assert said == [
-        "not read (of another format or unreadable): photo.jpg, pipe.txt",
+        "not read (of another format): photo.jpg, pipe.txt",
         "not read (hidden): .git/, .hidden.txt",
         f"not read (links, and other names of a file that is read): {', '.join(found.links)}",
     ]

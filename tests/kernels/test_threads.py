@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +27,15 @@ def blas_threads() -> set[int]:
     found = [library for library in threadpool_info() if library["user_api"] == "blas"]
     numpys = [library for library in found if "numpy" in library["filepath"]]
     return {library["num_threads"] for library in numpys or found}
+
+
+@pytest.fixture
+def short_turns():
+    """Let threads change turns every microsecond, as they would on a busy machine."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
 
 
 @given(st.lists(st.integers(), max_size=50), st.sampled_from([None, 1, 2, 7]))
@@ -107,3 +119,69 @@ def test_the_cache_is_a_dictionary_up_to_its_limit(batches, rows):
         assert cache.holds(everything).tolist() == [i in model for i in range(20)]
         kept = np.array(sorted(model), dtype=np.int32)
         assert cache.rows(kept).tolist() == [model[i] for i in kept.tolist()]
+        assert len(kept) == 20 or cache.rows(everything) is None
+
+
+def test_a_copy_of_the_cache_holds_nothing_that_was_seen():
+    cache = RowCache(4, 1, limit_bytes=16)
+    cache.keep(np.array([2], dtype=np.int32), np.ones((1, 1), dtype=np.float32))
+    for other in (copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
+        assert not other.holds(np.arange(4)).any()
+        other.keep(np.arange(4, dtype=np.int32), np.zeros((4, 1), dtype=np.float32))
+        assert other.holds(np.arange(4)).all()
+
+
+@pytest.mark.parametrize("rows", [4000, 2500])
+def test_threads_that_keep_at_once_never_mix_up_rows(rows, short_turns):
+    """Eight threads keep the same 4000 inputs, in orders of their own, with the number of the input as its row."""
+    cache, together = RowCache(4000, 3, limit_bytes=rows * 3 * 4), threading.Barrier(8)
+
+    def work(seed):
+        together.wait()
+        order = np.random.default_rng(seed).permutation(4000).astype(np.int32)
+        for part in np.split(order, 400):
+            cache.keep(part, np.repeat(part[:, None], 3, axis=1).astype(np.float32))
+            found = cache.rows(part)
+            assert found is None or np.array_equal(found, np.repeat(part[:, None], 3, axis=1))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    kept = np.flatnonzero(cache.holds(np.arange(4000))).astype(np.int32)
+    assert len(kept) == rows
+    assert np.array_equal(cache.rows(kept), np.repeat(kept[:, None], 3, axis=1))
+
+
+def test_blas_has_one_thread_inside_whichever_thread_asked_first():
+    """A sanitizer is made in one thread, and used in another while that one lives."""
+    with threadpool_limits(2, user_api="blas"):
+        outside = blas_threads()
+        list(map_chunks(abs, [1], 1))
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(lambda: list(map_chunks(lambda _: blas_threads(), [1], 1))).result() == [{1}]
+        assert blas_threads() == outside
+
+
+def test_blas_stays_at_one_thread_until_the_last_of_several_callers_has_left():
+    inside, left, seen = threading.Event(), threading.Event(), []
+
+    def second():
+        def work(_):
+            inside.set()
+            assert left.wait(30)
+            seen.append(blas_threads())
+
+        list(map_chunks(work, [0], 1))
+
+    with threadpool_limits(2, user_api="blas"):
+        outside = blas_threads()
+        thread = threading.Thread(target=second)
+
+        def first(_):
+            thread.start()
+            assert inside.wait(30)
+
+        list(map_chunks(first, [0], 1))
+        left.set()
+        thread.join()
+        assert seen == [{1}]
+        assert blas_threads() == outside

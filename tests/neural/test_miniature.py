@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
 from small_models import WORDS, sentences, write_texts, write_vectors  # noqa: E402
+from tests.beside import hidden  # noqa: E402
 from tests.neural.gaussian_passes import epsilon_of  # noqa: E402
 
 from wordveil.cli.main import main  # noqa: E402
@@ -57,7 +58,7 @@ def test_a_rewriter_is_trained_and_rewrites_private_text(data, tmp_path, capsys)
     pairs = [(a, b) for t, r in zip(given, records, strict=True) for a, b in words_of(t, r["text"])]
     assert np.mean([a == b for a, b in pairs]) > 0.9
     assert {b for _, b in pairs} <= set(WORDS)
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    assert hidden(tmp_path) == []
 
 
 def test_what_a_guarantee_assumes_is_printed_where_it_is(data, tmp_path, capsys):

@@ -53,6 +53,16 @@ def test_every_token_and_every_pass_has_its_own_noise():
     assert len(torch.unique(rows, dim=0)) == len(rows) == 300
 
 
+def test_a_table_with_minus_zero_draws_the_noise_of_one_with_zero():
+    source, released = RandomSource(), []
+    for zero in (0.0, -0.0):
+        layer = PrivateEmbedding(TABLE, GAUSSIAN, source=source)
+        with torch.no_grad():
+            layer.table[:, 2] = zero
+        released.append(layer(IDS, nonces=source.nonces("ab", "ab")))
+    assert torch.equal(*released)
+
+
 def test_two_layers_of_one_secret_source_do_not_share_noise():
     source = RandomSource()
     one, two = (PrivateEmbedding(TABLE, GAUSSIAN, source=source) for _ in range(2))

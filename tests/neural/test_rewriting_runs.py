@@ -15,6 +15,7 @@ import seeds
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
 from small_models import sentences, small_table  # noqa: E402
+from tests.beside import hidden, names  # noqa: E402
 from tests.neural.gaussian_passes import epsilon_of  # noqa: E402
 
 from wordveil.documents import DocumentSettings  # noqa: E402
@@ -68,7 +69,7 @@ def run(private, out, *, key=None, resume=False, stop_after=None, passes=None, *
 
 
 def leftovers(folder):
-    return sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
+    return hidden(folder)
 
 
 def test_a_resumed_run_writes_what_the_whole_run_would_have_written(private, tmp_path):
@@ -132,7 +133,7 @@ def test_malformed_input_leaves_nothing(private, tmp_path):
         stream.write("{broken\n")
     with pytest.raises(DocumentFormatError):
         run(private, tmp_path / "out.jsonl")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["private.jsonl"]
+    assert names(tmp_path) == ["private.jsonl"]
 
 
 def test_a_run_that_cannot_begin_leaves_nothing(private, tmp_path):
@@ -142,7 +143,7 @@ def test_a_run_that_cannot_begin_leaves_nothing(private, tmp_path):
     ):
         with pytest.raises((DocumentFormatError, ParameterError), match=message):
             run(source, out)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["private.jsonl"]
+    assert names(tmp_path) == ["private.jsonl"]
 
 
 def test_passes_over_one_text_add_up_over_runs(tmp_path):
@@ -232,7 +233,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
         settings = replace(SMALL_BLOCKS, columns=(), block_characters=4_000)
         model = rewriter()
         tracemalloc.start()
-        report = rewrite_documents(str(private), str(tmp_path / "out.txt"), model, settings=settings)
+        report = rewrite_documents(str(private), str(tmp_path / f"{lines}.out.txt"), model, settings=settings)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         assert report.summary.documents == lines
@@ -242,7 +243,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
 def test_the_key_is_gone_before_the_output_is_there_and_not_needed_after(private, tmp_path, monkeypatch):
     out, seen = tmp_path / "out.jsonl", []
 
-    def stopping(target, product, written):
+    def stopping(*given, **named):
         seen.append((run_key_path(out).exists(), is_resumable(out)))
         raise KeyboardInterrupt
 

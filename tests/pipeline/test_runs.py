@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.beside import hidden
 from tests.dying import Death, in_child
 
 import seeds
@@ -52,19 +53,20 @@ def sanitizer_for(table, source=None, **options):
     return wv.Sanitizer(table, MECHANISM, options=TextOptions(**options), source=source or RandomSource(KEY), threads=1)
 
 
-def run(table, path, output, *, block=1 << 20, resume=False, source=None, progress=None, **settings):
+def run(table, path, output, *, block=1 << 20, resume=False, again=False, source=None, progress=None, **settings):
     return sanitize_documents(
         path,
         output,
         sanitizer_for(table, source),
         settings=DocumentSettings(block_characters=block, **settings),
         resume=resume,
+        again=again,
         progress=progress,
     )
 
 
 def left_behind(folder):
-    return sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
+    return hidden(folder)
 
 
 def test_a_run_is_the_sanitizer_on_every_record(vocabulary, text_file, lines, tmp_path):
@@ -124,7 +126,7 @@ def test_columns_are_sanitized_and_others_copied_and_listed(vocabulary, tmp_path
     assert any(line == "these columns, copied unchanged: id, note" for line in report.disclosed)
     assert written.count("keepme") == 20
     assert "babaq dadaq 1" not in written
-    dropped = run(vocabulary, tmp_path / name, output, columns=("text",), drop_others=True)
+    dropped = run(vocabulary, tmp_path / name, output, columns=("text",), drop_others=True, again=True)
     assert not any("copied unchanged" in line for line in dropped.disclosed)
 
 
@@ -268,7 +270,7 @@ def test_outputs_have_the_usual_mode_and_replaced_files_keep_theirs(vocabulary, 
         run(vocabulary, text_file, tmp_path / "new.txt")
         (tmp_path / "old.txt").write_text("old")
         (tmp_path / "old.txt").chmod(0o600)
-        run(vocabulary, text_file, tmp_path / "old.txt")
+        run(vocabulary, text_file, tmp_path / "old.txt", again=True)
     finally:
         os.umask(mask)
     assert stat.S_IMODE((tmp_path / "new.txt").stat().st_mode) == 0o640
@@ -369,7 +371,7 @@ def test_records_without_text_are_counted_and_disclosed(vocabulary, tmp_path, mi
     told = {"keep": "which documents lack a text column", "skip": "lacking a text column"}
     assert any(told[missing] in line for line in report.disclosed)
     (tmp_path / "in.jsonl").write_text('{"text": "babaq"}\n')
-    plain = run(vocabulary, tmp_path / "in.jsonl", tmp_path / "out.jsonl", columns=("text",), keep_others=True)
+    plain = run(vocabulary, tmp_path / "in.jsonl", tmp_path / "plain.jsonl", columns=("text",), keep_others=True)
     assert not any("text column" in line for line in plain.disclosed)
 
 
@@ -390,9 +392,9 @@ def test_the_key_is_gone_before_the_output_is_there(vocabulary, text_file, tmp_p
     output, seen = tmp_path / "out.txt", []
     publish = engine.publish
 
-    def watched(target, product, written):
+    def watched(*given, **named):
         seen.append((run_key_path(output).exists(), is_resumable(output)))
-        publish(target, product, written)
+        publish(*given, **named)
 
     monkeypatch.setattr(engine, "publish", watched)
     run(vocabulary, text_file, output)

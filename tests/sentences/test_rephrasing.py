@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import chisquare
+from tests.beside import hidden
 
 import seeds
 from wordveil.auditing.black_box import audit_pair
@@ -320,7 +321,7 @@ def test_a_killed_run_goes_on_with_the_same_bytes(stock, notes, tmp_path):
     resumed = run(tmp_path / "part.txt", resume=True)
     assert resumed.resumed_documents > 0
     assert (tmp_path / "part.txt").read_bytes() == (tmp_path / "whole.txt").read_bytes()
-    assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
+    assert hidden(tmp_path) == []
 
 
 def test_the_report_names_stock_and_promise_and_no_word_of_the_input(stock, notes, tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.beside import names
 
 import seeds
 import wordveil as wv
@@ -30,7 +31,7 @@ ENDINGS = sorted(VECTOR_FORMATS)
 KEPT = {"column": "vectors", "keep": ("ids",), "block_rows": 20_000}
 
 
-def go(source, target, *, seed=1, mechanism=LAPLACE, resume=False, **options):
+def go(source, target, *, seed=1, mechanism=LAPLACE, resume=False, again=False, **options):
     return release_vector_file(
         source,
         target,
@@ -38,6 +39,7 @@ def go(source, target, *, seed=1, mechanism=LAPLACE, resume=False, **options):
         settings=VectorSettings(**({"drop_others": True} if "keep" not in options else {}), **options),
         source=seeds.source(seed),
         resume=resume,
+        again=again,
     )
 
 
@@ -205,9 +207,9 @@ def test_a_bad_row_leaves_nothing_behind_and_the_old_output_alone(tmp_path, file
     files.write(tmp_path / f"in{ending}", rows)
     (tmp_path / f"out{ending}").write_bytes(b"old")
     with pytest.raises(ParameterError, match="row 50"):
-        go(tmp_path / f"in{ending}", tmp_path / f"out{ending}", block_rows=5)
+        go(tmp_path / f"in{ending}", tmp_path / f"out{ending}", block_rows=5, again=True)
     assert (tmp_path / f"out{ending}").read_bytes() == b"old"
-    assert sorted(p.name for p in tmp_path.iterdir()) == [f"in{ending}", f"out{ending}"]
+    assert names(tmp_path) == [f"in{ending}", f"out{ending}"]
 
 
 def test_an_output_has_the_usual_mode_and_no_trace_of_the_key(tmp_path, files, rows):
@@ -215,7 +217,7 @@ def test_an_output_has_the_usual_mode_and_no_trace_of_the_key(tmp_path, files, r
     go(tmp_path / "in.npy", tmp_path / "out.npy")
     (tmp_path / "plain").write_bytes(b"")
     assert (tmp_path / "out.npy").stat().st_mode == (tmp_path / "plain").stat().st_mode
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy", "out.npy", "plain"]
+    assert names(tmp_path) == ["in.npy", "out.npy", "plain"]
 
 
 def interrupted(monkeypatch, blocks, call):
@@ -248,7 +250,7 @@ def test_an_interrupted_run_goes_on_under_its_own_key(tmp_path, files, rows, end
     report = release_vector_file(source, target, LAPLACE, settings=settings, resume=True)
     assert report.resumed_rows == 27
     assert np.array_equal(files.read(target), release_vectors(source, LAPLACE, source=RandomSource(key)).vectors)
-    assert sorted(p.name for p in tmp_path.iterdir()) == [source.name, target.name]
+    assert names(tmp_path) == [source.name, target.name]
 
 
 def test_a_run_interrupted_before_the_first_block_can_be_continued(tmp_path, files, rows, monkeypatch):
@@ -256,7 +258,7 @@ def test_a_run_interrupted_before_the_first_block_can_be_continued(tmp_path, fil
     interrupted(monkeypatch, 0, lambda: go(tmp_path / "in.npy", tmp_path / "out.npy"))
     assert is_resumable(tmp_path / "out.npy")
     assert go(tmp_path / "in.npy", tmp_path / "out.npy", resume=True).resumed_rows == 0
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy", "out.npy"]
+    assert names(tmp_path) == ["in.npy", "out.npy"]
 
 
 @pytest.mark.parametrize(
@@ -334,7 +336,7 @@ def test_another_run_with_the_same_output_is_refused_and_leaves_the_first_alone(
 def test_a_missing_input_is_named(tmp_path):
     with pytest.raises(DataFormatError, match="no such file"):
         go(tmp_path / "in.npy", tmp_path / "out.npy")
-    assert list(tmp_path.iterdir()) == []
+    assert names(tmp_path) == []
 
 
 @pytest.mark.slow
@@ -394,7 +396,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 def test_an_interrupt_before_the_renaming_loses_nothing(tmp_path, files, rows, monkeypatch, n):
     files.write(tmp_path / "in.npy", rows[:n])
 
-    def stopping(target, product, written):
+    def stopping(*given, **named):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -404,16 +406,16 @@ def test_an_interrupt_before_the_renaming_loses_nothing(tmp_path, files, rows, m
     assert go(tmp_path / "in.npy", tmp_path / "out.npy", resume=True).resumed_rows == n
     wanted = release_vectors(tmp_path / "in.npy", LAPLACE, source=seeds.source(1)).vectors
     assert np.array_equal(np.load(tmp_path / "out.npy"), wanted)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy", "out.npy"]
+    assert names(tmp_path) == ["in.npy", "out.npy"]
 
 
 def test_the_key_is_gone_before_the_output_is_there(tmp_path, files, rows, monkeypatch):
     files.write(tmp_path / "in.npy", rows)
     publish, seen = engine.publish, []
 
-    def watched(target, product, written):
+    def watched(*given, **named):
         seen.append((run_key_path(tmp_path / "out.npy").exists(), is_resumable(tmp_path / "out.npy")))
-        publish(target, product, written)
+        publish(*given, **named)
 
     monkeypatch.setattr(engine, "publish", watched)
     release_vector_file(tmp_path / "in.npy", tmp_path / "out.npy", LAPLACE)
@@ -424,7 +426,7 @@ def test_a_run_cut_off_before_the_renaming_needs_its_key_no_more(tmp_path, files
     files.write(tmp_path / "in.npy", rows)
     source, output = RandomSource(), tmp_path / "out.npy"
 
-    def stopping(target, product, written):
+    def stopping(*given, **named):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -447,11 +449,11 @@ def test_a_run_whose_report_fails_is_not_released_again_by_resuming(tmp_path, fi
         with pytest.raises(OSError, match="No space"):
             release_vector_file(tmp_path / "in.npy", output, LAPLACE, resume=True, deliver=failing)
         written.append(output.read_bytes())
-        assert sorted(p.name for p in tmp_path.iterdir()) == [".out.npy.journal", "in.npy", "out.npy"]
+        assert names(tmp_path) == [".out.npy.journal", "in.npy", "out.npy"]
     release_vector_file(tmp_path / "in.npy", output, LAPLACE, resume=True, deliver=reports.append)
     assert written == [output.read_bytes()] * 2
     assert (reports[0].rows, reports[0].resumed_rows) == (53, 53)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy", "out.npy"]
+    assert names(tmp_path) == ["in.npy", "out.npy"]
 
 
 def test_a_kept_member_is_its_values_and_nothing_else(tmp_path, rows):

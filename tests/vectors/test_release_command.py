@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.beside import names
 
 import seeds
 import wordveil as wv
@@ -105,7 +106,7 @@ def test_errors_tell_a_remedy_and_leave_nothing(tmp_path, rows, monkeypatch, cap
     said = capsys.readouterr().err.splitlines()
     assert said[-1].startswith("wordveil: ")
     assert message in said[-1]
-    assert [p.name for p in tmp_path.iterdir()] == ["in.npy"]
+    assert names(tmp_path) == ["in.npy"]
 
 
 def test_a_word_mechanism_takes_the_embedded_vocabulary(tmp_path):
@@ -135,7 +136,7 @@ def test_a_killed_command_resumes_under_its_own_key(tmp_path):
     tool(tmp_path, *arguments[:-4], "--resume")
     wanted = release_vectors(tmp_path / "in.npy", wv.MultivariateLaplace(epsilon=4.0), source=RandomSource(key))
     assert np.array_equal(np.load(target), wanted.vectors)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npy", "out.npy"]
+    assert names(tmp_path) == ["in.npy", "out.npy"]
 
 
 @pytest.mark.slow

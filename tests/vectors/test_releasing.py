@@ -53,6 +53,25 @@ def go(rows, mechanism, *, seed=1, vocabulary=None, name="x", **options):
     )
 
 
+@pytest.mark.parametrize("mechanism", ANY_VECTORS, ids=lambda m: repr(m)[:60])
+def test_minus_zero_is_zero_before_the_noise_is_placed(mechanism, tmp_path):
+    """Two spellings of one row, drawn at two places under one key, would be two releases of it."""
+    rows = np.arange(21.0).reshape(3, 7) / 21
+    rows[:, 2] = 0.0
+    signed = rows.copy()
+    signed[:, 2] = -0.0
+    assert go(rows, mechanism).vectors.tobytes() == go(signed, mechanism).vectors.tobytes()
+    for kind in (np.float32, np.float16):
+        assert np.array_equal(*(go(some.astype(kind), mechanism).vectors for some in (rows, signed)))
+    released = []
+    for some in (rows, signed):
+        np.save(tmp_path / "in.npy", some)
+        release_vector_file(tmp_path / "in.npy", tmp_path / "out.npy", mechanism, source=RandomSource(bytes(16)))
+        released.append((tmp_path / "out.npy").read_bytes())
+        (tmp_path / "out.npy").unlink()
+    assert released[0] == released[1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [*ANY_VECTORS, *ANY_WITH_VOCABULARY, *WORDS_ONLY], ids=lambda m: repr(m)[:60])
 def test_blocks_and_threads_change_nothing(table, mechanism):

@@ -13,8 +13,10 @@ import sys
 from functools import partial
 
 from tests import seeds
+from tests.beside import names
 from tests.dying import Death, in_child
 
+from wordveil.files.records import record_path
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.pipeline.vectors import VectorSettings, release_vector_file
 from wordveil.pipeline.vectors.releasing import RowReleaser
@@ -47,7 +49,8 @@ def main() -> None:
     whole = target.read_bytes()
     outcomes = []
     for steps in range(1, 1000):
-        target.unlink(missing_ok=True)
+        for path in (target, record_path(target)):
+            path.unlink(missing_ok=True)
         killed, _ = in_child(partial(run, arguments, steps, resume=False))
         early = target.exists() and target.read_bytes() != whole
         resumed, counts = in_child(partial(run, arguments, 0, resume=True))
@@ -58,7 +61,7 @@ def main() -> None:
                 "taken_over": counts[1] if counts else None,
                 "same": target.exists() and target.read_bytes() == whole,
                 "early_and_wrong": early,
-                "left": sorted(p.name for p in target.parent.iterdir() if p != target),
+                "left": [name for name in names(target.parent) if name != target.name],
             }
         )
         if killed == 0:

@@ -112,11 +112,11 @@ def _root(
     """Release text with a stated, checkable privacy guarantee."""
 
 
-def _declared(command: Callable[..., None]) -> Callable[..., None]:
+def _declared(command: Callable[..., int | None]) -> Callable[..., int | None]:
     """Return a command as typer reads it: all its options side by side, declared to typer."""
 
-    def run(**values: Any) -> None:
-        call(command, values)
+    def run(**values: Any) -> int | None:
+        return call(command, values)
 
     options = [own.replace(annotation=_for_typer(own.annotation)) for own in declared(command).values()]
     run.__name__, run.__doc__ = command.__name__, command.__doc__
@@ -128,7 +128,7 @@ def _declared(command: Callable[..., None]) -> Callable[..., None]:
 def _group(app: typer.Typer) -> typer.Typer:
     """Declare the options of all commands of a group to typer."""
     for command in app.registered_commands:
-        command.callback = _declared(cast(Callable[..., None], command.callback))
+        command.callback = _declared(cast(Callable[..., int | None], command.callback))
     for group in app.registered_groups:
         _group(cast(typer.Typer, group.typer_instance))
     return app

@@ -36,6 +36,7 @@ __all__ = [
     "build_mechanism",
     "chosen_epsilon",
     "counted",
+    "end_of_run",
     "open_vocabulary",
     "parse_settings",
     "prepare",
@@ -89,6 +90,17 @@ def say_promise(guarantee: Guarantee, disclosed: Sequence[str], *between: str) -
         say(line)
     for line in disclosed:
         say(f"disclosed: {line}")
+
+
+def end_of_run(bad_files: int, *, allowed: bool) -> int:
+    """Return the exit code of a run that left out so many files; says so even where nothing else is said."""
+    from wordveil.cli.exit_codes import DONE, INCOMPLETE
+
+    if not bad_files or allowed:
+        return DONE
+    which = "1 file or folder" if bad_files == 1 else f"{bad_files:,} files or folders"
+    say(f"wordveil: incomplete, as {which} could not be read (exit code {INCOMPLETE}; --allow-bad-files accepts that).")
+    return INCOMPLETE
 
 
 def counted(n: int, what: str) -> str:

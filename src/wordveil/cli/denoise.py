@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from wordveil.cli.common import CertificateOption, VocabularyOption, read_lines, say
+from wordveil.cli.common import CertificateOption, VocabularyOption, end_of_run, read_lines, say
 from wordveil.cli.file_options import (
+    AgainOption,
+    AllowBadFilesOption,
     DestinationOption,
     DropOthersOption,
     KeepOption,
@@ -77,13 +79,15 @@ def denoise(
         Path | None, option("--report", metavar="FILE", help="Write a report, .json or .html.")
     ] = None,
     resume: ResumeOption = False,
+    again: AgainOption = False,
+    allow_bad_files: AllowBadFilesOption = False,
     quiet: QuietOption = False,
     keep: KeepOption = None,
     keep_others: KeepOthersOption = False,
     drop_others: DropOthersOption = False,
     *,
     guess: Guess,
-) -> None:
+) -> int:
     """Write what RELEASE may have said, by its mechanism's exact law and public text.
 
     Only what was released is read, so its promise holds unchanged. REPORT vouches for it: a file that is not, byte for
@@ -107,6 +111,7 @@ def denoise(
             output,
             denoiser,
             resume=resume,
+            again=again,
             progress=progress,
             notice=None if quiet else say,
             deliver=None if report_to is None else lambda said: write_facts(said, report_to),
@@ -115,3 +120,6 @@ def denoise(
         say(f"guarantee: {told['guarantee']['sentence']}")
         for line in read_and_attacked(told):
             say(line)
+    if report_to is not None and not report_to.exists():  # of an output that was complete before
+        write_facts(told, report_to)
+    return end_of_run(told["bad_files"] - facts.facts.get("bad_files", 0), allowed=allow_bad_files)

@@ -58,7 +58,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "wordveil explain --mechanism tem --epsilon 9 --pair diabetes,asthma",
         "wordveil explain --mechanism laplace --epsilon 4 --tokens 200",
     ),
-    "calibrate": ("wordveil calibrate --attacker 0.2", "wordveil calibrate --vocabulary mine --keep 0.3 --mechanism santext --json"),
+    "calibrate": (
+        "wordveil calibrate --attacker 0.2",
+        "wordveil calibrate --vocabulary mine --keep 0.3 --mechanism santext --json",
+    ),
     "certify": (
         "wordveil certify --vocabulary mine --epsilon 4 -o certificate.json",
         "wordveil certify --vocabulary mine --verify certificate.json",

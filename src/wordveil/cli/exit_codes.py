@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["DONE", "INTERNAL_ERROR", "INTERRUPTED", "MEANINGS", "MISTAKE", "NO", "READER_GONE"]
+__all__ = ["DONE", "INCOMPLETE", "INTERNAL_ERROR", "INTERRUPTED", "MEANINGS", "MISTAKE", "NO", "READER_GONE"]
 
-DONE, NO, MISTAKE, INTERNAL_ERROR, INTERRUPTED, READER_GONE = 0, 1, 2, 70, 130, 141
+DONE, NO, MISTAKE, INCOMPLETE, INTERNAL_ERROR, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 70, 130, 141
 
 MEANINGS = {
     DONE: "done, and nothing was found wrong",
     NO: "the answer is no: `audit` refuted the claim, `score` contradicted it, or `doctor` found something damaged",
     MISTAKE: "a mistake in the command, or a file that is not what it should be; one line says which",
+    INCOMPLETE: "done, but files of a directory could not be read and are left out; `--allow-bad-files` makes this 0",
     INTERNAL_ERROR: "an error of wordveil itself; the message names the place and never shows text",
     INTERRUPTED: "interrupted (Ctrl-C); the message says how to continue",
     READER_GONE: "the program that reads standard output has ended, as in `wordveil ... | head`",

@@ -8,6 +8,8 @@ from wordveil.cli.options import argument, option
 from wordveil.names import FORMATS
 
 __all__ = [
+    "AgainOption",
+    "AllowBadFilesOption",
     "ColumnOption",
     "DestinationOption",
     "DropOthersOption",
@@ -34,6 +36,17 @@ DropOthersOption = Annotated[bool, option("--drop-others", help="Leave out all o
 FormatOption = Annotated[str | None, option("--format", help=f"One of {', '.join(FORMATS)}.")]
 ThreadsOption = Annotated[int | None, option("--threads", help="Number of threads. Default: one per processor.")]
 ResumeOption = Annotated[
-    bool, option("--resume", help="Continue an interrupted run; needs the same input and choices.")
+    bool,
+    option(
+        "--resume",
+        help="Continue an interrupted run, and leave a complete output as it is; needs the same input and choices.",
+    ),
+]
+AgainOption = Annotated[
+    bool,
+    option("--again", help="Write over an output that is there: a second release; its loss adds to the first's."),
+]
+AllowBadFilesOption = Annotated[
+    bool, option("--allow-bad-files", help="Exit 0 though files of a directory could not be read and are left out.")
 ]
 QuietOption = Annotated[bool, option("--quiet", "-q", help="No summary on standard error.")]

@@ -109,8 +109,7 @@ def _run(given: list[str]) -> None:
 
         chosen = plain_use(sanitize, given[1:])
         if chosen is not None:
-            call(sanitize, chosen)
-            sys.exit(DONE)
+            sys.exit(call(sanitize, chosen) or DONE)
     from wordveil.cli.app import run
 
     run(given)

@@ -53,8 +53,12 @@ def declared(command: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return found
 
 
-def call(command: Callable[..., None], values: dict[str, Any]) -> None:
-    """Call a command with values by the names that are `declared`, put together into its groups."""
+def call(command: Callable[..., int | None], values: dict[str, Any]) -> int | None:
+    """Call a command with values by the names that are `declared`, put together into its groups.
+
+    Returns:
+        Its exit code; None for success.
+    """
     hints = get_type_hints(command)
     taken = {}
     for name in inspect.signature(command).parameters:
@@ -63,10 +67,10 @@ def call(command: Callable[..., None], values: dict[str, Any]) -> None:
             taken[name] = group(**{own: values[own] for own in declared(group) if own in values})
         elif name in values:
             taken[name] = values[name]
-    command(**taken)
+    return command(**taken)
 
 
-def plain_use(command: Callable[..., None], given: Sequence[str]) -> dict[str, Any] | None:
+def plain_use(command: Callable[..., int | None], given: Sequence[str]) -> dict[str, Any] | None:
     """Return what to `call` a command with, or None where typer has to look at it.
 
     Args:

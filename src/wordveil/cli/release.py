@@ -12,6 +12,7 @@ import typer
 
 from wordveil.cli.common import AllowRefutedOption, ParameterOption, build_mechanism, open_vocabulary, say, say_promise
 from wordveil.cli.file_options import (
+    AgainOption,
     DropOthersOption,
     KeepOption,
     KeepOthersOption,
@@ -110,6 +111,7 @@ def release(
     noise: Noise,
     rows: Rows,
     resume: ResumeOption = False,
+    again: AgainOption = False,
     report: Annotated[Path | None, typer.Option("--report", help="Write a report, .json.")] = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -117,7 +119,7 @@ def release(
 
     The guarantee, what it assumes, what is only measured (the grid) and what is disclosed go to standard error.
     """
-    from wordveil.pipeline.run import check_report_path
+    from wordveil.pipeline.run import check_report_path, silent
     from wordveil.pipeline.vectors import release_vector_file
     from wordveil.pipeline.vectors.values import write_vector_report
 
@@ -133,10 +135,13 @@ def release(
             vocabulary=table,
             settings=settings,
             resume=resume,
+            again=again,
             progress=progress,
-            notice=(lambda _: None) if quiet else say,
+            notice=silent if quiet else say,
             deliver=None if report is None else lambda result: write_vector_report(result, report),
         )
+    if report is not None and not report.exists():  # of an output that was complete before
+        write_vector_report(result, report)
     if not quiet:
         _print_summary(result)
     if rows.measure_retrieval:

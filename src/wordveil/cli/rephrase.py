@@ -76,7 +76,7 @@ def rephrase(
     response: Response,
     reading: ReadingOptions,
     running: Running,
-) -> None:
+) -> int:
     """Replace every sentence of IN by a public sentence near it, and write it in its own format.
 
     The promise is per sentence; what is lost is most of what a sentence says (see docs/rephrase.md). Not for care.
@@ -112,12 +112,14 @@ def rephrase(
             rephraser,
             settings=settings,
             resume=running.resume,
+            again=running.again,
             progress=progress,
             notice=job.notice,
             deliver=lambda result: job.deliver(result, settings),
         )
     if not running.quiet:
         _print_summary(result, rephraser)
+    return job.end(result, settings)
 
 
 def _print_summary(report: RunReport, rephraser: Rephraser) -> None:

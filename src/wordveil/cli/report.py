@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,10 +27,10 @@ def report(
 
     Whoever receives a release and its report can so tell that the one belongs to the other.
     """
-    from wordveil.pipeline.evidence import differences
+    from wordveil.pipeline.evidence import differences, shortfall
     from wordveil.pipeline.runs import file_digests
 
-    said = _files_of(verify)
+    facts, said = _facts_and_files(verify)
     if not said:
         raise DataFormatError(verify, "no file is named in this report: the release went to standard output.")
     found = file_digests(released)
@@ -40,11 +40,12 @@ def report(
     if told:
         raise ChecksumError(f"{released} is not what {verify} speaks of: {'; '.join(told)}.")
     line = f"{released}: is what {verify} speaks of ({counted(len(said), 'file')})"
-    show({"released": released, "report": verify, "files": said}, [line], as_json=as_json)
+    missing = shortfall(facts)
+    show({"released": released, "report": verify, "files": said, "missing": missing}, [line, *missing], as_json=as_json)
 
 
-def _files_of(path: Path) -> list[FileDigest]:
-    """Return the files that a report names.
+def _facts_and_files(path: Path) -> tuple[dict[str, Any], list[FileDigest]]:
+    """Return what a report says, and the files that it names.
 
     Raises:
         DataFormatError: If it is no report.
@@ -52,7 +53,7 @@ def _files_of(path: Path) -> list[FileDigest]:
     from wordveil.pipeline.runs import FileDigest
 
     try:
-        listed = json.loads(path.read_text(encoding="utf-8"))["outputs"]
-        return [FileDigest(**file) for file in listed]
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        return facts, [FileDigest(**file) for file in facts["outputs"]]
     except (ValueError, KeyError, TypeError):
         raise DataFormatError(path, "is no report of `wordveil sanitize` in JSON.") from None

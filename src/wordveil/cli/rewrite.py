@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordveil.cli.common import counted, say, say_promise
+from wordveil.cli.common import counted, end_of_run, say, say_promise
 from wordveil.cli.file_options import (
+    AgainOption,
+    AllowBadFilesOption,
     ColumnOption,
     DestinationOption,
     DropOthersOption,
@@ -46,8 +48,10 @@ def rewrite(
     passes: PassesOption = None,
     device: DeviceOption = "cpu",
     resume: ResumeOption = False,
+    again: AgainOption = False,
+    allow_bad_files: AllowBadFilesOption = False,
     quiet: QuietOption = False,
-) -> None:
+) -> int:
     """Rewrite IN with a trained model and write it in its own format.
 
     Every run draws afresh: rewriting the same text twice releases it twice, and the promises add up.
@@ -57,6 +61,7 @@ def rewrite(
     from wordveil.neural.pass_records import PassRecord
     from wordveil.neural.rewriting import TextRewriter
     from wordveil.neural.rewriting_runs import BLOCK_CHARACTERS, rewrite_documents
+    from wordveil.pipeline.run import silent
 
     settings = DocumentSettings(
         format=format,
@@ -76,11 +81,13 @@ def rewrite(
             settings=settings,
             passes=record,
             resume=resume,
+            again=again,
             progress=progress,
-            notice=None if quiet else say,
+            notice=silent if quiet else say,
         )
     if not quiet:
         _print_summary(report)
+    return end_of_run(len(report.summary.bad_files), allowed=allow_bad_files)
 
 
 def _print_summary(report: RewriteReport) -> None:

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from wordveil.cli.common import Prepared, Wanted, counted, open_vocabulary, prepare, read_word_list, say
+from wordveil.cli.common import Prepared, Wanted, counted, end_of_run, open_vocabulary, prepare, read_word_list, say
 from wordveil.cli.file_options import (
+    AgainOption,
+    AllowBadFilesOption,
     ColumnOption,
     DestinationOption,
     DropOthersOption,
@@ -183,6 +185,8 @@ class Running:
     """How the run goes."""
 
     resume: ResumeOption = False
+    again: AgainOption = False
+    allow_bad_files: AllowBadFilesOption = False
     report: Annotated[Path | None, option("--report", help="Write a report, .json or .html.")] = None
     input_digest: Annotated[
         bool,
@@ -205,7 +209,7 @@ def sanitize(
     around: Around,
     speed: Speed,
     running: Running,
-) -> None:
+) -> int:
     """Sanitize IN and write it in its own format.
 
     Plain text is one document a line; .jsonl, .json, .csv, .tsv and .parquet need --column, and one of --keep,
@@ -229,12 +233,14 @@ def sanitize(
             job.sanitizer,
             settings=settings,
             resume=running.resume,
+            again=running.again,
             progress=progress,
             notice=job.notice,
             deliver=lambda result: job.deliver(result, settings),
             afterwards=afterwards,
         )
     job.print_summary(result)
+    return job.end(result, settings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,6 +295,12 @@ class Job:
 
         whole = result.with_inputs(self.source, settings) if self.running.input_digest else result
         write_report(whole, self.running.report, Evidence.of_run(self.sanitizer, whole, self.prepared.notes))
+
+    def end(self, result: RunReport, settings: DocumentSettings) -> int:
+        """Return the exit code; of an output that was complete before, write a report that is not there yet."""
+        if self.running.report is not None and not self.running.report.exists():
+            self.deliver(result, settings)
+        return end_of_run(result.bad_files, allowed=self.running.allow_bad_files)
 
     def print_summary(self, result: RunReport) -> None:
         """Say what was done and what was promised."""

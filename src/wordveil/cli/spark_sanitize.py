@@ -76,7 +76,7 @@ def spark_sanitize(
     reading: ReadingOptions,
     around: Around,
     running: Running,
-) -> None:
+) -> int:
     """Sanitize the files of the directory IN on a cluster, a task a file (extra: spark).
 
     The output is, byte for byte, that of `sanitize` under the same key, whatever fails and is tried again on the way.
@@ -99,6 +99,7 @@ def spark_sanitize(
             job.sanitizer,
             settings=settings,
             resume=running.resume,
+            again=running.again,
             stop_at_bad_files=cluster.bad_files == "stop",
             budget=budget,
             progress=None if show is None else lambda done, total, _: show(done, total),
@@ -106,3 +107,4 @@ def spark_sanitize(
             deliver=lambda result: job.deliver(result, settings),
         )
     job.print_summary(result)
+    return job.end(result, settings)

@@ -30,6 +30,7 @@ _OPTIONS = {
 _PHRASES = (
     (r"(?<!-)\bcalibration='([\w-]+)'", r"--calibration \1"),
     (r"pass allow_refuted=True", "add --allow-refuted"),
+    (r"\b(again|resume)=True", r"--\1"),
     (r"\ballow_refuted=True", "--allow-refuted"),
     (r"pass gamma explicitly", "give it with --set gamma=VALUE"),
     (r"; make one for these inputs with certify\(\)", ""),

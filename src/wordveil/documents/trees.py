@@ -13,8 +13,14 @@ from pathlib import Path
 
 from wordveil.documents.reader import guess_format
 from wordveil.documents.settings import DocumentSettings
+from wordveil.files.records import ENDING
 
 __all__ = ["TreeFiles", "tree_files"]
+
+_MARKERS = frozenset({"_SUCCESS", "_metadata", "_common_metadata"})
+_MARKING = ("_committed_", "_started_")
+_CHECKSUM = ".crc"
+_BESIDE = (_CHECKSUM, ENDING)  # of hidden files: checksums of Hadoop, records of complete releases
 
 
 @dataclass(slots=True)
@@ -23,19 +29,21 @@ class TreeFiles:
 
     Attributes:
         taken: Files that are read.
-        other: Files of no known format, not fitting the pattern, or not to be opened, and unreadable directories.
+        unreadable: Directories, and what lies in them, that cannot be looked at: each with what is wrong.
+        other: Files of no known format, not fitting the pattern, or not to be opened.
         hidden: Files and directories whose names begin with a dot.
         links: Links to directories, to nothing, or to what lies outside the tree; they are not followed.
     """
 
     taken: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
     other: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
 
     @property
     def skipped(self) -> list[str]:
-        """All that is not read."""
+        """All that is not read, though nothing is wrong with it; what others write beside data counts for nothing."""
         return [*self.other, *self.hidden, *self.links]
 
 
@@ -43,25 +51,46 @@ def tree_files(root: Path, settings: DocumentSettings) -> TreeFiles:
     """Sort the files of a tree into those that are taken and those that are not."""
     found = TreeFiles()
     for path, is_folder in _entries(root, found):
-        relative = path.relative_to(root).as_posix()
-        if path.name.startswith("."):
-            found.hidden.append(relative + "/" * is_folder)
-        elif path.is_symlink():
-            found.links.append(relative)
-        elif not is_folder:
-            fits = fnmatch.fnmatch(path.name, settings.pattern) and (settings.format or guess_format(path.name))
-            (found.taken if fits and path.is_file() else found.other).append(relative)
+        try:
+            _sort(path, path.relative_to(root).as_posix(), is_folder, settings, found)
+        except OSError as error:
+            found.unreadable.append(
+                _problem(path, error) if is_folder else f"{path}: cannot be read: {error.strerror}."
+            )
     found.taken = list(_once(root, sorted(found.taken), found.links))
+    found.unreadable = sorted(set(found.unreadable))
     for names in (found.other, found.hidden, found.links):
         names.sort()
     return found
+
+
+def _sort(path: Path, relative: str, is_folder: bool, settings: DocumentSettings, found: TreeFiles) -> None:
+    if not is_folder and _is_marker(path.name):
+        return
+    if path.name.startswith("."):
+        found.hidden.append(relative + "/" * is_folder)
+    elif path.is_symlink():
+        found.links.append(relative)
+    elif not is_folder:
+        fits = fnmatch.fnmatch(path.name, settings.pattern) and (settings.format or guess_format(path.name))
+        if fits or path.suffix != _CHECKSUM:
+            (found.taken if fits and path.is_file() else found.other).append(relative)
+
+
+def _problem(folder: Path | str, error: OSError) -> str:
+    return f"{folder}/: cannot be read: {error.strerror}."
+
+
+def _is_marker(name: str) -> bool:
+    """Whether a file is what Hadoop, Spark or this package writes beside data: it holds none."""
+    return name in _MARKERS or name.startswith(_MARKING) or (name.startswith(".") and name.endswith(_BESIDE))
 
 
 def _entries(root: Path, found: TreeFiles) -> Iterator[tuple[Path, bool]]:
     """Yield every file and directory and whether it is a directory; hidden ones and links are not entered."""
 
     def unreadable(error: OSError) -> None:
-        found.other.append(Path(error.filename).relative_to(root).as_posix() + "/")
+        found.unreadable.append(_problem(error.filename, error))
 
     for folder, folders, names in os.walk(root, onerror=unreadable):
         yield from ((Path(folder) / name, True) for name in folders)

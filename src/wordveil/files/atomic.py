@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _BUFFER = 1 << 20
+_REPLACED = "replaced"  # in an output's unfinished folder: the folder that was there before
 _PATIENCE, _PAUSE = 50, 0.1  # times, and seconds between them
 
 
@@ -143,13 +144,14 @@ def stamp(path: Path) -> list[list[str | int]]:
     return [[file.relative_to(path).as_posix(), it.st_ino, it.st_size, it.st_mtime_ns] for file, it in facts]
 
 
-def publish(target: Path, product: str, written: list[list[str | int]]) -> None:
+def publish(target: Path, product: str, written: list[list[str | int]], *, replace: bool = False) -> None:
     """Rename what is complete in an output's unfinished folder into its place, and remove the folder.
 
     Args:
         target: The output; an empty folder is replaced by one.
         product: Its name in the unfinished folder.
         written: Its `stamp` when it was complete: nothing else is published, nor taken for the output.
+        replace: A folder that is there may hold files: it goes as a whole.
 
     Raises:
         ResumeError: If it is in neither place.
@@ -163,7 +165,9 @@ def publish(target: Path, product: str, written: list[list[str | int]]) -> None:
         raise ResumeError("The output is not what the interrupted run wrote any more. Start without --resume.")
     if found is whole:
         _open_up(whole, target)
-        if target.is_dir():
+        if target.is_dir() and replace:
+            target.rename(folder / _REPLACED)  # gone with the unfinished folder, whatever happens in between
+        elif target.is_dir():
             target.rmdir()
         whole.replace(target)
         _sync_folder(target.parent)

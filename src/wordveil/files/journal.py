@@ -18,7 +18,7 @@ from typing import Any
 from wordveil.errors import ResumeError
 from wordveil.files.atomic import is_replaceable, sibling, write_whole
 
-__all__ = ["RUN_KEY", "Journal", "file_identity", "is_resumable", "journal_path", "stored"]
+__all__ = ["RUN_KEY", "Journal", "differences", "file_identity", "is_resumable", "journal_path", "stored"]
 
 _VERSION = 4
 
@@ -79,7 +79,7 @@ class Journal:
         now, earlier = json.loads(json.dumps(dict(self.identity))), content["identity"]
         if content["product"] is not None:
             now[RUN_KEY] = earlier.get(RUN_KEY)
-        differing = sorted(set(_differences(now, earlier)))
+        differing = sorted(set(differences(now, earlier)))
         if differing:
             raise ResumeError(
                 f"The interrupted run differs in: {', '.join(differing)}. "
@@ -114,11 +114,11 @@ def stored(path: Path) -> dict[str, Any] | None:
     return content if whole else {}
 
 
-def _differences(now: Mapping[str, Any], earlier: Mapping[str, Any]) -> Iterator[str]:
+def differences(now: Mapping[str, Any], earlier: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names whose values differ, those inside a mapping as `outer.inner`."""
     for name in now.keys() | earlier.keys():
         one, other = now.get(name), earlier.get(name)
         if isinstance(one, dict) and isinstance(other, dict):
-            yield from (f"{name}.{inner}" for inner in _differences(one, other))
+            yield from (f"{name}.{inner}" for inner in differences(one, other))
         elif one != other:
             yield name

@@ -87,7 +87,7 @@ class Ceilings:
         return Shrinking(1 - 4.12 * (k + 2) * 2.0**-24 - 2.0**-21, 2 * k * 2.0**-126)
 
     def pack(self) -> _Packed:
-        """Return the words laid out; the first call does it, and should not come from several threads at once."""
+        """Return the words laid out, by the first call; threads that come first together make the same numbers."""
         if self._packed is None:
             blocks = len(self._edges) - 1
             some = self._outputs[:: -(-len(self._outputs) // SAMPLE)]

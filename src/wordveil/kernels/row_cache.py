@@ -1,10 +1,14 @@
 """Block masses, or their ceilings, of inputs already seen, kept for one batch job on the owner's machine.
 
 A cache keyed by the true word would show in the timing of later requests, so it belongs to a job and dies with it;
-a service never uses one. It changes no draw: a kept row holds the same numbers that would be computed again.
+a service never uses one. It changes no draw: a kept row holds the same numbers that would be computed again. Threads
+may share it.
 """
 
 from __future__ import annotations
+
+from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +20,8 @@ __all__ = ["RowCache"]
 class RowCache:
     """Keeps the block masses of the first inputs seen, up to a memory limit.
 
+    A copy, also by pickling, is empty: what was seen does not travel.
+
     Args:
         vocabulary: Number of possible inputs v.
         blocks: Masses per input.
@@ -23,23 +29,31 @@ class RowCache:
     """
 
     def __init__(self, vocabulary: int, blocks: int, limit_bytes: int) -> None:
+        self._limits = vocabulary, blocks, limit_bytes
         self._slot = np.full(vocabulary, -1, dtype=np.int32)
         self._capacity = min(vocabulary, max(0, limit_bytes // (4 * blocks)))
         self._rows = np.empty((self._capacity, blocks), dtype=np.float32)  # pages are taken as they fill
         self._used = 0
+        self._lock = Lock()  # two threads at once would take the same places, and a word get another's row
 
     def holds(self, ids: IdArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Return which inputs are kept."""
+        """Return which inputs are kept; more may be by the time that the answer is looked at, never fewer."""
         return np.asarray(self._slot[ids] >= 0)
 
-    def rows(self, ids: IdArray) -> Float32Array:
-        """Return the masses of inputs that are kept, shape (n, blocks)."""
-        return self._rows[self._slot[ids]]
+    def rows(self, ids: IdArray) -> Float32Array | None:
+        """Return the masses of inputs that are all kept, shape (n, blocks); None where one of them is not."""
+        with self._lock:
+            slots = self._slot[ids]
+            return None if np.any(slots < 0) else self._rows[slots]
 
     def keep(self, ids: IdArray, masses: Float32Array) -> None:
-        """Keep new inputs' masses while there is room; called from one thread only."""
-        room = min(len(ids), self._capacity - self._used)
-        places = np.arange(self._used, self._used + room, dtype=np.int32)
-        self._rows[places] = masses[:room]
-        self._slot[ids[:room]] = places
-        self._used += room
+        """Keep the masses of inputs, none twice, while there is room; those that are kept already stay as they are."""
+        with self._lock:
+            new = np.flatnonzero(self._slot[ids] < 0)[: self._capacity - self._used]
+            places = np.arange(self._used, self._used + len(new), dtype=np.int32)
+            self._rows[places] = masses[new]
+            self._slot[ids[new]] = places
+            self._used += len(new)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RowCache, self._limits

@@ -117,7 +117,7 @@ class SelectionRows(WeightRows):
         return math.exp(min(2 * self._weight_error, 1.0)) if within else math.inf
 
     def _spans(self, canonical: IdArray, threads: int | None) -> list[NDArray[np.int64]]:
-        """Cut the tokens, sorted by input, into spans of at most 512 inputs: all of them kept, or none."""
+        """Cut the tokens, sorted by input, into spans of at most 512 inputs, as a rule all of them kept or none."""
         key = canonical.astype(np.int64)
         if self._cache is not None:
             key += len(self.canonical) * self._cache.holds(canonical)
@@ -132,12 +132,11 @@ class SelectionRows(WeightRows):
     def _draw_chunk(self, tokens: NDArray[np.int64], canonical: IdArray, bits: BitArray, attempts: int) -> _Chunk:
         inputs, row_of = np.unique(canonical[tokens], return_inverse=True)
         bits = bits[tokens]
-        kept = self._cache is not None and bool(self._cache.holds(inputs[:1])[0])
-        if kept and self._cache is not None:
-            rows = self._cache.rows(inputs)
-        else:
-            rows = self._ceiling_masses(inputs) if attempts else self.masses(inputs)
-        new_rows = None if kept else rows
+        rows = new_rows = None
+        if self._cache is not None:
+            rows = self._cache.rows(inputs)  # all of them or none, whatever other threads have kept since the cut
+        if rows is None:
+            rows = new_rows = self._ceiling_masses(inputs) if attempts else self.masses(inputs)
         if not attempts:
             return _Chunk(tokens, self._draw_exactly(inputs, rows, row_of, bits[:, -2:]), inputs, new_rows)
         bounds = self._ceiling_sums(rows)

@@ -1,7 +1,8 @@
 """Our own threads over row chunks, with BLAS held to one thread each.
 
 BLAS may split one product differently for different thread counts, and the bits of the answer follow. So every
-product here is a fixed tile computed by one BLAS thread, and parallelism comes from handing out tiles.
+product here is a fixed tile computed by one BLAS thread, and parallelism comes from handing out tiles. The limit is the
+process's, so that callers in several threads share it: the first sets it, and the last to leave lifts it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
-import numpy as np  # noqa: F401 - loads the BLAS that `_controller` must find
+import numpy as np  # noqa: F401 - loads the BLAS that `_libraries` must find
 from threadpoolctl import ThreadpoolController
 
 from wordveil.errors import ParameterError
@@ -24,9 +26,51 @@ _Result = TypeVar("_Result")
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _libraries() -> tuple[Any, ...]:
     """The BLAS libraries loaded so far: NumPy's, which computes every tile, is one. Finding them is slow."""
-    return ThreadpoolController()
+    return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _set(library: Any, threads: int) -> None:
+    # threadpoolctl 3.8 heeds one thread of a process, whichever was first, and ignores what all others ask for.
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(threads)
+
+
+def _hold() -> None:
+    """Hold BLAS to one thread: in the whole process, or in this thread where a library counts by thread (OpenMP)."""
+    for library in _libraries():
+        _set(library, 1)
+
+
+class _OneBlasThread:
+    """Holds BLAS to one thread while anybody is inside; a context manager that threads share."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside = Lock(), 0
+        self._before: list[tuple[Any, int]] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._before = [(library, library.num_threads) for library in _libraries()]
+            self._inside += 1
+            _hold()
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                for library, threads in self._before:
+                    _set(library, threads)
+
+    def renew(self) -> None:
+        """Make the lock anew in a forked process: a thread that was left behind may have held it."""
+        self._lock = Lock()
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ONE_BLAS_THREAD.renew)
 
 
 def resolve_threads(threads: int | None) -> int:
@@ -60,9 +104,9 @@ def even_size(n: int, most: int, fewest: int, threads: int | None) -> int:
 def map_chunks(work: Callable[[_Item], _Result], items: Iterable[_Item], threads: int | None) -> Iterator[_Result]:
     """Yield `work(item)` in the order of `items`, computed by several threads with one BLAS thread each."""
     count = resolve_threads(threads)
-    with _controller().limit(limits=1, user_api="blas"):
+    with _ONE_BLAS_THREAD:
         if count == 1:
             yield from map(work, items)
             return
-        with ThreadPoolExecutor(count) as pool:
+        with ThreadPoolExecutor(count, initializer=_hold) as pool:
             yield from pool.map(work, items)

@@ -32,7 +32,8 @@ class DistanceTable:
 
     Attributes:
         matrix: Shape (v, v), float64, read-only.
-        checksum: SHA-256 of shape and values, hexadecimal.
+        checksum: SHA-256 of shape and values, hexadecimal; or of the whole numbers that the matrix follows from, where
+            it was computed from some: their last bits do not depend on the processor.
         canonical: Shape (v,), int32, the lowest id at distance 0.
 
     Raises:
@@ -45,8 +46,12 @@ class DistanceTable:
         self._hold(np.array(given, dtype=np.float64, order="C"))
 
     @classmethod
-    def taking(cls, matrix: Float64Array) -> DistanceTable:
+    def taking(cls, matrix: Float64Array, *, follows_from: str = "") -> DistanceTable:
         """Return the table of a matrix that nobody else holds: it is not copied, and read-only from then on.
+
+        Args:
+            matrix: Shape (v, v), float64.
+            follows_from: SHA-256 of all that the matrix was computed from; "" where it was not.
 
         Raises:
             ParameterError: As the class does, or if it is no float64 matrix that owns its memory.
@@ -56,6 +61,7 @@ class DistanceTable:
             raise ParameterError("matrix", str(matrix.dtype), "must be a float64 matrix that owns its memory.")
         table = cls.__new__(cls)
         table._hold(matrix)
+        table.checksum = follows_from or table.checksum
         return table
 
     def _hold(self, own: Float64Array) -> None:
@@ -91,7 +97,7 @@ class DistanceTable:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # An array alone comes back writeable.
-        measured = {name: vars(self)[name] for name in ("triangle_excess",) if name in vars(self)}
+        measured = {name: vars(self)[name] for name in ("checksum", "triangle_excess") if name in vars(self)}
         return DistanceTable, (self.matrix,), measured
 
     def __len__(self) -> int:

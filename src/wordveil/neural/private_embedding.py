@@ -169,6 +169,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         digest.update(f"{__version__}|{self._named}|{table.checksum_in_use}|{table.candidates_checksum}".encode())
         if self._any_vectors and self._decoder is None:
             rows = np.ascontiguousarray(self.table.detach().cpu().numpy())
+            rows = rows + rows.dtype.type(0)  # -0.0 is 0.0: equal tables are one setting
             digest.update(f"|{rows.dtype.str}{rows.shape}".encode())
             digest.update(rows.data)
         return digest.hexdigest() + "|"

@@ -39,8 +39,8 @@ class RewriteReport:
         tokens: Tokens that passed, those of the interrupted run included.
         guarantee: What one pass promises for one token.
         disclosed: What is disclosed whatever the noise.
-        passes: How often the text that passed most often went through the noise, in all runs on the record. It tells
-            how often a text occurs: for the owner only.
+        passes: How often the text that passed most often went through the noise, in all runs on the record; 0 where the
+            output was complete before and no record was given. It tells how often a text occurs: for the owner only.
         composed: What those passes promise together; None where no text held a token.
     """
 
@@ -52,7 +52,7 @@ class RewriteReport:
     composed: Guarantee | None
 
 
-def rewrite_documents(
+def rewrite_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     source: str,
     destination: str,
     rewriter: TextRewriter,
@@ -60,8 +60,9 @@ def rewrite_documents(
     settings: DocumentSettings | None = None,
     passes: PassRecord | None = None,
     resume: bool = False,
+    again: bool = False,
     progress: Callable[[int, int | None, int, int], None] | None = None,
-    notice: Notice | None = None,
+    notice: Notice = silent,
 ) -> RewriteReport:
     """Rewrite a file, a directory or standard input in its own format.
 
@@ -71,14 +72,18 @@ def rewrite_documents(
         rewriter: To be able to resume, load it with `run_source(destination, resume=resume)` as its source.
         settings: How documents are read; blocks of `BLOCK_CHARACTERS` unless given.
         passes: A record of passes that lasts, which is closed at the end; None counts those of this run.
-        resume: Continue an interrupted run with the same input, settings and model; starts anew where there is none.
+        resume: Continue an interrupted run with the same input, settings and model; does nothing where the output is
+            complete, starts anew where there is neither.
+        again: Write over an output that is there: a second release, whose loss adds to the first's.
         progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
-        notice: As for `sanitize_documents`.
+        notice: Told of what `keep_others` copies, of a run that is continued or discarded, of an output that is complete or
+            written over, and of files that are not read.
 
     Raises:
         DocumentFormatError: If the input is malformed; no output remains.
-        ParameterError: If there are columns of which nothing was said.
-        ResumeError: If the interrupted run had another input, other settings or another model.
+        ParameterError: If there are columns of which nothing was said, or the output is there and `again` was not asked
+            for.
+        ResumeError: If the interrupted run, or the complete output, had another input, other settings or another model.
     """
     settings = settings or DocumentSettings(block_characters=BLOCK_CHARACTERS)
     counts, reports = Counter[str](), list[RewriteReport]()
@@ -98,7 +103,7 @@ def rewrite_documents(
         reports.append(_report(rewriter, summary, counts["tokens"]))
 
     try:
-        run_documents(
+        summary = run_documents(
             source,
             destination,
             process,
@@ -110,16 +115,17 @@ def rewrite_documents(
             },
             randomness=rewriter.source,
             resume=resume,
+            again=again,
             counts=counts,
             callbacks=Callbacks(
                 progress=progress and (lambda done, total, n: progress(done, total, n, counts["tokens"])),
-                notice=notice or silent,
+                notice=notice,
                 published=published,
             ),
         )
+        return reports[0] if reports else _report(rewriter, summary, counts["tokens"])
     finally:
         counting.end(destination)
-    return reports[0]
 
 
 def _own_record(source: str, destination: str, *, resume: bool) -> Path | None:

@@ -91,8 +91,9 @@ class ReleaseReport:
 
         A report of a release whose other columns were all copied unasked, as older ones were, says nothing of them.
         """
-        said: dict[str, Any] = {"keep": tuple(keep) if keep else None, "keep_others": keep_others, "drop_others": drop_others}
-        return replace(self, settings=replace(self.settings, **said)) if any(said.values()) else self
+        choice: dict[str, Any] = {"keep": tuple(keep) if keep else None}
+        choice |= {"keep_others": keep_others, "drop_others": drop_others}
+        return replace(self, settings=replace(self.settings, **choice)) if any(choice.values()) else self
 
     def check(self, release: str | os.PathLike[str]) -> None:
         """Raise `ChecksumError` where the files at a path are not, byte for byte, what the report speaks of."""
@@ -199,13 +200,14 @@ def _counted(read: ReadRelease) -> Counter[str]:
     return Counter({"words": len(read.named), "refused": int(read.refused), **whole})
 
 
-def denoise_documents(
+def denoise_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     release: str | os.PathLike[str],
     report: ReleaseReport,
     destination: str | os.PathLike[str],
     denoiser: Denoiser,
     *,
     resume: bool = False,
+    again: bool = False,
     progress: Callable[[int, int | None, int, int], None] | None = None,
     notice: Notice | None = None,
     deliver: Callable[[dict[str, Any]], None] | None = None,
@@ -217,10 +219,12 @@ def denoise_documents(
         report: The report of its release.
         destination: A file, a directory for a directory, or "-".
         denoiser: Made for the mechanism, vocabulary and options that the report names.
-        resume: Continue an interrupted run; starts anew where there is none.
+        resume: Continue an interrupted run; does nothing where the output is complete, starts anew where there is
+            neither.
+        again: Write over an output that is there.
         progress: As for `sanitize_documents`.
         notice: As there.
-        deliver: Called with the report of what was written.
+        deliver: Called with the report of what was written; not where the output was complete before.
 
     Returns:
         The release's report, its promise unchanged, now of the denoised files, with what was read under "denoised".
@@ -242,20 +246,25 @@ def denoise_documents(
         counts.update(found)
         return by_record(records, read)
 
-    def published(_: DocumentSummary) -> None:
+    def reported(summary: DocumentSummary) -> dict[str, Any]:
         outputs = [asdict(file) for file in file_digests(Path(destination))]
         named = {"destination": Path(destination).name or str(destination), "outputs": outputs}
-        told.append({**report.facts, **named, "denoised": texts.facts(counts)})
+        bad_files = report.facts.get("bad_files", 0) + len(summary.bad_files)
+        return {**report.facts, **named, "bad_files": bad_files, "denoised": texts.facts(counts)}
+
+    def published(summary: DocumentSummary) -> None:
+        told.append(reported(summary))
         if deliver is not None:
             deliver(told[0])
 
-    run_documents(
+    summary = run_documents(
         release,
         destination,
         process,
         settings=report.settings,
         fingerprint={**texts.fingerprint(), **asdict(report.provenance)},
         resume=resume,
+        again=again,
         counts=counts,
         callbacks=Callbacks(
             progress=None if progress is None else lambda done, total, n: progress(done, total, n, counts["words"]),
@@ -263,4 +272,4 @@ def denoise_documents(
             published=published,
         ),
     )
-    return told[0]
+    return told[0] if told else reported(summary)

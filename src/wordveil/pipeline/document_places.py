@@ -42,8 +42,15 @@ def check_file(source: str, destination: str, *, resume: bool) -> None:
         raise ParameterError("destination", destination, f"stands for {ours}, but the output is {theirs} as the input.")
 
 
-def check_tree(root: Path, destination: str, *, resume: bool) -> None:
-    """Refuse outputs that are no new or empty folder outside the input, or one whose run is to be finished."""
+def check_tree(root: Path, destination: str, *, resume: bool, settled: bool = False) -> None:
+    """Refuse outputs that are no new or empty folder outside the input, or one whose run is to be finished.
+
+    Args:
+        root: The input.
+        destination: The output.
+        resume: Whether an interrupted run is to be finished.
+        settled: Whether a `Completion` sees to what stands in the folder.
+    """
     target = Path(destination).resolve()
     if destination == "-" or (target.exists() and not target.is_dir()):
         raise ParameterError("destination", destination, "must be a directory for a tree.")
@@ -52,7 +59,7 @@ def check_tree(root: Path, destination: str, *, resume: bool) -> None:
     origin = root.resolve()
     if target.is_relative_to(origin) or origin.is_relative_to(target):
         raise ParameterError("destination", destination, "must lie outside the input directory.")
-    if target.is_dir() and any(target.iterdir()) and not (resume and is_resumable(target)):
+    if not settled and target.is_dir() and any(target.iterdir()) and not (resume and is_resumable(target)):
         raise ParameterError("destination", destination, "must be a new or empty directory for a tree.")
 
 
@@ -75,7 +82,7 @@ def tell(bad_files: Sequence[str], files: TreeFiles, notice: Notice) -> None:
     for message in bad_files:
         notice(f"left out: {message}")
     kinds = {
-        "of another format or unreadable": files.other,
+        "of another format": files.other,
         "hidden": files.hidden,
         "links, and other names of a file that is read": files.links,
     }

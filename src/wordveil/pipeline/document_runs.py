@@ -26,12 +26,14 @@ from wordveil.documents.trees import TreeFiles, tree_files
 from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
 from wordveil.files.atomic import is_replaceable
 from wordveil.files.journal import file_identity
+from wordveil.pipeline.completion import Completion
 from wordveil.pipeline.document_places import check_file, check_tree, tell, tree_file_identity, tree_identity
 from wordveil.pipeline.other_columns import check_kept, other_columns, settle_others
 from wordveil.pipeline.run import Notice, Position, Run, silent
 from wordveil.randomness import RandomSource
 
 __all__ = [
+    "UNNAMED",
     "Answers",
     "Callbacks",
     "DocumentSummary",
@@ -50,6 +52,7 @@ Progress = Callable[[int, int | None, int], None]
 """Called with raw bytes read, raw bytes in total (None for standard input) and documents done."""
 
 _Sink = ByteSink | ParquetSink
+UNNAMED = "a file that was named when the output was made"
 _WHOLE, _PARTS = "whole", "parts"  # in the unfinished output's folder
 
 
@@ -66,6 +69,7 @@ class DocumentSummary:
         skipped_files: Files of a tree that were not taken: of another format, hidden, or links that lead out of it.
         bad_files: What was wrong with the files of a tree that were left out.
         resumed_documents: Documents taken over from an interrupted run.
+        finished: When the output was complete, UTC, ISO 8601, where that was so before the run; else "".
     """
 
     documents: int = 0
@@ -75,6 +79,7 @@ class DocumentSummary:
     skipped_files: list[str] = field(default_factory=list)
     bad_files: list[str] = field(default_factory=list)
     resumed_documents: int = 0
+    finished: str = ""
 
 
 def _nothing(_: DocumentSummary) -> None:
@@ -89,7 +94,8 @@ class Callbacks:
         progress: Called after every block; the first blocks are small.
         notice: Told of a run that is continued or discarded, and of files that are not read.
         published: Called with the summary when the output is in its place, and before the journal goes: where it fails,
-            the run can be resumed, which releases nothing anew and calls it again.
+            the run can be resumed, which releases nothing anew and calls it again. Not called where the output was
+            complete before the run.
     """
 
     progress: Progress | None = None
@@ -106,6 +112,7 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     fingerprint: Mapping[str, Any] | None = None,
     randomness: RandomSource | None = None,
     resume: bool = False,
+    again: bool | None = None,
     counts: Counter[str] | None = None,
     callbacks: Callbacks | None = None,
 ) -> DocumentSummary:
@@ -120,7 +127,10 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
         fingerprint: What the output depends on besides input and settings: parameters, vocabulary checksum,
             version. JSON values, nothing private.
         randomness: What the process draws from: its key is kept until all is written.
-        resume: Continue an interrupted run; starts anew where none was interrupted.
+        resume: Continue an interrupted run; does nothing where the output is complete, and starts anew where there is
+            neither.
+        again: Whether to write over an output that is there, which is a second release if noise is drawn; None writes
+            over it unasked, and remembers nothing of the run.
         counts: The caller's counts, which the process adds to: kept over a resume, and less those of malformed files.
         callbacks: Progress, notices to the owner, and the end.
 
@@ -130,14 +140,16 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     Raises:
         DocumentFormatError: If the input is malformed, in a tree every file; no output and no temporary file remains.
         OSError: If the disk is full; names the output, and says whether the run can be resumed.
-        ParameterError: If settings or destination do not fit, or there are columns of which nothing was said.
-        ResumeError: If the interrupted run had another input, other settings or another fingerprint.
+        ParameterError: If settings or destination do not fit, there are columns of which nothing was said, or the output
+            is there and `again` was not asked for.
+        ResumeError: If the interrupted run, or the complete output, had another input, other settings or another
+            fingerprint.
     """
     origin, target = os.fspath(source), os.fspath(destination)
     settings, calls = settings or DocumentSettings(), callbacks or Callbacks()
     tree = None
     if origin != "-" and Path(origin).is_dir():
-        check_tree(Path(origin), target, resume=resume)
+        check_tree(Path(origin), target, resume=resume, settled=again is not None)
         found = tree_files(Path(origin), settings)
         if not found.taken:
             raise ParameterError("source", origin, "holds no file of a known format that fits the pattern.")
@@ -155,6 +167,11 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     work = _Documents(target=target, files=files, tree=tree, **given)
     facts = {**settings.fingerprint(), "input": read, **(fingerprint or {})} if read else None
     run = Run(destination=target, work=work, identity=facts, source=randomness, resume=resume, notice=calls.notice)
+    inputs = [Path(file.path) for file in files] if read else None
+    if again is not None:
+        run.completion = Completion(
+            inputs=inputs, again=again, counted=work.remembered, recall=work.recall, draws=randomness is not None
+        )
     run.execute()
     return work.summary()
 
@@ -227,6 +244,7 @@ class _Documents:
     _bad_files: list[str] = field(default_factory=list)
     _before: dict[str, Any] = field(default_factory=dict)  # the counts at the start of the file
     _resumed: int = 0
+    _finished: str = ""
 
     def restore(self, tally: Mapping[str, Any]) -> str:
         self._bad_files = list(tally.get("bad_files", ()))
@@ -245,6 +263,15 @@ class _Documents:
 
     def _counted(self) -> dict[str, Any]:
         return {"counts": dict(self.counts), "gaps": dict(self._gaps), "columns": list(self._columns)}
+
+    def remembered(self) -> Mapping[str, Any]:
+        """The counts of a complete output; the names of files that were left out are their owner's."""
+        return {**self._counted(), "bad_files": len(self._bad_files)}
+
+    def recall(self, tally: Mapping[str, Any], finished: str) -> None:
+        """Take over what is remembered of an output that is complete."""
+        self._take_over(tally)
+        self._bad_files, self._finished = [UNNAMED] * tally.get("bad_files", 0), finished
 
     def steps(self, folder: Path | None, position: Position) -> Generator[Position | None, None, str]:
         first = position.get("file", 0)
@@ -346,7 +373,7 @@ class _Documents:
 
     def finish(self) -> None:
         if self.tree is not None:
-            tell(self._bad_files, self.tree.found, self.calls.notice)
+            tell(self.summary().bad_files, self.tree.found, self.calls.notice)
         self.calls.published(self.summary())
 
     def summary(self) -> DocumentSummary:
@@ -357,8 +384,9 @@ class _Documents:
             copied_columns=self._columns,
             gaps=dict(self._gaps),
             skipped_files=[] if self.tree is None else self.tree.found.skipped,
-            bad_files=self._bad_files,
+            bad_files=[*self._bad_files, *([] if self.tree is None else self.tree.found.unreadable)],
             resumed_documents=self._resumed,
+            finished=self._finished,
         )
 
 

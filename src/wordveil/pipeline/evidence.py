@@ -5,13 +5,14 @@ Sentences on public words only; and whether a file is the one a report speaks of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from wordveil.pipeline.runs import FileDigest, RunReport
 from wordveil.pipeline.sanitizer import Sanitizer
 
-__all__ = ["ALWAYS_ASSUMED", "Evidence", "differences"]
+__all__ = ["ALWAYS_ASSUMED", "Evidence", "differences", "shortfall"]
 
 ALWAYS_ASSUMED = (
     "vocabulary, mechanism, parameters and word lists are public, and were not chosen by looking at these texts",
@@ -41,6 +42,15 @@ class Evidence:
         mean = max(1, round(report.tokens / max(1, report.documents)))
         said = (f"In one sentence: {sanitizer.in_words.sentence}.", *sanitizer.explained(mean).examples)
         return cls(in_words=said, notes=tuple(notes))
+
+
+def shortfall(facts: Mapping[str, Any]) -> list[str]:
+    """Return what a report says is missing in its release of a directory, one sentence each."""
+    counts = {
+        "could not be read and are left out of the release": facts.get("bad_files", 0),
+        "were not read, as they are hidden, links or of another format": facts.get("skipped_files", 0),
+    }
+    return [f"{count:,} of the files of the input {what}" for what, count in counts.items() if count]
 
 
 def differences(said: Sequence[FileDigest], found: Sequence[FileDigest]) -> list[str]:

@@ -9,6 +9,7 @@ Texts, vectors and rewriting all run here, so that each of these has one answer:
 - The key goes when all bytes are written, before the output gets its name; the journal when the report is made too:
   where only that failed, a resumed run releases nothing anew and reports again.
 - Resuming refuses another input (all of it counts), other settings, another key.
+- What is there already is no run's to write over, unless that is asked for; see `pipeline.completion`.
 
 Standard output, devices and pipes are written directly; a pipe as input leaves nothing to resume.
 """
@@ -27,6 +28,7 @@ from wordveil.errors import ParameterError, ResumeError, WordveilError
 from wordveil.files.atomic import Unfinished, check_not_busy, is_replaceable, publish, stamp
 from wordveil.files.journal import RUN_KEY, Journal, is_resumable, journal_path
 from wordveil.files.run_key import key_digest, remove_run_key, run_key_path, save_run_key
+from wordveil.pipeline.completion import Completion
 from wordveil.randomness import RandomSource
 
 __all__ = ["Notice", "Position", "Run", "Work", "check_report_path", "silent"]
@@ -81,8 +83,9 @@ class Run:
         identity: Everything the output depends on, as JSON values; None where the input can be read only once, so that
             nothing can be resumed.
         source: Randomness whose key is kept until all bytes are written; None where the work draws none.
-        resume: Continue an interrupted run; starts anew where there is none.
-        notice: Told of a run that is continued or discarded.
+        resume: Continue an interrupted run, and leave a complete output as it is; starts anew where there is neither.
+        notice: Told of a run that is continued or discarded, and of an output that is complete or written over.
+        completion: What the run has to do with an output that is there; None where that is the caller's affair.
     """
 
     destination: str | os.PathLike[str]
@@ -91,14 +94,16 @@ class Run:
     source: RandomSource | None = field(default=None, repr=False)
     resume: bool = False
     notice: Notice = silent
+    completion: Completion | None = None
 
     def execute(self) -> None:
         """Run to the end.
 
         Raises:
             OSError: If the disk is full; names the output, and says whether the run can be resumed.
-            ParameterError: If another run is writing to the destination.
-            ResumeError: If the interrupted run had another input, other settings or another key.
+            ParameterError: If another run is writing to the destination, or it would be written over unasked.
+            ResumeError: If the interrupted run, or the complete output, had another input, other settings or another
+                key.
         """
         try:
             if is_replaceable(self.destination):
@@ -120,6 +125,8 @@ class Run:
     def _into_place(self) -> None:
         target = Path(self.destination).resolve()
         check_not_busy(target)
+        if self._is_complete(target):
+            return
         journal = self._journal()
         going_on = self._taken_up(journal)
         if journal.product is None:
@@ -127,7 +134,19 @@ class Run:
         else:
             self._publish(target, journal)
         self.work.finish()
+        if self.completion is not None:
+            self.completion.remember(target, self.identity)
         journal.remove()
+
+    def _is_complete(self, target: Path) -> bool:
+        """Whether nothing is to be done; tells the owner, also of what will be written over."""
+        if self.completion is None:
+            return False
+        complete = self.completion.check(target, self.identity, resume=self.resume)
+        line = complete or self.completion.second(target)
+        if line:
+            self.notice(line)
+        return bool(complete)
 
     def _written(self, target: Path, journal: Journal, *, going_on: bool) -> None:
         """Write and publish; what remains of a failure is all that a resumed run needs, or nothing."""
@@ -155,7 +174,8 @@ class Run:
     def _publish(self, target: Path, journal: Journal) -> None:
         assert journal.product is not None
         remove_run_key(run_key_path(target))  # nothing is left to draw
-        publish(target, journal.product, journal.written)
+        replace = self.completion is not None and self.completion.replaces(target)
+        publish(target, journal.product, journal.written, replace=replace)
 
     def _journal(self) -> Journal:
         key = {} if self.source is None else {RUN_KEY: key_digest(self.source)}

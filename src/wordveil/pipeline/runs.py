@@ -142,6 +142,7 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
     *,
     settings: DocumentSettings | None = None,
     resume: bool = False,
+    again: bool = False,
     progress: Callable[[int, int | None, int, int], None] | None = None,
     notice: Notice | None = None,
     deliver: Callable[[RunReport], None] | None = None,
@@ -154,12 +155,15 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
         destination: A file, a directory for a directory, or "-".
         sanitizer: The pipeline; give it `run_source(destination, resume=resume)` as its source to be able to resume.
         settings: How documents are read.
-        resume: Continue an interrupted run with the same input and settings; starts anew where there is none.
+        resume: Continue an interrupted run with the same input and settings. Where the output is complete, and of the
+            same input and settings, nothing is released or written; where there is neither, the run starts anew.
+        again: Write over an output that is there: a second release, whose loss adds to the first's.
         progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
         notice: Told, line by line, what the owner should know and a report that travels should not hold: a run that is
             continued or discarded, names of files that were not read or are malformed.
         deliver: Called with the report when the output is in its place, to write it down: where that fails, the run can
-            be resumed, which releases nothing anew and delivers the report again.
+            be resumed, which releases nothing anew and delivers the report again. Not called where the output was
+            complete before.
         afterwards: What is done to the released texts before they are written.
 
     Returns:
@@ -168,8 +172,10 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
     Raises:
         DocumentFormatError: If the input is malformed, in a tree every file; no output remains.
         OSError: If the disk is full; names the output, and says whether the run can be resumed.
-        ResumeError: If the interrupted run had another input, other settings, vocabulary or version.
-        ParameterError: If settings or destination do not fit, or another run is writing there.
+        ResumeError: If the interrupted run, or the complete output, had another input, other settings, vocabulary or
+            version.
+        ParameterError: If settings or destination do not fit, the output is there and `again` was not asked for, or
+            another run is writing there.
     """
     settings = settings or DocumentSettings()
     counts, here = Counter[str](), Counter[str]()  # of the whole run, and of this process's part
@@ -182,14 +188,17 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
             counter.update(found)
         return answers
 
-    def published(summary: DocumentSummary) -> None:
+    def reported(summary: DocumentSummary) -> RunReport:
         spent = time.perf_counter() - started, here["tokens"]
         report = run_report(source, destination, sanitizer, settings, summary, counts=counts, spent=spent)
-        reports.append(report if afterwards is None else replace(report, denoised=afterwards.facts(counts)))
+        return report if afterwards is None else replace(report, denoised=afterwards.facts(counts))
+
+    def published(summary: DocumentSummary) -> None:
+        reports.append(reported(summary))
         if deliver is not None:
             deliver(reports[0])
 
-    run_documents(
+    summary = run_documents(
         source,
         destination,
         process,
@@ -197,6 +206,7 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
         fingerprint={**fingerprint(sanitizer), **({} if afterwards is None else afterwards.fingerprint())},
         randomness=sanitizer.source,
         resume=resume,
+        again=again,
         counts=counts,
         callbacks=Callbacks(
             progress=None if progress is None else lambda done, total, n: progress(done, total, n, counts["tokens"]),
@@ -204,7 +214,7 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
             published=published,
         ),
     )
-    return reports[0]
+    return reports[0] if reports else reported(summary)
 
 
 def fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
@@ -245,6 +255,7 @@ def run_report(
     written = file_digests(Path(destination)) if outputs is None else _digests(outputs)
     facts = {**_files(source, destination), "outputs": written, **_settings(sanitizer, settings), **_counted(summary)}
     facts |= {"tokens": counts["tokens"], "exempt": counts["exempt"], "seconds": spent[0]}
+    facts |= {"finished": summary.finished} if summary.finished else {}
     disclosed = _run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir())
     return RunReport(disclosed=disclosed, tokens_per_second=spent[1] / spent[0], **facts)
 

@@ -336,13 +336,14 @@ class SentenceWriter:
         return ReleasedText(" ".join(sentences))
 
 
-def rephrase_documents(
+def rephrase_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     rephraser: Rephraser,
     *,
     settings: DocumentSettings | None = None,
     resume: bool = False,
+    again: bool = False,
     progress: Callable[[int, int | None, int, int], None] | None = None,
     notice: Notice | None = None,
     deliver: Callable[[RunReport], None] | None = None,
@@ -364,6 +365,7 @@ def rephrase_documents(
         rephraser,
         settings=settings,
         resume=resume,
+        again=again,
         progress=progress,
         notice=notice,
         deliver=deliver,

@@ -26,8 +26,9 @@ from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.files.atomic import sibling, write_whole
 from wordveil.files.journal import file_identity
 from wordveil.files.run_key import run_key_path
+from wordveil.pipeline.completion import Completion
 from wordveil.pipeline.document_places import check_tree, tell, tree_file_identity, tree_identity
-from wordveil.pipeline.document_runs import Answers, DocumentSummary, run_tree_file
+from wordveil.pipeline.document_runs import UNNAMED, Answers, DocumentSummary, run_tree_file
 from wordveil.pipeline.other_columns import check_kept, other_columns, settle_others
 from wordveil.pipeline.run import Notice, Position, Run, silent
 from wordveil.pipeline.runs import RunReport, fingerprint, release_records, run_report
@@ -57,6 +58,7 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     *,
     settings: DocumentSettings | None = None,
     resume: bool = False,
+    again: bool = False,
     stop_at_bad_files: bool = False,
     budget: UserBudget | None = None,
     progress: Progress | None = None,
@@ -71,7 +73,9 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
         destination: A new or empty directory outside it.
         sanitizer: The pipeline; give it `run_source(destination, resume=resume)` as its source to be able to resume.
         settings: How documents are read.
-        resume: Go on with an interrupted run, whose files that are done are taken over.
+        resume: Go on with an interrupted run, whose files that are done are taken over; do nothing where the output is
+            complete, and of the same input and settings.
+        again: Write over an output that is there: a second release, whose loss adds to the first's.
         stop_at_bad_files: Fail at a file that cannot be read, rather than leave it out and name it.
         budget: What bounds the loss of all documents of one person; each file is read twice then.
         progress: Called about twice a second.
@@ -84,11 +88,15 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     Raises:
         DocumentFormatError: If no file can be read, or one cannot and `stop_at_bad_files`.
         ParameterError: If places or settings do not fit, there are columns of which nothing was said, a host would
-            draw other noise than the driver, or a user is over the budget that stops.
-        ResumeError: If the interrupted run had other input, settings, vocabulary or version.
+            draw other noise than the driver, a user is over the budget that stops, or the output is there and `again`
+            was not asked for.
+        ResumeError: If the interrupted run, or the complete output, had other input, settings, vocabulary or version.
     """
     origin, settings, started = os.fspath(Path(source).absolute()), settings or DocumentSettings(), time.perf_counter()
-    found = _checked(origin, os.fspath(destination), sanitizer, settings, resume, budget)
+    if not Path(origin).is_dir():
+        raise ParameterError("source", origin, "must be a directory.")
+    check_tree(Path(origin), os.fspath(destination), resume=resume, settled=True)
+    found = _checked(origin, sanitizer, settings, budget)
     context = spark.sparkContext
     spread = partial(context.parallelize, numSlices=len(found.taken))
     others = spread(found.taken).map(_Others(origin, settings)).collect()
@@ -115,15 +123,18 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     )
     reports: list[RunReport] = []
 
-    def published() -> None:
+    def reported() -> RunReport:
         spent = time.perf_counter() - started, work.here
         summary, counts = work.summary(), work.counts
         outputs = sorted((each["output"] for each in work.receipts if "output" in each), key=lambda it: it["name"])
-        seen: dict[str, Any] = {"counts": counts, "spent": spent, "outputs": outputs}
+        seen: dict[str, Any] = {"counts": counts, "spent": spent, "outputs": outputs or None}
         report = run_report(source, destination, sanitizer, settings, summary, **seen)
-        if budget is not None:
-            report = replace(report, budget=work.budget, disclosed=(*report.disclosed, budget.disclosed()))
-        reports.append(report)
+        if budget is None:
+            return report
+        return replace(report, budget=work.budget, disclosed=(*report.disclosed, budget.disclosed()))
+
+    def published() -> None:
+        reports.append(reported())
         if deliver is not None:
             deliver(reports[0])
 
@@ -131,17 +142,14 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     facts = {**settings.fingerprint(), "input": read, **fingerprint(sanitizer)}
     facts |= {} if budget is None else {"budget": asdict(budget)}
     run = Run(destination=destination, work=work, identity=facts, source=sanitizer.source, resume=resume, notice=notice)
+    inputs = [Path(origin) / name for name in found.taken]
+    run.completion = Completion(inputs=inputs, again=again, counted=work.remembered, recall=work.recall)
     run.execute()
-    return reports[0]
+    return reports[0] if reports else reported()
 
 
-def _checked(
-    origin: str, output: str, sanitizer: Sanitizer, settings: DocumentSettings, resume: bool, budget: UserBudget | None
-) -> TreeFiles:
+def _checked(origin: str, sanitizer: Sanitizer, settings: DocumentSettings, budget: UserBudget | None) -> TreeFiles:
     """Return the files of a tree, where they can be sanitized as is asked for."""
-    if not Path(origin).is_dir():
-        raise ParameterError("source", origin, "must be a directory.")
-    check_tree(Path(origin), output, resume=resume)
     check_repeatable(sanitizer)
     found = tree_files(Path(origin), settings)
     if not found.taken:
@@ -238,6 +246,7 @@ class _Tree:
     resumed: int = 0
     here: int = 0  # tokens of this driver's part
     budget: dict[str, Any] | None = None
+    finished: str = ""
 
     def restore(self, tally: Mapping[str, Any]) -> str:
         self.receipts, self.budget = list(tally.get("receipts", ())), tally.get("budget")
@@ -246,6 +255,18 @@ class _Tree:
 
     def tally(self) -> Mapping[str, Any]:
         return {"receipts": self.receipts, "budget": self.budget}
+
+    def remembered(self) -> Mapping[str, Any]:
+        """The counts of a complete output; the names of files that were left out are their owner's."""
+        done = self.summary()
+        facts = {"counts": dict(self.counts), "gaps": done.gaps, "columns": done.copied_columns, "budget": self.budget}
+        return {**facts, "files": done.files, "bad_files": len(self.receipts) - done.files}
+
+    def recall(self, tally: Mapping[str, Any], finished: str) -> None:
+        """Take over what is remembered of an output that is complete."""
+        self.receipts = [{name: tally[name] for name in ("counts", "gaps", "columns")}]
+        self.receipts += [{}] * (tally["files"] - 1) + [{"bad": UNNAMED}] * tally["bad_files"]
+        self.budget, self.finished = tally["budget"], finished
 
     def steps(self, folder: Path | None, position: Position) -> Generator[Position | None, None, str]:
         assert folder is not None  # a tree is always a folder
@@ -291,7 +312,7 @@ class _Tree:
         return sum((Counter(receipt.get("counts", {})) for receipt in self.receipts), Counter[str]())
 
     def finish(self) -> None:
-        tell([receipt["bad"] for receipt in self.receipts if "bad" in receipt], self.found, self.notice)
+        tell(self.summary().bad_files, self.found, self.notice)
         self.published()
 
     def summary(self) -> DocumentSummary:
@@ -304,7 +325,8 @@ class _Tree:
             copied_columns=list(columns),
             gaps=dict(sum((Counter(receipt.get("gaps", {})) for receipt in self.receipts), Counter[str]())),
             skipped_files=self.found.skipped,
-            bad_files=bad,
+            bad_files=[*bad, *self.found.unreadable],
+            finished=self.finished,
         )
 
 

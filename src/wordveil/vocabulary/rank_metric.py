@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, field
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,19 +40,31 @@ class RankGraph:
     Attributes:
         words: v.
         edges: Pairs with an edge, shape (e, 2).
-        weights: ln(1 + the larger of both full ranks), shape (e,).
+        ranks: The larger of both full ranks of each, shape (e,).
         component: Component of each word, shape (v,).
     """
 
     words: int
     edges: EdgeArray = field(repr=False)
-    weights: Float64Array = field(repr=False)
+    ranks: NDArray[np.int64] = field(repr=False)
     component: IdArray = field(repr=False)
+
+    @property
+    def weights(self) -> Float64Array:
+        """ln(1 + the larger of both full ranks), shape (e,)."""
+        return np.asarray(np.log1p(self.ranks))
 
     @property
     def connected(self) -> bool:
         """Whether every word can be reached from every other."""
         return bool(np.all(self.component == self.component[0]))
+
+    def digest(self) -> str:
+        """SHA-256 of words, edges and ranks: whole numbers, where weights and paths differ with the processor."""
+        digest = hashlib.sha256(repr((self.words, len(self.edges))).encode())
+        for numbers in (self.edges, self.ranks):
+            digest.update(np.ascontiguousarray(numbers, dtype="<i8").data)
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,28 +100,34 @@ class NeighbourRank(VocabularyMetric):
             limit = f"is for at most {LARGEST_VOCABULARY} words, the vocabulary has {len(vectors)}; use another metric."
             raise ParameterError("metric", self.name, limit)
         key = (self, checksum, hashlib.sha256(np.ascontiguousarray(vectors).data).hexdigest())
-        found = _LAST.get(key)
-        if found is None:
-            found = self._compute(vectors, checksum)
-            _LAST.clear()
-            _LAST[key] = found
-        return found
+        with _COMPUTING:
+            found = _LAST.get(key)
+            if found is None:
+                found = self._compute(vectors, checksum)
+                _LAST.clear()
+                _LAST[key] = found
+            return found
 
     def _compute(self, vectors: FloatArray, checksum: str) -> Precomputed:
+        cap, ranks = math.inf if self.cap is None else self.cap, ""
         if len(vectors) == 1:
             distances = np.zeros((1, 1))
         else:
             graph = rank_graph(vectors, min(self.k, len(vectors) - 1))
-            distances = rank_distances(graph, cap=math.inf if self.cap is None else self.cap)
+            distances = rank_distances(graph, cap=cap)
+            ranks = hashlib.sha256(f"{graph.digest()}, cap {cap!r}".encode()).hexdigest()
         longest = float(distances.max())
-        # A path of h edges sums h rounded logarithms; every edge is at least ln 2 long.
+        # A path of h edges sums h rounded logarithms; every edge is at least ln 2 long. The bound goes up to a power of
+        # two, so that it has no last bits that differ with the processor.
         error = (longest / math.log(2) + 4) * 2.0**-52 * longest
-        table = DistanceTable.taking(distances)
+        error = 2.0 ** math.ceil(math.log2(error)) if error else 0.0
+        table = DistanceTable.taking(distances, follows_from=ranks)
         return PathMatrix(label=self.name, vocabulary=checksum, table=table, error=error)
 
 
 # The last matrix, because certifying and then fitting need the same one and 6 000 words take a minute and a half.
 _LAST: dict[tuple[NeighbourRank, str, str], Precomputed] = {}
+_COMPUTING = Lock()  # threads that want the same matrix wait for one of them: each takes 8 v**2 bytes
 
 
 def rank_graph(
@@ -147,8 +166,8 @@ def rank_graph(
         if progress is not None:
             progress(len(part))
     edges = unique_edges(np.repeat(np.arange(v), k), near.ravel())
-    weights = np.log1p(_larger_ranks(rows, edges, threads))
-    return RankGraph(words=v, edges=edges, weights=weights, component=components(v, edges))
+    ranks = _larger_ranks(rows, edges, threads)
+    return RankGraph(words=v, edges=edges, ranks=ranks, component=components(v, edges))
 
 
 def rank_distances(

@@ -81,7 +81,7 @@ class Binding:
         return self.vocabulary.vectors[:256]
 
     def checked(self, block: FloatArray, first_row: int) -> PrivateVectors:
-        """Return a block as float64 rows that may be randomized.
+        """Return a block as float64 rows that may be randomized; -0.0 is 0.0, so that equal rows are one row.
 
         Args:
             block: Shape (n, d), any real type.
@@ -91,7 +91,7 @@ class Binding:
             ParameterError: If a row is not finite, too large, or not a word's vector where it must be; it is named by
                 number and not shown.
         """
-        rows = np.asarray(block, dtype=np.float64)
+        rows = np.asarray(block, dtype=np.float64) + 0.0
         with np.errstate(invalid="ignore"):
             good = (np.abs(rows) <= LARGEST).all(axis=1)
         if not good.all():

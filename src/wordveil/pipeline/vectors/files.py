@@ -21,6 +21,7 @@ from wordveil.files.journal import file_identity
 from wordveil.files.run_key import run_source
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.parameters import copied_columns, listed_names
+from wordveil.pipeline.completion import Completion
 from wordveil.pipeline.run import Notice, Position, Run, silent
 from wordveil.pipeline.vectors.binding import bind
 from wordveil.pipeline.vectors.grid import grid_mitigation
@@ -44,6 +45,7 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
     settings: VectorSettings | None = None,
     source: RandomSource | None = None,
     resume: bool = False,
+    again: bool = False,
     progress: Progress | None = None,
     notice: Notice = silent,
     deliver: Callable[[VectorReport], None] | None = None,
@@ -58,17 +60,20 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
         settings: Which array, what to keep, grid, type.
         source: Randomness; None takes a fresh secure source, or the key of the interrupted run that is resumed. As for
             `release_vectors`, two releases under one source tell which rows changed.
-        resume: Continue an interrupted run with the same input and settings; starts anew where there is none.
+        resume: Continue an interrupted run with the same input and settings; does nothing where the output is complete,
+            starts anew where there is neither.
+        again: Write over an output that is there: a second release, whose loss adds to the first's.
         progress: Called after each block with rows done and rows in all.
-        notice: Told what `keep_others` copies, and of a run that is continued or discarded.
+        notice: Told what `keep_others` copies, of a run that is continued or discarded, and of an output that is complete
+            or written over.
         deliver: Called with the report when the output is in its place; see `sanitize_documents`.
 
     Returns:
         The report.
 
     Raises:
-        ParameterError: If a parameter or a row is outside its domain, or the file holds more than the array and nothing
-            was said of the rest; no output remains.
+        ParameterError: If a parameter or a row is outside its domain, the file holds more than the array and nothing was
+            said of the rest, or the output is there and `again` was not asked for; nothing of this run remains.
         DataFormatError: If the input is malformed; no output remains.
         ResumeError: If the interrupted run had another input (all of it counts), key, vocabulary, version or other
             settings.
@@ -79,6 +84,7 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
     source = source or run_source(destination, resume=resume)
     started = time.perf_counter()
     reports: list[VectorReport] = []
+    ends: list[str] = []
     with open_vectors(path, settings.column) as reader:
         kept = _kept(reader, vector_format(path) is vector_format(destination), settings)
         if settings.keep_others:
@@ -87,9 +93,9 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
         releaser = RowReleaser.for_settings(binding, settings, source, Path(path).name)
         plan = _plan(reader, releaser, settings, kept)
 
-        def finish() -> None:
+        def reported(finished: str) -> VectorReport:
             seconds = time.perf_counter() - started
-            report = VectorReport(
+            return VectorReport(
                 guarantee=binding.guarantee(test_source=source.is_test_source),
                 mitigations=(grid_mitigation(releaser.grid),),
                 grid=releaser.grid,
@@ -103,18 +109,24 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
                 kept=plan.keep,
                 left_out=len(reader.others) - len(plan.keep),
                 resumed_rows=work.resumed,
-                finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                finished=finished,
                 seconds=seconds,
                 rows_per_second=(reader.rows - work.resumed) / seconds,
             )
-            reports.append(report)
+
+        def finish() -> None:
+            reports.append(reported(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())))
             if deliver is not None:
-                deliver(report)
+                deliver(reports[0])
 
         work = _Rows(reader, releaser, settings, plan, vector_format(destination), progress, finish)
         facts = _identity(releaser, plan, vector_format(destination).name)
-        Run(destination=destination, work=work, identity=facts, source=source, resume=resume, notice=notice).execute()
-    return reports[0]
+        run = Run(destination=destination, work=work, identity=facts, source=source, resume=resume, notice=notice)
+        run.completion = Completion(
+            inputs=[Path(path)], again=again, counted=dict, recall=lambda *told: ends.append(told[1])
+        )
+        run.execute()
+        return reports[0] if reports else reported(ends[0])
 
 
 def _kept(reader: VectorReader, same_format: bool, settings: VectorSettings) -> tuple[str, ...]:

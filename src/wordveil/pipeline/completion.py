@@ -1,0 +1,121 @@
+"""Whether an output is a release already, and what a run may then do: nothing, or a second release.
+
+A retry must not release a second time, nor must a run that forgot the first. So an output that is there is written
+over only where that is asked for (`again`), and `resume` takes one that is complete for what it is: nothing is read,
+drawn or written, provided that the record beside it (`files.records`) is of the same settings and the same input, and
+that the output is as the run left it. Where that cannot be told, the run is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wordveil.errors import ParameterError, ResumeError
+from wordveil.files.journal import is_resumable
+from wordveil.files.records import ReleaseRecord, known_again, load_record, record_path, written
+
+__all__ = ["Completion", "is_taken"]
+
+_SECOND = "a second release of the same texts adds its loss to the first's"
+
+
+def is_taken(target: Path) -> bool:
+    """Whether something stands at an output's place that a run would write over: no empty file, no empty folder."""
+    return any(target.iterdir()) if target.is_dir() else target.exists() and target.stat().st_size > 0
+
+
+@dataclass(kw_only=True)
+class Completion:
+    """What a run has to do with the release that may be there.
+
+    Attributes:
+        inputs: The files that are read; None where they can be read only once.
+        again: Write over what is there.
+        counted: Returns what is remembered of the counts: nothing private.
+        recall: Takes it over, and the time of the end, where the output is complete.
+        draws: Whether noise is drawn, so that a second output is a second release.
+    """
+
+    inputs: Sequence[Path] | None
+    again: bool
+    counted: Callable[[], Mapping[str, Any]]
+    recall: Callable[[Mapping[str, Any], str], None]
+    draws: bool = True
+    _seen: str = field(default="", init=False)
+
+    def check(self, target: Path, identity: Mapping[str, Any] | None, *, resume: bool) -> str:
+        """Return what to tell the owner where the output is complete, "" where the run is to go on.
+
+        Raises:
+            ParameterError: If the output would be written over without having been asked to.
+            ResumeError: If it cannot be told that the output is that of the same settings and input.
+        """
+        if self.again and resume:
+            raise ParameterError("again", True, "begins a second release; resume=True alone goes on with it.")
+        self._seen = "" if self.inputs is None else known_again(self.inputs)
+        record, taken = load_record(target), is_taken(target) or self.replaces(target)
+        if resume and is_resumable(target):
+            return ""
+        if not resume:
+            self._check_folder(target)
+        if self.again:
+            return ""
+        if not taken:
+            self._check_gone(target, record)
+            return ""
+        if not resume:
+            advice = f"again=True writes over it ({_SECOND})" if self.draws else "again=True writes over it"
+            raise ParameterError(
+                "destination", target.name, f"is there already. resume=True tells whether it is complete; {advice}."
+            )
+        return self._complete(target, identity or {}, record)
+
+    def second(self, target: Path) -> str:
+        """Return what to tell the owner of what is written over; "" where nothing is."""
+        if not (self.again and is_taken(target)):
+            return ""
+        return f"{target.name} is written over" + (f": {_SECOND}." if self.draws else ".")
+
+    def _check_folder(self, target: Path) -> None:
+        if target.is_dir() and is_taken(target) and not self.replaces(target):
+            raise ParameterError(
+                "destination", target.name, "must be a new or empty directory, or one that holds a release alone."
+            )
+
+    def _check_gone(self, target: Path, record: ReleaseRecord | None) -> None:
+        """Refuse to release an input once more because its release was moved away."""
+        if self.draws and record is not None and self._seen == record.input:
+            raise ParameterError(
+                "destination",
+                target.name,
+                f"was released from the same input ({record.finished}) and is gone. again=True releases it once more: "
+                f"{_SECOND}.",
+            )
+
+    def _complete(self, target: Path, identity: Mapping[str, Any], record: ReleaseRecord | None) -> str:
+        remedy = "Nothing was done. Choose another output, or add again=True to write over this one"
+        remedy += f": {_SECOND}." if self.draws else "."
+        if record is None:
+            raise ResumeError(f"{target.name} is there, but no record beside it tells what it is. {remedy}")
+        differing = record.differing(identity, self._seen)
+        if differing:
+            raise ResumeError(f"{target.name} is complete, but differs in: {', '.join(differing)}. {remedy}")
+        if written(target) != record.output:
+            raise ResumeError(f"{target.name} is not what the run that completed it wrote any more. {remedy}")
+        self.recall(record.tally, record.finished)
+        return f"complete already, since {record.finished}: nothing is released anew."
+
+    def replaces(self, target: Path) -> bool:
+        """Whether an output is what a run released, and nothing else, so that a folder may be replaced as a whole."""
+        record = load_record(target) if target.exists() else None
+        return record is not None and written(target) == record.output
+
+    def remember(self, target: Path, identity: Mapping[str, Any] | None) -> None:
+        """Leave the record of an output that is complete; none where the input can be read only once."""
+        if identity is None or self.inputs is None:
+            record_path(target).unlink(missing_ok=True)
+        else:
+            ReleaseRecord.of(target, identity, inputs=self._seen, tally=self.counted()).save(target)

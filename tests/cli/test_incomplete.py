@@ -1,0 +1,157 @@
+"""What ends a run that left files out, and what a retry of the command does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+
+import pytest
+
+from wordveil.cli.exit_codes import DONE, INCOMPLETE, MISTAKE
+from wordveil.documents import DocumentSettings, tree_files
+
+
+def digests(path):
+    files = [path] if path.is_file() else sorted(path.rglob("*.*"))
+    return [(str(one), hashlib.sha256(one.read_bytes()).hexdigest(), one.stat().st_mtime_ns) for one in files]
+
+
+@pytest.fixture
+def partitions(tmp_path):
+    """Four partitions: one is cut off, one has its column renamed."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number, column in enumerate(["body", "body", "text", "body"]):
+        table = pyarrow.table({column: [f"babaq dadaq {n}" for n in range(20)]})
+        parquet.write_table(table, folder / f"part-{number}.parquet")
+    whole = (folder / "part-1.parquet").read_bytes()
+    (folder / "part-1.parquet").write_bytes(whole[: len(whole) // 2])
+    return folder
+
+
+LEFT_OUT = (
+    "wordveil: incomplete, as 2 files or folders could not be read (exit code 3; --allow-bad-files accepts that).\n"
+)
+
+
+def test_files_left_out_are_an_exit_code_and_a_line_that_quiet_does_not_hide(
+    wordveil, vocabulary, partitions, tmp_path
+):
+    out, report = tmp_path / "out", tmp_path / "r.json"
+    command = ["sanitize", partitions, "-c", "body", "--drop-others", "--vocabulary", vocabulary, "-o", out]
+    answer = wordveil(*command, "-q", "--report", report)
+    assert (answer.status, answer.out, answer.err) == (INCOMPLETE, "", LEFT_OUT)
+    assert sorted(path.name for path in out.iterdir()) == ["part-0.parquet", "part-3.parquet"]
+    assert json.loads(report.read_text())["bad_files"] == 2
+    before = digests(out)
+    retried = wordveil(*command, "-q", "--resume")
+    assert (retried.status, retried.err) == (INCOMPLETE, LEFT_OUT)
+    accepted = wordveil(*command, "--resume", "--allow-bad-files")
+    assert accepted.status == DONE
+    assert "complete already" in accepted.err
+    assert "malformed files: 2" in accepted.err
+    assert digests(out) == before
+    verified = wordveil("report", out, "--verify", report)
+    assert verified.status == DONE
+    assert verified.out.endswith("2 of the files of the input could not be read and are left out of the release\n")
+    assert json.loads(wordveil("report", out, "--verify", report, "--json").out)["missing"] == [
+        "2 of the files of the input could not be read and are left out of the release"
+    ]
+    (out / "part-0.parquet").rename(out / "part-9.parquet")
+    lost = wordveil("report", out, "--verify", report)
+    assert lost.status == MISTAKE
+    assert "part-0.parquet: is missing" in lost.err
+
+
+def test_files_left_out_may_be_accepted_and_are_told_all_the_same(wordveil, vocabulary, partitions, tmp_path):
+    command = ["sanitize", partitions, "-c", "body", "--drop-others", "--vocabulary", vocabulary, "--allow-bad-files"]
+    answer = wordveil(*command, "-o", tmp_path / "told")
+    assert answer.status == DONE
+    assert "left out: " in answer.err
+    assert "malformed files: 2" in answer.err
+    assert "exit code 3" not in answer.err
+    quiet = wordveil(*command, "-q", "-o", tmp_path / "quiet", "--report", tmp_path / "r.json")
+    assert (quiet.status, quiet.err) == (DONE, "")
+    assert json.loads((tmp_path / "r.json").read_text())["bad_files"] == 2
+
+
+def test_other_commands_end_so_too(wordveil, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("She waited for the doctor.\n")
+    (tmp_path / "in" / "b.txt").write_bytes(b"\xff\xfe\xff")
+    command = ["rephrase", tmp_path / "in", "-q", "-o", tmp_path / "out"]
+    assert wordveil(*command).err == LEFT_OUT.replace("2 files or folders", "1 file or folder")
+    assert wordveil(*command, "--resume").status == INCOMPLETE
+    assert wordveil(*command, "--resume", "--allow-bad-files").status == DONE
+
+
+def test_what_hadoop_writes_beside_data_is_known(wordveil, vocabulary, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "part-0.txt").write_text("babaq\n")
+    markers = ["_SUCCESS", "_metadata", "_common_metadata", "_committed_12", "_started_12", ".part-0.txt.crc", "a.crc"]
+    for name in markers:
+        (folder / name).write_bytes(b"\xff")
+    answer = wordveil("sanitize", folder, "-o", tmp_path / "out", "--vocabulary", vocabulary)
+    assert answer.status == DONE
+    assert "not read" not in answer.err
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["part-0.txt"]
+    (folder / "_other").write_bytes(b"")
+    found = tree_files(folder, DocumentSettings())
+    assert (found.taken, found.skipped, found.unreadable) == (["part-0.txt"], ["_other"], [])
+    named = tree_files(folder, DocumentSettings(format="text"))
+    assert named.taken == ["_other", "a.crc", "part-0.txt"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a path longer than the system reads")
+def test_a_folder_that_cannot_be_read_counts_as_left_out(wordveil, vocabulary, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.txt").write_text("babaq\n")
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(20):  # 5 000 characters deep: not even the owner of the machine can list it by its path
+        os.mkdir("d" * 250, dir_fd=here)
+        below = os.open("d" * 250, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    answer = wordveil("sanitize", folder, "-o", tmp_path / "out", "--vocabulary", vocabulary)
+    assert answer.status == INCOMPLETE
+    assert "cannot be read: File name too long" in answer.err
+    assert answer.err.endswith("(exit code 3; --allow-bad-files accepts that).\n")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_retry_after_success_ends_well_and_touches_nothing(wordveil, vocabulary, tmp_path, kind):
+    source = tmp_path / "in.txt" if kind == "file" else tmp_path / "in" / "in.txt"
+    source.parent.mkdir(exist_ok=True)
+    source.write_text("babaq dadaq\n" * 20)
+    given, out = (source, tmp_path / "out.txt") if kind == "file" else (source.parent, tmp_path / "out")
+    command = ["sanitize", given, "-o", out, "--vocabulary", vocabulary, "--resume", "--report", tmp_path / "r.json"]
+    assert wordveil(*command).status == DONE
+    before = digests(out), digests(tmp_path / "r.json")
+    retried = wordveil(*command)
+    assert retried.status == DONE
+    assert retried.err.startswith("complete already, since ")
+    assert (digests(out), digests(tmp_path / "r.json")) == before
+    assert wordveil(*command, "-q").err == ""
+    (tmp_path / "r.json").unlink()
+    assert wordveil(*command).status == DONE
+    assert json.loads((tmp_path / "r.json").read_text())["tokens"] == 40
+    assert wordveil("report", out, "--verify", tmp_path / "r.json").status == DONE
+    assert digests(out) == before[0]
+    refused = wordveil(*[word for word in command if word != "--resume"])
+    assert refused.status == MISTAKE
+    assert refused.err == (
+        f"wordveil: --output='{out.name}' is there already. --resume tells whether it is complete; --again writes over "
+        "it (a second release of the same texts adds its loss to the first's).\n"
+    )
+    assert wordveil(*command, "-e", "3").status == MISTAKE
+    assert digests(out) == before[0]
+    second = wordveil(*[word for word in command if word != "--resume"], "--again")
+    assert second.status == DONE
+    assert "is written over: a second release of the same texts adds its loss to the first's." in second.err

@@ -1,0 +1,170 @@
+"""One sanitizer that eight threads call at once gives the bytes that it gives to one thread alone.
+
+Every selection mechanism, in every metric, on every engine, with rows kept from call to call and without; then
+whatever else a release goes through. Threads change turns every microsecond, as they would on a busy machine.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from threading import Barrier
+from typing import Any
+
+import contract
+import numpy as np
+import pytest
+import test_precomputed_metrics
+from contract import DECODERS
+from test_contract import ALL
+from tests.kernels.engines_here import every_engine
+
+import wordveil as wv
+from wordveil.certification import certify
+from wordveil.decoding.decoded import Decoded
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis
+from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.pipeline.vectors import release_vectors
+from wordveil.sentences.rephrasing import Rephraser
+from wordveil.vocabulary.rank_metric import NeighbourRank
+
+THREADS, CALLS, WORDS = 8, 120, 12
+KEY = bytes(range(16))
+
+
+@pytest.fixture(autouse=True)
+def short_turns() -> Iterator[None]:
+    """Let threads change turns every microsecond."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@cache
+def table(v: int = 600, d: int = 6) -> wv.Embeddings:
+    """Words of letters; the last twenty share the vectors of the first."""
+    rows = np.random.default_rng(1).standard_normal((v, d)).astype(np.float32)
+    rows[-20:] = rows[:20]
+    names = ["".join(chr(97 + i // 26**place % 26) for place in range(4)) + "q" for i in range(v)]
+    return wv.Embeddings.from_arrays(names, rows, candidate_rule="all")
+
+
+@cache
+def certified(name: str) -> Any:
+    mechanism = SELECTION[name]
+    return certify(mechanism, table(), threads=1) if mechanism.needs_certificate else None
+
+
+def documents(words: Any) -> list[str]:
+    places = np.random.default_rng(2).integers(0, len(words), (CALLS, WORDS))
+    return [" ".join(words[i] for i in row) for row in places.tolist()]
+
+
+def by_threads(call: Callable[[int], Any], count: int) -> list[Any]:
+    """Return `call` of each number, made by eight threads that begin together."""
+    answers: list[Any] = [None] * count
+    together = Barrier(THREADS)
+
+    def work(first: int) -> None:
+        together.wait(60)
+        for number in range(first, count, THREADS):
+            answers[number] = call(number)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(work, range(THREADS)))
+    return answers
+
+
+def check(make: Callable[[], Any], texts: list[str]) -> None:
+    """Hold what eight threads get from one sanitizer against what one thread gets, with rows kept and without."""
+    names = [str(number) for number in range(len(texts))]
+    alone = make().release_batch(texts, ids=names).texts
+    for shared in (make().for_batch_job(), make()):
+        assert by_threads(lambda n, shared=shared: shared(texts[n], document_id=names[n]).text, len(texts)) == alone
+
+
+METRICS = {
+    "euclidean": Euclidean(),
+    "angular": Angular(),
+    "mahalanobis": Mahalanobis(whitening=np.diag([1.0, 0.5, 2.0, 1.0, 1.5, 0.7])),
+    "a function": test_precomputed_metrics.Manhattan(),
+    "ranks": NeighbourRank(k=12, cap=8.0),
+}
+SELECTION = {
+    **{f"tem, {name}": wv.TEM(epsilon=5.0, metric=metric) for name, metric in METRICS.items()},
+    **{f"santext, {name}": wv.SanText(epsilon=5.0, metric=metric) for name, metric in METRICS.items()},
+    **{f"tight, {name}": wv.TightConstraints(epsilon=5.0, metric=METRICS[name]) for name in list(METRICS)[:3]},
+    "tem, certified": wv.TEM(epsilon=5.0, calibration="certified"),
+    "santext, certified": wv.SanText(epsilon=5.0, calibration="certified"),
+}
+
+
+@every_engine
+@pytest.mark.parametrize("name", SELECTION)
+def test_selection_draws_the_same_words_whoever_else_draws(monkeypatch, engine, name):
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    certificate = certified(name)
+
+    def make() -> Sanitizer:
+        return Sanitizer(table(), SELECTION[name], source=wv.RandomSource(KEY), threads=1, certificate=certificate)
+
+    check(make, documents(table().words))
+
+
+OTHERS = {
+    **{name: one for name, one in ALL.items() if one.releases == "words" and one not in SELECTION.values()},
+    **{f"{name}, {one.name}": Decoded(mechanism=wv.MultivariateLaplace(epsilon=5.0), decoder=one)
+       for name, one in zip(("nearest", "ranks", "second"), DECODERS, strict=True)},
+    **{name: one for name, one in ALL.items() if one.releases == "vectors"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", OTHERS.values(), ids=OTHERS)
+def test_every_mechanism_draws_the_same_words_whoever_else_draws(mechanism):
+    words = contract.table(70)
+    certificate = certify(mechanism, words, threads=1) if mechanism.needs_certificate else None
+
+    def make() -> Sanitizer:
+        return Sanitizer(words, mechanism, source=wv.RandomSource(KEY), threads=1, certificate=certificate)
+
+    check(make, documents(words.words)[:40])
+
+
+OPTIONS = {
+    "typed": wv.TextOptions(),
+    "stand-ins": wv.TextOptions(unknown="random"),
+    "once a document": wv.TextOptions(per="document", unknown="mask", casing="shape"),
+    "public words": wv.TextOptions(public_words=frozenset({"the", "a"}), markup="html", unknown="drop"),
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_texts_are_read_and_written_the_same_whoever_else_reads(options):
+    texts = [
+        f"<b>The</b> Nurse saw a {n} year old on 3 May 20{n % 90 + 10}, it's O'Brien; {n}@x.org" for n in range(80)
+    ]
+    make = partial(wv.Sanitizer, wv.load_embeddings(), wv.NeighbourResponse(epsilon=8.0), options=options, threads=1)
+    check(lambda: make(source=wv.RandomSource(KEY)), texts)
+
+
+def test_sentences_are_the_same_whoever_else_rephrases():
+    texts = [f"She was told number {n}. We waited for the doctor. Nobody came." for n in range(40)]
+    check(lambda: Rephraser(epsilon=8.0, source=wv.RandomSource(KEY), threads=1), texts)
+
+
+@pytest.mark.parametrize("name", [name for name, one in ALL.items() if one.releases == "vectors"])
+def test_vectors_are_the_same_whoever_else_releases(name):
+    rows, source, words = np.asarray(contract.table(70).vectors), wv.RandomSource(KEY), contract.table(70)
+    release = partial(release_vectors, mechanism=ALL[name], vocabulary=words, source=source)
+    whole = release(rows, name="x").vectors.tobytes()
+    assert by_threads(lambda n: release(rows, name="x").vectors.tobytes(), 16) == [whole] * 16
+
+
+def test_calls_without_an_id_never_share_noise():
+    """Two equal texts that draw from one place would come out equal; 40 words of 600 never do by chance."""
+    shared = Sanitizer(table(), wv.SanText(epsilon=0.01), threads=1).for_batch_job()
+    text = " ".join(table().words[:40])
+    assert len(set(by_threads(lambda n: shared(text).text, 200))) == 200
