@@ -157,7 +157,7 @@ class MiniLMHead:
             vocabulary = facts["vocabulary"]
         except (*UNREADABLE, zipfile.BadZipFile, zlib.error) as error:
             raise DataFormatError(Path(path), "is no prior of `wordveil prior build`.") from error
-        if vocabulary != embeddings.header.checksum:
+        if vocabulary != embeddings.checksum_in_use:
             raise ChecksumError(f"the head is over the words of {facts['name']!r}, not of {embeddings.header.name!r}.")
         return cls(arrays=arrays, facts=facts, embeddings=embeddings)
 
@@ -196,7 +196,7 @@ def build_head(
     held_out, masker = set(prior.held_out), _Masker.of(embeddings)
     kept = [text for text in texts if text not in held_out]
     kept = kept[:: -(-len(kept) // most)] if kept else kept
-    named = "\n".join([masker.model.sha256, embeddings.header.checksum, *kept])
+    named = "\n".join([masker.model.sha256, embeddings.checksum_in_use, *kept])
     fingerprint = hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     folder = sibling(output, "states")
     if not resume:
@@ -217,7 +217,7 @@ def build_head(
     head = MiniLMHead(
         arrays=_trained(np.concatenate([states for states, _ in parts]), words, masker.rows, prior),
         facts={
-            "vocabulary": embeddings.header.checksum,
+            "vocabulary": embeddings.checksum_in_use,
             "name": embeddings.header.name,
             "words": len(embeddings),
             "minilm": masker.model.sha256,

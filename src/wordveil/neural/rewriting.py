@@ -122,6 +122,8 @@ class TextRewriter:
     ) -> tuple[list[ReleasedText], int]:
         """Return the rewrites, as `rewrite` does, and the tokens that passed through the noise."""
         encoded = encoder_for(self.model.embedding.vocabulary).encode(texts)
+        if ids is not None:
+            self.source.check_repeats()
         names = [os.urandom(16).hex() for _ in texts] if ids is None else ids
         nonces = self.source.nonces(names, texts)  # the layer adds the setting
         written = self._written(texts, nonces, encoded)

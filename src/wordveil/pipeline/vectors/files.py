@@ -140,19 +140,13 @@ def _plan(reader: VectorReader, releaser: RowReleaser, settings: VectorSettings)
 
 def _identity(releaser: RowReleaser, plan: OutputPlan, form: str) -> dict[str, Any]:
     """Return everything the output depends on; all bytes of the input, as what is kept is read at the end only."""
-    provenance, reader = releaser.binding.provenance(test_source=releaser.source.is_test_source), plan.reader
+    reader = plan.reader
     return {
         "input": file_identity(Path(reader.path)),
         "array": [reader.name, reader.rows, reader.dimensions, reader.kind],
-        "column": releaser.column,  # as it was asked for: the only array by its name draws other noise
         "output format": form,
         "keep": list(plan.keep),
-        "grid": releaser.grid,
-        "dtype": releaser.dtype,
-        "version": provenance.version,
-        "mechanism": provenance.mechanism,
-        "vocabulary": provenance.checksum,
-        "test source": provenance.test_source,
+        **releaser.fingerprint(),
     }
 
 

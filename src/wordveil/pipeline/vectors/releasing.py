@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -106,6 +106,13 @@ class RowReleaser:
         rules: Any = {"grid": grid, "dtype": settings.dtype, "column": settings.column, "threads": settings.threads}
         return cls(binding=binding, source=source, name=name, **rules)
 
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what the released rows depend on besides the input and the key, as JSON values."""
+        origin = self.binding.provenance(test_source=self.source.is_test_source)
+        # The column as it was asked for: the only array by its name draws other noise.
+        rules = {"column": self.column, "grid": self.grid, "dtype": self.dtype}
+        return {**rules, **asdict(origin), "noise": self._prefix}
+
     def release(self, block: FloatArray, first_row: int, ids: Sequence[str] | None = None) -> FloatArray:
         """Release a block.
 
@@ -119,7 +126,9 @@ class RowReleaser:
 
         Raises:
             ParameterError: If a row cannot be released; it is named by number.
+            WordveilError: If a fork gave this process a key of its own.
         """
+        self.source.check_repeats()
         rows = self.binding.checked(block, first_row)
         names = [str(first_row + i) for i in range(len(rows))] if ids is None else unique_ids(ids, len(rows))
         out = np.empty((len(rows), self.binding.randomizer.dimensions), dtype=np.dtype(self.dtype).newbyteorder("<"))
@@ -145,13 +154,8 @@ class RowReleaser:
     @cached_property
     def _prefix(self) -> str:
         """Return what stands for input and mechanism in every row's id: other parameters must never share noise."""
-        table = self.binding.vocabulary
-        facts = (
-            self.name,
-            self.column,
-            noise_name(self.binding.mechanism),
-            "" if table is None else table.checksum_in_use,
-        )
+        bound = self.binding
+        facts = (self.name, self.column, noise_name(bound.mechanism, bound.randomizer, bound.vocabulary))
         return hashlib.blake2b(repr(facts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
