@@ -174,7 +174,7 @@ class Randomizer(ABC):
         That is arrays and numbers that fitting computed, whose last bits may be a machine's own, and lists from files.
         Here: its fields, and of a class that is no dataclass all that it holds.
         """
-        names = [field.name for field in fields(self)] if is_dataclass(self) else list(vars(self))
+        names = [field.name for field in fields(self)] if is_dataclass(self) else list(getattr(self, "__dict__", ()))
         held = {name: getattr(self, name) for name in names if name not in _NAMED_ELSEWHERE}
         return digest_of({name: value for name, value in held.items() if not isinstance(value, Embeddings)})
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
 from wordveil.pipeline.runs import fingerprint
 from wordveil.pipeline.sanitizer import Sanitizer
@@ -169,7 +170,7 @@ class _Counts:
         encoder = on_this_host(self.sanitizer, self.noise).parts.encoder
         for batch in batches:
             rows = zip(*(batch.column(name).to_pylist() for name in self.columns), strict=True)
-            texts = ["" if text is None else text for row in rows for text in row]
+            texts = [PrivateText("" if text is None else text) for row in rows for text in row]
             counts = [int(n) for n in tokens_per_text(list(encoder.encode_parts(texts)))]
             width = len(self.columns)
             sums = [sum(counts[i : i + width]) for i in range(0, len(counts), width)]
