@@ -235,6 +235,12 @@ class RandomSource:
                 "worker draws the same; or leave out the ids."
             )
 
+    def kept(self) -> RandomSource:
+        """Return a source of the same key, which somebody keeps: it repeats what it drew wherever it is given again."""
+        other = RandomSource(self._key)
+        other.is_test_source = self.is_test_source
+        return other
+
     def stream(self, document_id: str = "", content: str = "") -> Stream:
         """Return a new stream seated at the given document; an empty id is a document like any other."""
         return Stream(self._key).seat(document_nonce(self._key, document_id, content))

@@ -114,7 +114,12 @@ class TextRewriter:
                 draws the same noise, and nothing new is released; whether a text has changed shows, and the losses of
                 two versions add up only under two keys. None draws afresh, and so does a model with noise="device"
                 whatever the ids: each of its rewrites is one more release, and counts.
+
+        Raises:
+            WordveilError: If there are ids, and a fork gave this process a key of its own.
         """
+        if ids is not None:
+            self.source.check_repeats()
         return self.rewrite_counted(texts, ids=ids)[0]
 
     def rewrite_counted(
@@ -122,8 +127,6 @@ class TextRewriter:
     ) -> tuple[list[ReleasedText], int]:
         """Return the rewrites, as `rewrite` does, and the tokens that passed through the noise."""
         encoded = encoder_for(self.model.embedding.vocabulary).encode(texts)
-        if ids is not None:
-            self.source.check_repeats()
         names = [os.urandom(16).hex() for _ in texts] if ids is None else ids
         nonces = self.source.nonces(names, texts)  # the layer adds the setting
         written = self._written(texts, nonces, encoded)

@@ -126,9 +126,7 @@ class RowReleaser:
 
         Raises:
             ParameterError: If a row cannot be released; it is named by number.
-            WordveilError: If a fork gave this process a key of its own.
         """
-        self.source.check_repeats()
         rows = self.binding.checked(block, first_row)
         names = [str(first_row + i) for i in range(len(rows))] if ids is None else unique_ids(ids, len(rows))
         out = np.empty((len(rows), self.binding.randomizer.dimensions), dtype=np.dtype(self.dtype).newbyteorder("<"))
@@ -193,6 +191,7 @@ def release_vectors(
     Raises:
         ParameterError: If shape, values or parameters are outside their domains; rows are named by number.
         DataFormatError: If a file cannot be read.
+        WordveilError: If a fork gave the source a key that only this process has.
 
     Edge cases:
         n = 0 returns (0, d). Zero rows are valid. NaN and infinity raise.
@@ -209,6 +208,7 @@ def release_vectors(
     settings = settings or VectorSettings()
     own_source = source is not None
     source = source or RandomSource()
+    source.check_repeats()
     if isinstance(vectors, str | os.PathLike):
         with open_vectors(vectors, settings.column) as reader:
             binding = bind(mechanism, reader.dimensions, vocabulary)
