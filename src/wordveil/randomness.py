@@ -177,11 +177,14 @@ class Stream:
 class RandomSource:
     """One run's randomness: a secret key and the document streams under it.
 
-    `RandomSource()` draws a fresh key from the operating system. A child process made by fork gets a fresh key of
-    its own; pickling is refused, because the pickle would carry the key.
+    `RandomSource()` draws a fresh key from the operating system. A child process made by fork gets a fresh key of its
+    own then, under which no id can repeat anything. A key that was given stays: a retry under an id finds the noise of
+    its first attempt whichever worker it comes to, and as noise is placed by content too, workers share none but that
+    of equal documents of equal ids. Streams that were handed out before a fork draw other noise in either case, for
+    both processes would go on from one place. Pickling is refused, because the pickle would carry the key.
 
     Args:
-        key: 16 secret bytes of an interrupted run that is being resumed; None draws a fresh key.
+        key: 16 secret bytes, of an interrupted run that is being resumed or of the caller's; None draws a fresh key.
 
     Raises:
         ParameterError: If the key is not 16 bytes.
@@ -191,6 +194,7 @@ class RandomSource:
         if key is not None and len(key) != KEY_BYTES:
             raise ParameterError("key", "<hidden>", f"must be {KEY_BYTES} bytes.")
         self._key = os.urandom(KEY_BYTES) if key is None else bytes(key)
+        self._is_given, self._is_orphan = key is not None, False
         self.is_test_source = False
         _KEY_HOLDERS.add(self)
 
@@ -202,7 +206,7 @@ class RandomSource:
             seed: Any integer.
         """
         source = cls(hashlib.blake2b(str(seed).encode(), digest_size=KEY_BYTES).digest())
-        source.is_test_source = True
+        source.is_test_source, source._is_given = True, False
         return source
 
     @classmethod
@@ -217,6 +221,25 @@ class RandomSource:
     def export_key(self) -> bytes:
         """Return the secret run key, to be kept in a 0600 file until the run has succeeded."""
         return self._key
+
+    def check_repeats(self) -> None:
+        """Refuse ids where a retry would draw other noise: in a fork, under a key that only this process has.
+
+        Raises:
+            WordveilError: If the key was drawn before a fork, and drawn again in this child of it.
+        """
+        if self._is_orphan:
+            raise WordveilError(
+                "This process was forked after its key was drawn, and has a key of its own: under the same id another "
+                "worker would release the document a second time. Give the key, source=RandomSource(key), and every "
+                "worker draws the same; or leave out the ids."
+            )
+
+    def kept(self) -> RandomSource:
+        """Return a source of the same key, which somebody keeps: it repeats what it drew wherever it is given again."""
+        other = RandomSource(self._key)
+        other.is_test_source = self.is_test_source
+        return other
 
     def stream(self, document_id: str = "", content: str = "") -> Stream:
         """Return a new stream seated at the given document; an empty id is a document like any other."""
@@ -235,8 +258,9 @@ class RandomSource:
         return DocumentStreams(Stream(self._key), nonces, counts)
 
     def _rekey(self) -> None:
-        self._key = os.urandom(KEY_BYTES)
-        self.is_test_source = False
+        if not self._is_given:
+            self._key, self._is_orphan = os.urandom(KEY_BYTES), True
+            self.is_test_source = False
 
     __reduce__ = _refuse_pickling
 

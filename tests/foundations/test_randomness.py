@@ -198,10 +198,36 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_has_a_key_of_its_own():
-    source = RandomSource(KEY)
+    source = RandomSource()
+    ours = source.export_key()
     children = {in_fork(source.export_key) for _ in range(2)}
-    assert len(children | {KEY}) == 3
-    assert source.export_key() == KEY
+    assert len(children | {ours}) == 3
+    assert source.export_key() == ours
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_key_that_was_given_stays_in_a_forked_child():
+    source = RandomSource(KEY)
+    assert {in_fork(source.export_key) for _ in range(2)} == {KEY}
+    in_fork(lambda: source.check_repeats() or b"")
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("source", [RandomSource(), RandomSource.seeded_for_tests(1)], ids=["drawn", "for tests"])
+def test_a_forked_child_with_a_key_of_its_own_refuses_to_repeat_and_its_parent_does_not(source):
+    def refusal() -> bytes:
+        try:
+            source.check_repeats()
+        except WordveilError as error:
+            return str(error).encode()
+        return b"nothing"
+
+    assert b"forked after its key was drawn" in in_fork(refusal)
+    assert b"source=RandomSource(key)" in in_fork(refusal)
+    source.check_repeats()
+    assert in_fork(lambda: RandomSource().check_repeats() or b"made in the child") == b"made in the child"
 
 
 @needs_fork
@@ -252,12 +278,13 @@ def _key_of(source: RandomSource, pipe) -> None:
 def test_a_forked_worker_of_multiprocessing_has_a_key_of_its_own():
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
-    worker = context.Process(target=_key_of, args=(RandomSource(KEY), theirs))
+    source = RandomSource()
+    worker = context.Process(target=_key_of, args=(source, theirs))
     worker.start()
     key = ours.recv_bytes()
     worker.join()
     assert len(key) == 16
-    assert key != KEY
+    assert key != source.export_key()
 
 
 @pytest.mark.parametrize("transport", [pickle.dumps, copy.copy, copy.deepcopy])

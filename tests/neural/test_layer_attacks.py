@@ -21,6 +21,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: to
 from small_models import EVERY_NOISE, placed, small_table  # noqa: E402
 
 from wordveil.errors import ParameterError, WordveilError  # noqa: E402
+from wordveil.mechanisms import projection  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace  # noqa: E402
 from wordveil.mechanisms.projection import Projection  # noqa: E402
@@ -231,6 +232,15 @@ def test_no_two_tables_share_the_noise_of_a_place(mechanism, change):
     left = (first - second).numpy()[0][:, None] - (told[0] - told[1])  # of each token, for each word it may be
     assert np.abs(left).max(axis=2).min() > 3 * layer.step
     assert torch.equal(layer(sentence, nonces=place), second)
+
+
+def test_layers_around_two_public_matrices_share_no_noise(monkeypatch):
+    mechanism = Projection(epsilon=8.0, dimensions=3, directions="principal", sensitivity="spectral")
+    places, plain = [], projection.principal_directions
+    for by in (0.0, 2.0**-12, 0.0):  # as on a machine whose eigensolver gives other directions
+        monkeypatch.setattr(projection, "principal_directions", lambda rows, m, by=by: plain(rows, m) + by)
+        places.append(PrivateEmbedding(TABLE, mechanism, text_is_public=True).domain)
+    assert places[0] == places[2] != places[1]
 
 
 @dataclass(frozen=True, kw_only=True)

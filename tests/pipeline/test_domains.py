@@ -242,7 +242,8 @@ def test_mechanisms_of_one_class_name_and_other_code_draw_independently():
         return Turned(epsilon=2.0, k=4, outputs=None)
 
     assert domain(make(0)) == domain(make(0)) != domain(make(1))
-    assert noise_domains.noise_name(make(0)) != noise_domains.noise_name(make(1))
+    names = [noise_domains.noise_name(make(i), make(i).fit(VOCABULARY), VOCABULARY) for i in (0, 0, 1)]
+    assert names[0] == names[1] != names[2]
 
 
 def test_two_matrices_with_one_label_have_two_names():
@@ -464,7 +465,8 @@ class Calibrated(wv.MultivariateLaplace):
 
 
 def test_what_a_users_class_computes_of_its_arguments_is_in_its_name():
-    names = {noise_domains.noise_name(Calibrated(diameter=d)) for d in (1.0, 2.0)}
+    fitted = Calibrated(diameter=1.0).for_dimensions(4)
+    names = {noise_domains.noise_name(Calibrated(diameter=d), fitted, None) for d in (1.0, 2.0)}
     assert len(names) == 2
     assert "epsilon=4.0" in noise_domains.shown(Calibrated(diameter=2.0))
     assert len({identity(Calibrated(diameter=d)) for d in (1.0, 2.0)}) == 2
@@ -474,7 +476,7 @@ def test_classes_of_one_name_in_two_modules_share_no_vector_noise():
     made = []
     for module in ("first", "second"):
         kind = dataclass(frozen=True, kw_only=True)(type("Tuned", (wv.MultivariateLaplace,), {"__module__": module}))
-        made.append(noise_domains.noise_name(kind(epsilon=2.0)))
+        made.append(noise_domains.noise_name(kind(epsilon=2.0), kind(epsilon=2.0).for_dimensions(4), None))
     assert made[0] != made[1]
 
 

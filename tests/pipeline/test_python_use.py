@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import multiprocessing
+import os
 import pickle
 import traceback
 
@@ -14,8 +16,9 @@ import seeds
 import wordveil as wv
 from wordveil.certification import certify
 from wordveil.documents import DocumentSettings
-from wordveil.errors import CertificateError, ParameterError
+from wordveil.errors import CertificateError, ParameterError, WordveilError
 from wordveil.pipeline.runs import sanitize_documents
+from wordveil.pipeline.vectors import release_vector_file, release_vectors
 from wordveil.promises.guarantees import MetricDP, NeighbourDP, NoGuarantee
 from wordveil.promises.release import KEYED, TextOptions
 from wordveil.randomness import RandomSource
@@ -132,6 +135,79 @@ def test_ids_disclose_whether_a_document_changed(sanitizer):
         assert keyed.disclosed == (*sanitizer.disclosed, KEYED)
     same = [sanitizer(TEXT, document_id="a").text for _ in range(2)]
     assert same[0] == same[1] != sanitizer(TEXT + "beta", document_id="a").text
+
+
+def in_forks(task, count=2):
+    """Return what a task gives in forked workers, each of which has one try."""
+    context = multiprocessing.get_context("fork")
+    answers = []
+    for _ in range(count):
+        ours, theirs = context.Pipe()
+        worker = context.Process(target=lambda pipe=theirs: pipe.send(task()))
+        worker.start()
+        answers.append(ours.recv())
+        worker.join()
+    return answers
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_retry_in_another_forked_worker_gives_the_same_bytes_or_is_refused(vocabulary):
+    """A preloaded application, and multiprocessing's default on Linux before Python 3.14."""
+    given = wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.1), source=RandomSource(KEY))
+    drawn = wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.1))
+
+    def retried(sanitizer):
+        try:
+            return sanitizer(TEXT, document_id="a").text
+        except WordveilError as error:
+            return str(error)
+
+    assert set(in_forks(lambda: retried(given))) == {given(TEXT, document_id="a").text}
+    assert all("forked after its key was drawn" in text for text in in_forks(lambda: retried(drawn)))
+    assert drawn(TEXT, document_id="a").text == drawn(TEXT, document_id="a").text, "the parent goes on"
+    for sanitizer in (given, drawn):
+        fresh = in_forks(lambda: sanitizer(TEXT).text)  # noqa: B023 (it is called here)
+        assert len({*fresh, sanitizer(TEXT).text}) == 3, "without an id every worker draws afresh"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_rows_of_a_source_whose_key_was_drawn_before_a_fork_are_refused(tmp_path):
+    rows, mechanism = np.ones((3, 4)), wv.ClippedLaplace(epsilon=1.0)
+
+    def retried(source):
+        try:
+            return release_vectors(rows, mechanism, source=source).vectors.tolist()
+        except WordveilError as error:
+            return str(error)
+
+    np.save(tmp_path / "in.npy", rows)
+
+    def run():
+        release_vector_file(tmp_path / "in.npy", tmp_path / f"{os.getpid()}.npy", mechanism, source=drawn)
+        return np.load(tmp_path / f"{os.getpid()}.npy").tolist()
+
+    given, drawn = RandomSource(KEY), RandomSource()
+    assert in_forks(lambda: retried(given)) == [retried(given)] * 2
+    assert all("forked after its key was drawn" in answer for answer in in_forks(lambda: retried(drawn)))
+    assert len(in_forks(lambda: retried(None))[0]) == 3
+    one, other = in_forks(run)
+    assert one != other, "runs keep their key beside the output, and each has one of its own"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_forked_workers_run_over_files_with_keys_of_their_own_that_runs_keep(vocabulary, tmp_path):
+    (tmp_path / "in.txt").write_text(TEXT + "\n")
+    drawn = wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.1))
+
+    def run():
+        output = tmp_path / f"{os.getpid()}.txt"
+        sanitize_documents(tmp_path / "in.txt", output, drawn)
+        return output.read_text()
+
+    assert len({*in_forks(run), run()}) == 3
 
 
 # What the release assumes and shows beyond the mechanism's own law.

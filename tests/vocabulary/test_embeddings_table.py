@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import pickle
+import shutil
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -18,14 +20,16 @@ from hypothesis.extra import numpy as hnp
 
 import seeds
 from wordveil.decoding.decoded import Decoded
-from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
+from wordveil.errors import ChecksumError, EmbeddingFormatError, GuaranteeError, ParameterError
 from wordveil.mechanisms.common import UNCHECKED
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.pipeline.vectors import release_vectors
+from wordveil.promises.composing import compose_releases
 from wordveil.vocabulary import Embeddings, load_embeddings, storage, table_checksum
+from wordveil.vocabulary import table as table_module
 from wordveil.vocabulary.wordlist import WordList
 
 WORDS = st.lists(
@@ -334,6 +338,64 @@ def test_relative_paths_survive_a_change_of_directory(small, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert pickle.loads(packed).id("bad") == 1
     assert isinstance(mapped.directory, Path)
+
+
+def made_of(seed, directory):
+    words = [f"w{letter}" for letter in "abcdefgh"]
+    return Embeddings.from_arrays(words, np.random.default_rng(seed).normal(size=(8, 2))).save(directory)
+
+
+@pytest.mark.parametrize("is_checked", [True, False])
+def test_a_vocabulary_that_travels_opens_no_other_one_under_its_path(tmp_path, is_checked):
+    saved = made_of(0, tmp_path / "v")
+    if is_checked:
+        saved.verify()
+    for sent in (saved, saved.without_outputs(["wa"]), saved.with_header(name="renamed")):
+        packed = pickle.dumps(sent)
+        assert pickle.loads(packed).is_checked is is_checked
+        (tmp_path / "v").rename(tmp_path / "away")
+        made_of(1, tmp_path / "v")
+        with pytest.raises(ChecksumError, match=r"holds another vocabulary here, checksum .* Put the same one under"):
+            pickle.loads(packed)
+        shutil.rmtree(tmp_path / "v")
+        (tmp_path / "away").rename(tmp_path / "v")
+
+
+def test_a_checked_vocabulary_is_checked_again_where_it_arrives_once_a_process(tmp_path, monkeypatch):
+    saved = made_of(0, tmp_path / "v")
+    unchecked = pickle.dumps(saved)
+    saved.verify()
+    packed, readings = pickle.dumps(saved), []
+    whole = table_module.verify_table
+    monkeypatch.setattr(table_module, "verify_table", lambda *given: readings.append(given[1]) or whole(*given))
+    assert pickle.loads(packed).is_checked
+    assert pickle.loads(packed).is_checked
+    assert readings == [saved.directory]
+    array = np.load(tmp_path / "v" / "vectors.npy", mmap_mode="r+")
+    array[3] += 1.0  # the header still says what it said
+    array.flush()
+    os.utime(tmp_path / "v" / "vectors.npy", ns=(1, 1))  # a copy that was damaged on its way
+    with pytest.raises(ChecksumError, match="words and matrix have checksum"):
+        pickle.loads(packed)
+    arrived = pickle.loads(unchecked)
+    assert not arrived.is_checked
+    assert arrived.header.checksum == saved.header.checksum != arrived.checksum_in_use
+
+
+def test_what_is_in_use_and_not_what_a_header_says_tells_vocabularies_apart(tmp_path):
+    saved, other = made_of(0, tmp_path / "v"), made_of(1, tmp_path / "w")
+    facts = json.loads((tmp_path / "w" / "header.json").read_text())
+    facts["checksum"] = saved.header.checksum
+    (tmp_path / "w" / "header.json").write_text(json.dumps(facts))
+    liar = load_embeddings(tmp_path / "w")
+    assert liar.header.checksum == saved.header.checksum
+    assert liar.checksum_in_use == liar.without_outputs(["wa"]).checksum_in_use == other.checksum_in_use
+    made = [Sanitizer(table, SanText(epsilon=1.0)) for table in (saved, liar)]
+    assert made[0].parts.domain != made[1].parts.domain
+    assert made[1].provenance.checksum == other.checksum_in_use
+    claims = [each.guarantee for each in made]
+    with pytest.raises(GuaranteeError, match="vocabulary"):
+        compose_releases(claims)
 
 
 def test_a_promise_says_what_it_takes_for_granted_of_a_directory(tmp_path):

@@ -179,7 +179,7 @@ def _certificate(
 ) -> Certificate:
     return Certificate(
         method=mechanism.certificate_method,
-        vocabulary=embeddings.header.checksum,
+        vocabulary=embeddings.checksum_in_use,
         candidates=embeddings.candidates_checksum,
         parameters={**solved, **mechanism.parameters_for(embeddings)},
         numbers={"rate": loss.rate, "cap": loss.cap, "epsilon": loss.epsilon},

@@ -37,7 +37,7 @@ def certify_constants(mechanism: VectorMechanism, embeddings: Embeddings) -> Cer
         raise CertificateError(f"Fitting {type(mechanism).__name__} computes nothing: it needs no certificate.")
     return Certificate(
         method=mechanism.certificate_method,
-        vocabulary=embeddings.header.checksum if mechanism.certifies_vocabulary else "",
+        vocabulary=embeddings.checksum_in_use if mechanism.certifies_vocabulary else "",
         candidates="",
         parameters={"mechanism": mechanism.name, **_scalars(mechanism)},
         numbers=mechanism.constants(embeddings),

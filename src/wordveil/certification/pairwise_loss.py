@@ -48,7 +48,7 @@ class WordPairs:
         self.metric = bound_metric(metric, embeddings)
         self.outputs = embeddings.candidates.astype(np.int64)
         self.source = distance_source(self.metric, embeddings)
-        self._inputs = (embeddings.header.checksum, embeddings.candidates_checksum)
+        self._inputs = (embeddings.checksum_in_use, embeddings.candidates_checksum)
 
     @property
     def distance_error(self) -> float:

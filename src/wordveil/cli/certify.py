@@ -92,7 +92,7 @@ def _repeated(path: Path, embeddings: Embeddings, vocabulary: Path | None, threa
     from wordveil.promises.certificates import Certificate
 
     certificate = Certificate.load(path)
-    if certificate.vocabulary not in ("", embeddings.header.checksum):  # "": it was made of none
+    if certificate.vocabulary not in ("", embeddings.checksum_in_use):  # "": it was made of none
         which = "the embedded vocabulary" if vocabulary is None else str(vocabulary)
         raise CertificateError(f"{path} was made for another vocabulary than {which}; name it with --vocabulary.")
     with count_bar("pair visits") as progress:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Around",
+    "EngineOption",
     "ExcludeOutputsOption",
     "Job",
     "ReadingOptions",
@@ -58,6 +59,13 @@ ExcludeOutputsOption = Annotated[
         metavar="FILE",
         help="File of words never output, besides the slurs the embedded vocabulary leaves out; offensive: bar these "
         "from any vocabulary; none: bar nothing.",
+    ),
+]
+EngineOption = Annotated[
+    str | None,
+    option(
+        "--engine",
+        help="What computes on the processor: numpy, avx2, avx512 or amx. Default: WORDVEIL_ENGINE, or the fastest.",
     ),
 ]
 DenoiseOption = Annotated[
@@ -177,6 +185,7 @@ class Speed:
     threads: ThreadsOption = None
     block_tokens: Annotated[int, option("--block-tokens", help="Tokens held in memory at once, roughly.")] = 4_000_000
     device: Annotated[str, option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")] = "cpu"
+    engine: EngineOption = None
     line_buffered: Annotated[bool, option("--line-buffered", help="Write every line when it is released.")] = False
 
 
@@ -276,6 +285,7 @@ class Job:
             source=run_source(output, resume=running.resume),
             threads=speed.threads,
             device=speed.device,
+            engine=speed.engine,
             certificate=prepared.certificate,
         )
         told = replace(prepared, notes=(*prepared.notes, *barred))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 from wordveil.cli.common import Wanted
 from wordveil.cli.options import argument, option
 from wordveil.cli.progress import row_bar
-from wordveil.cli.sanitize import Around, Job, ReadingOptions, Running, Speed
+from wordveil.cli.sanitize import Around, EngineOption, Job, ReadingOptions, Running, Speed
 
 if TYPE_CHECKING:
     from wordveil.spark.budgets import Over, UserBudget
@@ -29,6 +29,7 @@ class Cluster:
     conf: Annotated[
         list[str] | None, option("--conf", metavar="NAME=VALUE", help="A setting of Spark; repeat as needed.")
     ] = None
+    engine: EngineOption = None
     bad_files: Annotated[
         str, option("--bad-files", help="Files that cannot be read: leave-out, and name them at the end, or stop.")
     ] = "leave-out"
@@ -88,7 +89,7 @@ def spark_sanitize(
     if cluster.bad_files not in ("leave-out", "stop"):
         raise ParameterError("--bad-files", cluster.bad_files, "must be leave-out or stop.")
     budget = per_user.budget()
-    speed = Speed(threads=1)  # Spark runs a task a core
+    speed = Speed(threads=1, engine=cluster.engine)  # Spark runs a task a core
     settings = reading.settings(speed.block_tokens, line_buffered=False)
     job = Job.prepared_for(source, output, wanted, around, running, speed)
     with row_bar("files", quiet=running.quiet) as show:

@@ -95,6 +95,10 @@ class FittedDecoded(WordRandomizer):
         return self.randomizer
 
     @property
+    def public_data(self) -> str:
+        return self.randomizer.public_data
+
+    @property
     def metric(self) -> AnyMetric:
         return self.randomizer.metric
 

@@ -88,7 +88,7 @@ def prior_of(
     if base is not None:
         rest[:-STATES] = base * rest[:-STATES].sum()
     facts = {
-        "vocabulary": embeddings.header.checksum,
+        "vocabulary": embeddings.checksum_in_use,
         "name": embeddings.header.name,
         "words": len(embeddings),
         "source": source,

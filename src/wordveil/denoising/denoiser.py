@@ -178,7 +178,7 @@ class Denoiser:
         """Raise `ParameterError` where a release came from elsewhere than this denoiser reads."""
         own = {
             "mechanism": identity(self.mechanism),
-            "checksum": self.embeddings.header.checksum,
+            "checksum": self.embeddings.checksum_in_use,
             "candidates_checksum": self.embeddings.candidates_checksum,
             "public_data": self.randomizer.public_data,  # other lists beside the same words are another law
         }

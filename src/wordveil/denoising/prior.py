@@ -141,7 +141,7 @@ class Prior:
 
     def check(self, embeddings: Embeddings) -> None:
         """Raise `ChecksumError` where it is over other words."""
-        if self.facts["vocabulary"] != embeddings.header.checksum:
+        if self.facts["vocabulary"] != embeddings.checksum_in_use:
             raise ChecksumError(
                 f"the prior is over the words of {self.facts['name']!r}, not of {embeddings.header.name!r}; make one "
                 "with: wordveil prior build"

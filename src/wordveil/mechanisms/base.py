@@ -225,7 +225,8 @@ class WordRandomizer(Randomizer):
         draw_width: Eight-byte values drawn per token: callers bound memory with it.
         answers_unknown: Whether `randomize` and `law` take -1, a token outside the vocabulary, and its guarantee
             covers such tokens; otherwise the caller puts a uniform public word in its place first.
-        draws_by_engine: Whether the words drawn can differ with the engine that computes its weights.
+        draws_by_engine: Whether the words drawn can differ with what computes its weights: the engine, and the
+            machine's arithmetic.
     """
 
     releases = "words"
@@ -233,11 +234,6 @@ class WordRandomizer(Randomizer):
     draw_width: int
     answers_unknown: ClassVar[bool] = False
     draws_by_engine: ClassVar[bool] = False
-
-    @property
-    def public_data(self) -> str:
-        """SHA-256 of what its law is made of beyond vocabulary and parameters, read from files; "" where nothing is."""
-        return ""
 
     @property
     def vectors(self) -> VectorRandomizer | None:

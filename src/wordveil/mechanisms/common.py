@@ -7,14 +7,14 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from functools import wraps
 from typing import Any, ClassVar, Literal, Self
 
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_positive
-from wordveil.promises.certificates import Certificate, class_name, identity
+from wordveil.promises.certificates import Certificate, class_name, digest_of, identity
 from wordveil.promises.class_digests import is_ours
 from wordveil.promises.composing import compose_releases, to_local
 from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, within_scope
@@ -25,6 +25,8 @@ from wordveil.vocabulary.table import Embeddings
 __all__ = ["OWN_CODE", "UNCHECKED", "Mechanism", "Randomizer", "with_vocabulary"]
 
 OWN_CODE = "the mechanism, code of a third party, computes the same whenever it is asked, whatever else it can read"
+_NAMED_ELSEWHERE = ("mechanism", "dimensions", "claim")
+"""Fields of randomizers that parameters and vocabulary say: their name is in the place of noise as it is."""
 UNCHECKED = "the vocabulary's files are whole and belong together, which this run did not check (--verify does)"
 
 
@@ -165,6 +167,17 @@ class Randomizer(ABC):
             "is not supported for this mechanism, which works on the processor: say 'cpu'.",
         )
 
+    @property
+    def public_data(self) -> str:
+        """SHA-256 of what its law is made of beyond vocabulary and parameters; "" where nothing is.
+
+        That is arrays and numbers that fitting computed, whose last bits may be a machine's own, and lists from files.
+        Here: its fields, and of a class that is no dataclass all that it holds.
+        """
+        names = [field.name for field in fields(self)] if is_dataclass(self) else list(getattr(self, "__dict__", ()))
+        held = {name: getattr(self, name) for name in names if name not in _NAMED_ELSEWHERE}
+        return digest_of({name: value for name, value in held.items() if not isinstance(value, Embeddings)})
+
     def disclosed(self) -> tuple[str, ...]:
         """What every release shows whatever the noise, a sentence each, beyond what the pipeline shows by itself."""
         return ()
@@ -211,7 +224,7 @@ def with_vocabulary(claim: Guarantee, embeddings: Embeddings, randomizer: Random
     elsewhere. Distances and graphs may also be made of what may be output, and by code of a user's own.
     """
     header = embeddings.header
-    parts = [f"vocabulary {header.checksum}, {header.casing} {header.tokenizer}"]
+    parts = [f"vocabulary {embeddings.checksum_in_use}, {header.casing} {header.tokenizer}"]
     if not isinstance(claim, LocalDP):
         parts.append(f"outputs {embeddings.candidates_checksum}")
     parts += _unshipped(claim, randomizer)

@@ -26,7 +26,7 @@ from wordveil.mechanisms.selection import LARGEST_LOSS, SelectionMechanism, rate
 from wordveil.mechanisms.worst_pairs import word_distances
 from wordveil.metrics.distances import AnyMetric
 from wordveil.parameters import check_draws, checked_ids
-from wordveil.promises.certificates import Certificate
+from wordveil.promises.certificates import Certificate, digest_of
 from wordveil.promises.guarantees import LocalDP, MetricDP, Standing, weakest
 from wordveil.promises.pair_loss import PairLoss, channel_pair
 from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
@@ -84,6 +84,10 @@ class FittedExponential(WordRandomizer):
     @property
     def metric(self) -> AnyMetric:
         return self.rows.metric
+
+    @property
+    def public_data(self) -> str:
+        return digest_of({"rate": self.rows.rate, "cap": self.rows.cap, "base": self.base})
 
     @property
     def selection(self) -> ChannelRows:

@@ -80,7 +80,7 @@ class Mahalanobis(VectorMechanism):
                 "lam", self.lam, "makes the covariance singular on this vocabulary (lambda_min <= 0); lower it."
             )
         whitening = np.ascontiguousarray((axes / np.sqrt(values)) @ axes.T)
-        label = f"lam {self.lam!r}, covariance of table {embeddings.header.checksum[:12]}"
+        label = f"lam {self.lam!r}, covariance of table {embeddings.checksum_in_use[:12]}"
         return FittedMahalanobis(
             mechanism=self,
             dimensions=d,

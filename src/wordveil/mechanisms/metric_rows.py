@@ -100,7 +100,7 @@ def bound_metric(metric: AnyMetric, embeddings: Embeddings) -> AnyMetric:
             of another metric, or computes distances in a way whose error it does not state.
     """
     if isinstance(metric, VocabularyMetric):
-        return metric.bind(embeddings.vectors, embeddings.header.checksum)
+        return metric.bind(embeddings.vectors, embeddings.checksum_in_use)
     if not is_known(metric):
         _check_own(metric)
         distinct = np.unique(embeddings.canonical)
@@ -127,7 +127,7 @@ def _check_own(metric: Metric | PairwiseMetric) -> None:
 def distance_source(metric: AnyMetric, embeddings: Embeddings) -> DistanceSource:
     """Return where word-to-word distances of a bound metric come from."""
     if isinstance(metric, VocabularyMetric):
-        bound = metric.bind(embeddings.vectors, embeddings.header.checksum)
+        bound = metric.bind(embeddings.vectors, embeddings.checksum_in_use)
         return TableSource(bound.table, error=bound.counted_error)
     if isinstance(metric, PairwiseMetric):
         return FunctionSource(metric, embeddings.vectors, embeddings.canonical)

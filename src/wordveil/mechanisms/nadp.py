@@ -149,7 +149,7 @@ class FittedNADP(FittedWordNoise):
             epsilon=mechanism.epsilon,
             delta=mechanism.delta,
             graph=(
-                f"the overlap graph of {self.embeddings.header.name} (table {self.embeddings.header.checksum[:12]}, "
+                f"the overlap graph of {self.embeddings.header.name} (table {self.embeddings.checksum_in_use[:12]}, "
                 f"adjacent {mechanism.adjacent}, overlap {mechanism.overlap}, tau {mechanism.tau!r})"
             ),
             slack=None,

@@ -35,7 +35,8 @@ class Projection(VectorMechanism):
     """Release w = Phi x + z, z multivariate Laplace in R^m at rate epsilon/Delta, Delta the stretch of a public Phi.
 
     directions chooses Phi (m x d): "gaussian" has N(0, 1/m) entries, "orthonormal" has random orthonormal rows,
-    "principal" the m principal directions of the public table; `matrix` gives any other.
+    "principal" the m principal directions of the public table, either rounded to 2^-20 and shrunk so that nothing is
+    stretched; `matrix` gives any other.
 
     sensitivity chooses Delta:
         "exact": the largest stretch of *this* Phi over all pairs of words of the vocabulary, computed.

@@ -116,7 +116,7 @@ class SelectionMechanism(WordMechanism):
         """Return `certified_parameters`, and which matrix a metric that belongs to vocabularies has for this one."""
         parameters = self.certified_parameters()
         if isinstance(self.metric, VocabularyMetric):
-            bound = self.metric.bind(embeddings.vectors, embeddings.header.checksum)
+            bound = self.metric.bind(embeddings.vectors, embeddings.checksum_in_use)
             parameters["matrix"] = bound.table.checksum
         return parameters
 
@@ -127,7 +127,7 @@ class SelectionMechanism(WordMechanism):
     def require(self, certificate: Certificate, embeddings: Embeddings) -> None:
         certificate.require(
             method=self.certificate_method,
-            vocabulary=embeddings.header.checksum,
+            vocabulary=embeddings.checksum_in_use,
             candidates=embeddings.candidates_checksum,
             parameters={**self.solved_parameters(certificate), **self.parameters_for(embeddings)},
         )

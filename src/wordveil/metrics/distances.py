@@ -200,7 +200,7 @@ class Precomputed(VocabularyMetric):
 
     Attributes:
         label: What the distances are, in a few words.
-        vocabulary: SHA-256 of the vocabulary whose words they are between (`embeddings.header.checksum`).
+        vocabulary: SHA-256 of the vocabulary whose words they are between (`embeddings.checksum_in_use`).
         table: The matrix.
         error: How far an entry may be from the metric's distance, in its unit; counted as slack.
 

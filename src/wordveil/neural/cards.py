@@ -145,7 +145,7 @@ def make_card(
         mitigations=embedding.mitigations(),
         disclosed=embedding.disclosed(),
         noise=embedding.noise,
-        vocabulary={"name": header.name, "checksum": header.checksum},
+        vocabulary={"name": header.name, "checksum": embedding.vocabulary.checksum_in_use},
         data=data,
         text_is_public=embedding.text_is_public,
         passes=passes,

@@ -192,7 +192,7 @@ def _config(job: TrainingJob, classes: list[str], vocabulary: Embeddings) -> dic
         "mechanism": mechanism,
         "noise": job.noise,
         "table": job.table,
-        "vocabulary": vocabulary.header.checksum,
+        "vocabulary": vocabulary.checksum_in_use,
         "text_is_public": job.text_is_public,
         "classes": classes,
         "training": asdict(job.training),
@@ -268,7 +268,7 @@ def load_model(directory: Path, *, source: RandomSource | None = None, device: s
             raise DataFormatError(directory, f"lacks {name}.", remedy="Finish the training with --resume.")
     config = read_json(directory / "config.json")
     vocabulary = load_embeddings(directory / "vocabulary")
-    if vocabulary.header.checksum != config["vocabulary"]:
+    if vocabulary.checksum_in_use != config["vocabulary"]:
         raise DataFormatError(directory, "holds another vocabulary than its model was trained with.")
     vocabulary.verify()  # it is small, and the promise is made of its rows
     stated = config["mechanism"]

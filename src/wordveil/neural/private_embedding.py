@@ -18,17 +18,16 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from wordveil import __version__
 from wordveil.arrays import Float64Array, IdArray, ReleasedIds, ReleasedVectors
 from wordveil.decoding.base import Decoder
-from wordveil.errors import CertificateError, ParameterError, WordveilError
+from wordveil.errors import ParameterError, WordveilError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.common import with_vocabulary
 from wordveil.neural.backend import Module, nn, not_compiled, require_torch, torch
 from wordveil.neural.device_noise import DEVICE_ASSUMPTION, DeviceNoise
 from wordveil.neural.passes import PassCounter, Passes, check_promise, promise_text
+from wordveil.pipeline.noise_domains import noise_name
 from wordveil.pipeline.vectors.grid import grid_mitigation
-from wordveil.promises.certificates import identity
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, within_scope
 from wordveil.randomness import Draws, RandomSource, Stream, multiply_high, random_bits
 from wordveil.vocabulary.table import Embeddings
@@ -105,7 +104,8 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         self.vocabulary, self.mechanism, self.noise = embeddings, mechanism, noise
         self.text_is_public = text_is_public
         self._randomizer = None if mechanism is None else mechanism.fit(embeddings)
-        self._named = _named(mechanism)
+        fitted = self._randomizer
+        self._named = "" if fitted is None else noise_name(mechanism, fitted, embeddings)
         self._source = RandomSource() if source is None else source
         self._pass = 0
         self._passes: Passes = PassCounter()
@@ -164,9 +164,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         Equal draws at two epsilons, or over two tables, would give the word away. The table is read each time: it may
         have learned, been loaded, or been written to in ways that PyTorch does not count.
         """
-        digest = hashlib.blake2b(digest_size=16)
-        table = self.vocabulary
-        digest.update(f"{__version__}|{self._named}|{table.checksum_in_use}|{table.candidates_checksum}".encode())
+        digest = hashlib.blake2b(self._named.encode(), digest_size=16)
         if self._any_vectors and self._decoder is None:
             rows = np.ascontiguousarray(self.table.detach().cpu().numpy())
             rows = rows + rows.dtype.type(0)  # -0.0 is 0.0: equal tables are one setting
@@ -383,14 +381,3 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         noisy = self._randomized(probes, lambda sample: sample(stream, len(probes)))
         size = float(np.sqrt(np.mean(noisy**2)))
         return size if size > 0 else 1.0
-
-
-def _named(mechanism: VectorMechanism | None) -> str:
-    """Return a name that no other mechanism has; one that cannot be named has another in every layer."""
-    if mechanism is None:
-        return ""
-    kind = type(mechanism)
-    try:
-        return f"{kind.__module__}.{kind.__qualname__} {identity(mechanism)}"
-    except CertificateError:
-        return os.urandom(16).hex()

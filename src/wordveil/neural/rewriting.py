@@ -114,7 +114,12 @@ class TextRewriter:
                 draws the same noise, and nothing new is released; whether a text has changed shows, and the losses of
                 two versions add up only under two keys. None draws afresh, and so does a model with noise="device"
                 whatever the ids: each of its rewrites is one more release, and counts.
+
+        Raises:
+            WordveilError: If there are ids, and a fork gave this process a key of its own.
         """
+        if ids is not None:
+            self.source.check_repeats()
         return self.rewrite_counted(texts, ids=ids)[0]
 
     def rewrite_counted(

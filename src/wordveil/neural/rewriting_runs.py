@@ -76,8 +76,8 @@ def rewrite_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
             complete, starts anew where there is neither.
         again: Write over an output that is there: a second release, whose loss adds to the first's.
         progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
-        notice: Told of what `keep_others` copies, of a run that is continued or discarded, of an output that is complete or
-            written over, and of files that are not read.
+        notice: Told of what `keep_others` copies, of a run that is continued or discarded, of an output that is
+            complete or written over, and of files that are not read.
 
     Raises:
         DocumentFormatError: If the input is malformed; no output remains.

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from wordveil import __version__
 from wordveil.arrays import IdArray, PrivateText, ReleasedIds, ReleasedText
+from wordveil.kernels.arithmetic import arithmetic_name
 from wordveil.kernels.compiled import engine_name
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.pipeline.fitting import certificate_in_use, fit_words
@@ -113,11 +114,12 @@ def assemble(
         version=__version__,
         mechanism=shown(mechanism),
         vocabulary=header.name,
-        checksum=header.checksum,
+        checksum=embeddings.checksum_in_use,
         candidates_checksum=embeddings.candidates_checksum,
         engine=engine_name() if device == "cpu" else device,
         certificate="" if certificate is None else certificate.checksum,
         public_data=randomizer.public_data,
+        arithmetic=_arithmetic(randomizer, device),
     )
     return Assembled(
         encoder=encoder,
@@ -131,3 +133,14 @@ def assemble(
         provenance=provenance,
         domain=noise_domain(mechanism, randomizer, options, provenance),
     )
+
+
+def _arithmetic(randomizer: WordRandomizer, device: str) -> str:
+    """Return the name of what rounds the weights, where words are drawn by them."""
+    if not randomizer.draws_by_engine:
+        return ""
+    if device == "cpu":
+        return arithmetic_name()
+    from wordveil.kernels.gpu.backend import card_name  # heavy, and an extra
+
+    return card_name(device)

@@ -140,8 +140,8 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     Raises:
         DocumentFormatError: If the input is malformed, in a tree every file; no output and no temporary file remains.
         OSError: If the disk is full; names the output, and says whether the run can be resumed.
-        ParameterError: If settings or destination do not fit, there are columns of which nothing was said, or the output
-            is there and `again` was not asked for.
+        ParameterError: If settings or destination do not fit, there are columns of which nothing was said, or the
+            output is there and `again` was not asked for.
         ResumeError: If the interrupted run, or the complete output, had another input, other settings or another
             fingerprint.
     """

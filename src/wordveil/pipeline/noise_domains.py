@@ -8,10 +8,12 @@ import os
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from wordveil import __version__
 from wordveil.errors import CertificateError
-from wordveil.mechanisms.base import WordRandomizer
+from wordveil.mechanisms.base import VectorRandomizer, WordRandomizer
 from wordveil.promises.certificates import identity
 from wordveil.promises.release import Provenance, TextOptions
+from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["noise_domain", "noise_name", "shown"]
 
@@ -29,27 +31,32 @@ def noise_domain(mechanism: Any, randomizer: WordRandomizer, options: TextOption
         "unnamed": _fresh(mechanism),
         "certificate": origin.certificate,
         "options": options.choices(),
-        "vocabulary": origin.checksum,
+        "vocabulary": origin.checksum,  # of words and matrix in use, whatever a header says
         "candidates": origin.candidates_checksum,
         # Decoded words are the same on every engine; selection's weights differ in the last bits.
         "engine": origin.engine if randomizer.draws_by_engine else "",
+        "arithmetic": origin.arithmetic,
+        "public data": origin.public_data,  # another matrix or other lists are another law
     }
     header = randomizer.embeddings.header
     if (header.casing, header.tokenizer) != ("lower", "words"):  # the same words and vectors, but texts read otherwise
         setting["reading"] = [header.casing, header.tokenizer]
     if header.order != "unknown":  # it may choose which words are the most frequent
         setting["order"] = header.order
-    if origin.public_data:  # other lists beside the same words are another law
-        setting["public data"] = origin.public_data
     return hashlib.blake2b(json.dumps(setting, sort_keys=True).encode(), digest_size=16).hexdigest() + "|"
 
 
-def noise_name(mechanism: Any) -> str:
-    """Return what stands for a mechanism in the place of noise: other parameters never share it.
+def noise_name(mechanism: Any, randomizer: VectorRandomizer, table: Embeddings | None) -> str:
+    """Return what sets the noise of a vector mechanism apart from any other's under the same key.
 
-    What cannot be named gets another name each time, and so draws afresh.
+    Args:
+        mechanism: The parameters; what cannot be named gets another name each time, and so draws afresh.
+        randomizer: It, fitted: noise around two public matrices, such as two machines may compute, would tell the row.
+        table: The vocabulary it was fitted to, None where there is none.
     """
-    return json.dumps([shown(mechanism), _code(mechanism), _fresh(mechanism)])
+    vocabulary = "" if table is None else f"{table.checksum_in_use} {table.candidates_checksum}"
+    fitted = [randomizer.public_data, vocabulary, __version__]
+    return json.dumps([shown(mechanism), _code(mechanism), _fresh(mechanism), *fitted])
 
 
 def _fresh(mechanism: Any) -> str:

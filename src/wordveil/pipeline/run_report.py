@@ -113,6 +113,7 @@ def _run(facts: Mapping[str, Any]) -> dict[str, str]:
         "vocabulary": f"{provenance['vocabulary']}, checksum {provenance['checksum']}",
         "possible outputs": f"checksum {provenance['candidates_checksum']}",
         "wordveil": f"{provenance['version']}, engine {provenance['engine']}",
+        **({"arithmetic": provenance["arithmetic"]} if provenance.get("arithmetic") else {}),
         "finished": f"{facts['finished']}, after {facts['seconds']:.1f} s",
     }
 

@@ -180,6 +180,7 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
     settings = settings or DocumentSettings()
     counts, here = Counter[str](), Counter[str]()  # of the whole run, and of this process's part
     job, started = sanitizer.for_batch_job(), time.perf_counter()
+    job.source = sanitizer.source.kept()  # beside the output, until it is written
     reports: list[RunReport] = []
 
     def process(records: list[Record]) -> Answers:

@@ -17,6 +17,7 @@ from typing import Any
 
 from wordveil.arrays import IdArray, PrivateText, ReleasedIds
 from wordveil.errors import ParameterError
+from wordveil.kernels.compiled import pinned_engine
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism
 from wordveil.parameters import check_kind, strings, unique_ids
 from wordveil.pipeline.assembly import assemble
@@ -45,9 +46,11 @@ class Sanitizer:
         threads: Threads for the mechanism, None for one per processor; the output does not depend on it.
         device: "cpu", or a graphics card for the search or the draw, "cuda" or "cuda:1" (extra: gpu): the same promise.
         certificate: For calibration="certified"; None looks among those shipped with the embedded vocabulary.
+        engine: What computes on the processor: "numpy", "avx2", "avx512" or "amx", so that machines of a fleet draw the
+            same words under one key and id. None takes that of WORDVEIL_ENGINE, or the fastest here.
 
     Raises:
-        ParameterError: If an argument is of another kind.
+        ParameterError: If an argument is of another kind, or the engine cannot run here.
 
     Example:
         >>> import wordveil as wv
@@ -68,6 +71,7 @@ class Sanitizer:
         threads: int | None = None,
         certificate: Certificate | None = None,
         device: str = "cpu",
+        engine: str | None = None,
     ) -> None:
         self.options = TextOptions() if options is None else options
         self.source = RandomSource() if source is None else source
@@ -75,8 +79,11 @@ class Sanitizer:
         check_kind("options", self.options, TextOptions)
         check_kind("source", self.source, RandomSource)
         self.embeddings, self.mechanism, self.threads = embeddings, mechanism, threads
-        self.certificate, self.device = certificate, device
-        self.parts = assemble(embeddings, mechanism, self.options, certificate, device)
+        self.certificate, self.device, self.engine = certificate, device, engine
+        if engine is not None and device != "cpu":
+            raise ParameterError("engine", engine, f"is for the processor, and the device is {device}; leave out one.")
+        with pinned_engine(engine):
+            self.parts = assemble(embeddings, mechanism, self.options, certificate, device)
 
     def __call__(self, text: str, *, document_id: str | None = None) -> Release:
         """Sanitize one text.
@@ -88,6 +95,7 @@ class Sanitizer:
 
         Raises:
             ParameterError: If text or id is no string.
+            WordveilError: If there is an id, and a fork gave this process a key of its own.
         """
         check_kind("text", text, str)
         if document_id is not None:
@@ -121,9 +129,12 @@ class Sanitizer:
 
         Raises:
             ParameterError: If texts or ids are no lists of strings, or the ids are too few, too many or not unique.
+            WordveilError: If there are ids, and a fork gave this process a key of its own.
         """
         if any(isinstance(document, str) for document in documents):
             raise ParameterError("documents", f"<{len(documents)} entries>", "must be lists of str, one per document.")
+        if ids is not None:
+            self.source.check_repeats()
         names = [os.urandom(16).hex() for _ in documents] if ids is None else unique_ids(ids, len(documents))
         texts = strings("texts", list(chain.from_iterable(documents)))
         encoded, tokens = without_ids(self.parts.encoder.encode_parts(texts))
@@ -191,7 +202,7 @@ class Sanitizer:
         return copy(self)  # all but the source is immutable
 
     def __reduce__(self) -> tuple[Any, ...]:
-        chosen = {name: getattr(self, name) for name in ("options", "threads", "certificate", "device")}
+        chosen = {name: getattr(self, name) for name in ("options", "threads", "certificate", "device", "engine")}
         return partial(Sanitizer, **chosen), (self.embeddings, self.mechanism)
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -25,7 +26,7 @@ from wordveil.errors import CertificateError
 from wordveil.files.atomic import write_whole
 from wordveil.promises.class_digests import class_digest, is_ours
 
-__all__ = ["CLAIM_MARGIN", "Certificate", "Scalar", "class_name", "compare", "identity"]
+__all__ = ["CLAIM_MARGIN", "Certificate", "Scalar", "class_name", "compare", "digest_of", "identity"]
 
 FORMAT = 1
 CLAIM_MARGIN = 1e-9
@@ -186,6 +187,19 @@ def identity(value: Any) -> str:
         parts += [f"name={_shown(value.name)}"] if hasattr(value, "name") and "name" not in named else []
         parts.append(f"class={class_digest(kind, _shown)!r}")
     return f"{kind.__name__}({', '.join(parts)})"
+
+
+def digest_of(values: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of public values by their names, arrays by their bytes; "" of none.
+
+    Args:
+        values: What can be named is in it; anything else, such as a search that was built of the same, is left out.
+    """
+    named = dict[str, str]()
+    for name, value in values.items():
+        with suppress(CertificateError):
+            named[name] = _shown(value)
+    return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest() if named else ""
 
 
 @cache

@@ -39,9 +39,9 @@ MASK = "[unknown]"
 OWN_LOSS = "else its own loss is added"
 """Of a number on a grid, which the epsilon of a token does not cover."""
 KEYED = (
-    "whether a document changed, to whoever sees two releases of it under one key and id: an unchanged one comes out "
-    "as before, a changed one is drawn afresh; in a run the id is the file's name without its folder, the chosen "
-    "columns and the place in the file"
+    "whether a document changed, to whoever sees two releases of it under one key and id: on the same version and "
+    "engine an unchanged one comes out as before, a changed one is drawn afresh; on another each is one more release; "
+    "in a run the id is the file's name without its folder, the chosen columns and the place in the file"
 )
 """What a release with an id of the caller's discloses; losses of such releases do not simply add."""
 
@@ -126,12 +126,15 @@ class Provenance:
         version: wordveil's version.
         mechanism: The mechanism with its parameters, as Python that rebuilds it; arrays by their SHA-256.
         vocabulary: The vocabulary's name.
-        checksum: SHA-256 of its words and matrix.
+        checksum: SHA-256 of its words and matrix, as they are in use.
         candidates_checksum: SHA-256 of the ids that may be output.
         engine: What computed: "numpy", a compiled kernel or a graphics card. Words drawn by two engines can differ.
         test_source: True if the noise came from a seeded test source: such a release protects nothing.
         certificate: SHA-256 of the certificate's JSON form, "" where the mechanism needs none.
-        public_data: SHA-256 of the lists or crowds that lay beside the vocabulary; "" where none are used.
+        public_data: SHA-256 of what the law is made of beyond vocabulary and parameters: what fitting computed, lists
+            or crowds that lay beside the vocabulary; "" where there is nothing.
+        arithmetic: What else the words drawn depend on: BLAS, NumPy and its instruction sets, the C library and who
+            made the processor, or the card; "" where they do not.
     """
 
     version: str
@@ -143,6 +146,7 @@ class Provenance:
     test_source: bool = False
     certificate: str = ""
     public_data: str = ""
+    arithmetic: str = ""
 
 
 class Reported:

@@ -24,6 +24,7 @@ from wordveil import __version__
 from wordveil.arrays import IdArray, PrivateIds, PrivateText, Progress, ReleasedIds, ReleasedText
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
+from wordveil.kernels.arithmetic import arithmetic_name
 from wordveil.kernels.compiled import engine_name
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourResponse
@@ -135,7 +136,7 @@ class Rephraser(Sanitizer):
             grids=tuple(grids),
             chosen={"stock": self.stock.embeddings.header.name, "prototypes": size, "crowd": crowd, "encoder": encoder},
         )
-        self.threads, self.certificate, self.device = threads, None, "cpu"
+        self.threads, self.certificate, self.device, self.engine = threads, None, "cpu", None
         self.parts = _assembled(self.embeddings, self.mechanism.fit(self.embeddings), self.options, chosen, threads)
 
     @property
@@ -188,9 +189,11 @@ def _assembled(
         version=__version__,
         mechanism=shown(randomizer.mechanism),
         vocabulary=embeddings.header.name,
-        checksum=embeddings.header.checksum,
+        checksum=embeddings.checksum_in_use,
         candidates_checksum=embeddings.candidates_checksum,
         engine=engine_name(),
+        public_data=randomizer.public_data,
+        arithmetic="" if encoder.name == STATIC else arithmetic_name(),  # a model's rounding may choose the prototype
     )
     claim = randomizer.guarantee()
     assert isinstance(claim, LocalDP)

@@ -235,7 +235,7 @@ class Service:
         """List the vocabularies with size and checksum."""
         await self.caller("release", request)
         return {
-            name: {"vocabulary": table.header.name, "words": len(table), "checksum": table.header.checksum}
+            name: {"vocabulary": table.header.name, "words": len(table), "checksum": table.checksum_in_use}
             for name, table in self.releaser.vocabularies.items()
         }
 

@@ -10,11 +10,14 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
+from wordveil.pipeline.runs import fingerprint
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import LocalDP, PrivacyUnit, round_up
 from wordveil.spark.frames import FILE_AND_ROW, functions_of_spark, with_ids
-from wordveil.spark.workers import ID, packed, unpacked
+from wordveil.spark.keys import check_repeatable
+from wordveil.spark.workers import ID, on_this_host, packed_for_tasks
 from wordveil.text.encoding import tokens_per_text
 
 if TYPE_CHECKING:
@@ -150,7 +153,8 @@ def tokens_of_rows(frame: DataFrame, columns: Sequence[str], sanitizer: Sanitize
     texts = [functions.col(f"`{column}`") for column in columns]
     narrow = frame.select(ID, functions.col(f"`{user}`").alias(USER), *texts)
     kind = narrow.schema[USER].dataType.simpleString()
-    task = _Counts(columns=tuple(columns), sanitizer=packed(sanitizer))
+    check_repeatable(sanitizer)
+    task = _Counts(columns=tuple(columns), sanitizer=packed_for_tasks(sanitizer), noise=fingerprint(sanitizer))
     return narrow.mapInArrow(task, COUNTED.format(kind))
 
 
@@ -158,14 +162,15 @@ def tokens_of_rows(frame: DataFrame, columns: Sequence[str], sanitizer: Sanitize
 class _Counts:
     columns: tuple[str, ...]
     sanitizer: bytes
+    noise: dict[str, object]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        encoder = unpacked(self.sanitizer).parts.encoder
+        encoder = on_this_host(self.sanitizer, self.noise).parts.encoder
         for batch in batches:
             rows = zip(*(batch.column(name).to_pylist() for name in self.columns), strict=True)
-            texts = ["" if text is None else text for row in rows for text in row]
+            texts = [PrivateText("" if text is None else text) for row in rows for text in row]
             counts = [int(n) for n in tokens_per_text(list(encoder.encode_parts(texts)))]
             width = len(self.columns)
             sums = [sum(counts[i : i + width]) for i in range(0, len(counts), width)]

@@ -20,7 +20,8 @@ from wordveil.pipeline.tables import TableRelease, chosen_columns, described
 from wordveil.pipeline.vectors import VectorSettings
 from wordveil.pipeline.vectors.binding import bind
 from wordveil.pipeline.vectors.values import vector_disclosures
-from wordveil.spark.workers import ID, Texts, Vectors, driver_key, packed, shared
+from wordveil.spark.keys import check_same_job
+from wordveil.spark.workers import ID, Texts, Vectors, driver_key, shared
 from wordveil.vocabulary.table import Embeddings
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def sanitize(  # noqa: PLR0913 (three of them say what else is copied)
     how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
     written = written_columns(dataframe, names, **how)
     frame = chosen_of(with_ids(dataframe, ids, taken=names, check=check_ids), written)
-    task = Texts(**shared(sanitizer, key_file), columns=names, name=name, in_files=ids == FILE_AND_ROW)
+    work = shared(sanitizer, key_file, (name, *names))
+    task = Texts(**work, columns=names, name=name, in_files=ids == FILE_AND_ROW)
     return promised(frame.mapInArrow(task, frame.schema), written, promise_of(written, names, sanitizer))
 
 
@@ -183,14 +185,9 @@ def release(  # noqa: PLR0913 (five of them say where the noise lies)
     binding = bind(mechanism, int(first["d"]), vocabulary)
     kept = [other for other in written if other != column]
     disclosed = vector_disclosures(binding.randomizer, kept=kept, own_source=True)
-    key = key_file or driver_key()
-    task = Vectors(
-        column=column,
-        name=name,
-        key_file=key,
-        dimensions=int(first["d"]),
-        mechanism=packed((mechanism, vocabulary, settings)),
-    )
+    where = {"column": column, "name": name, "key_file": key_file or driver_key(), "dimensions": int(first["d"])}
+    task = Vectors.for_frame((mechanism, vocabulary, settings), **where)
+    check_same_job(task.key_file, ("vectors", name, column), task.noise)
     frame = chosen_of(with_ids(dataframe, ids, taken=[column], check=check_ids), written)
     kind = types.DoubleType() if settings.dtype == "float64" else types.FloatType()
     promise = binding.guarantee(test_source=False).as_dict()

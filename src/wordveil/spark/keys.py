@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
 from wordveil.errors import ParameterError, ResumeError
+from wordveil.files.atomic import write_whole
 from wordveil.files.run_key import load_run_key, remove_run_key, save_run_key
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.randomness import RandomSource
 
-__all__ = ["check_host", "check_repeatable", "keyed", "run_key"]
+__all__ = ["check_host", "check_repeatable", "check_same_job", "keyed", "run_key"]
 
 
 @contextmanager
@@ -22,7 +24,8 @@ def run_key(path: str | os.PathLike[str]) -> Iterator[str]:
     """Make a job's key, or take up the one that an interrupted job left, and destroy it when the block succeeds.
 
     Write the released frame inside the block. After a failure the key stays, so that the same job, started again, gives
-    the same bytes; whoever reads it can remove the noise until then.
+    the same bytes; whoever reads it can remove the noise until then. Beside it lies `<key>.noise`: what decided the
+    noise of each release under it, so that a job started again on another version or engine is refused.
 
     Args:
         path: A file that every executor can read under this path: on a shared disk, or a mounted secret.
@@ -31,15 +34,56 @@ def run_key(path: str | os.PathLike[str]) -> Iterator[str]:
         The path, for `key_file`.
 
     Raises:
-        ResumeError: If others can read the key that is there.
+        ResumeError: If others can read the key that is there, or an earlier version left it.
     """
     place = Path(path).absolute()
     if place.exists():
         load_run_key(place)
+        if not _facts_of(place).exists():
+            problem = "is of a job of an earlier version, under which this one would draw other noise"
+            raise ResumeError(f"{place} {problem}: {_REMEDY.format(place)}")
     else:
+        write_whole(_facts_of(place), b"{}", private=True)
         save_run_key(place, RandomSource().export_key())
     yield str(place)
     remove_run_key(place)
+    _facts_of(place).unlink(missing_ok=True)
+
+
+_REMEDY = (
+    "start the job again on the version and engine that it began on. Or delete {0}, and begin another job: what the "
+    "first one wrote and what this one writes are then two releases."
+)
+
+
+def _facts_of(key_file: Path) -> Path:
+    """Return where the facts lie that decided the noise under a key."""
+    return key_file.with_name(f"{key_file.name}.noise")
+
+
+def check_same_job(key_file: str, release: Sequence[str], noise: Mapping[str, object]) -> None:
+    """Write down what decides the noise of a release under a key of `run_key`, or hold it against an earlier attempt's.
+
+    Args:
+        key_file: The key.
+        release: What tells the release from others under the key.
+        noise: As `runs.fingerprint` gives it.
+
+    Raises:
+        ResumeError: If the attempt before had another version, engine, vocabulary or setting; names which.
+    """
+    facts = _facts_of(Path(key_file))
+    if not facts.exists():  # a key of the caller's own, who keeps it
+        return
+    written, place = json.loads(facts.read_bytes()), json.dumps(release)
+    ours = json.loads(json.dumps(dict(noise)))
+    if place not in written:
+        write_whole(facts, json.dumps({**written, place: ours}).encode("ascii"), private=True)
+    elif unlike := _unlike(ours, written[place], "when the job began"):
+        raise ResumeError(
+            f"The key {key_file} has drawn this release already, otherwise: {unlike}. To retry, "
+            f"{_REMEDY.format(key_file)} A release of its own under this key takes another name=."
+        )
 
 
 @lru_cache(maxsize=8)
@@ -74,13 +118,17 @@ def check_repeatable(sanitizer: Sanitizer) -> None:
         raise ParameterError("mechanism", sanitizer.mechanism, problem)
 
 
-def check_host(ours: dict[str, object], theirs: dict[str, object]) -> None:
+def check_host(ours: Mapping[str, object], theirs: Mapping[str, object]) -> None:
     """Refuse to draw where the same key would give other noise than on the driver: a retry would release twice.
 
     Raises:
         ParameterError: If version, vocabulary, engine or another of `runs.fingerprint` differ; names which.
     """
-    unlike = [name for name, value in ours.items() if theirs.get(name) != value]
-    if unlike:
-        told = "; ".join(f"{name} is {ours[name]!r} here and {theirs.get(name)!r} on the driver" for name in unlike)
-        raise ParameterError("executor", told, "must be as on the driver, or a retried task would draw other noise.")
+    if unlike := _unlike(ours, theirs, "on the driver"):
+        raise ParameterError("executor", unlike, "must be as on the driver, or a retried task would draw other noise.")
+
+
+def _unlike(ours: Mapping[str, object], theirs: Mapping[str, object], there: str) -> str:
+    """Return what differs, with both values; "" where nothing does."""
+    names = [name for name, value in ours.items() if theirs.get(name) != value]
+    return "; ".join(f"{name} is {ours[name]!r} here and {theirs.get(name)!r} {there}" for name in names)

@@ -17,10 +17,11 @@ from wordveil.documents.blocks import blocks
 from wordveil.documents.trees import TreeFiles
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.files.atomic import write_whole
+from wordveil.pipeline.runs import fingerprint
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.spark.budgets import COUNTED, TOKENS, USER, UserBudget
 from wordveil.spark.frames import functions_of_spark
-from wordveil.spark.workers import ID, packed, unpacked
+from wordveil.spark.workers import ID, on_this_host, packed_for_tasks
 from wordveil.text.encoding import tokens_per_document, tokens_per_text
 
 if TYPE_CHECKING:
@@ -80,7 +81,14 @@ def leave_out_over_budget(
     files = spark.createDataFrame(
         spark.sparkContext.parallelize(list(enumerate(names)), len(names)), "place long, name string"
     )
-    task = _Counts(root=root, settings=settings, user=budget.user, sanitizer=packed(sanitizer), bad=bad)
+    task = _Counts(
+        root=root,
+        settings=settings,
+        user=budget.user,
+        sanitizer=packed_for_tasks(sanitizer),
+        noise=fingerprint(sanitizer),
+        bad=bad,
+    )
     counted = files.mapInArrow(task, COUNTED.format("string")).persist()
     lost = budget.left_out(counted, sanitizer).persist()
     parts = functions.split(ID, ":")
@@ -110,6 +118,7 @@ class _Counts:
     settings: DocumentSettings
     user: str
     sanitizer: bytes = field(repr=False)
+    noise: dict[str, object]
     bad: Callable[[int, str], None]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -130,7 +139,7 @@ class _Counts:
         place, settings = str(Path(self.root) / name), self.settings.for_file(name)
         with settings.open_values(place, self.user) as reader:
             named = [_user(name, self.user, record.texts, record.line) for record in reader]
-        encoder = unpacked(self.sanitizer).parts.encoder
+        encoder = on_this_host(self.sanitizer, self.noise).parts.encoder
         users, tokens, at = list[str | None](), list[int](), 0
         with settings.open_texts(place) as reader:
             for block in blocks(iter(reader), settings):

@@ -7,21 +7,23 @@ import json
 import pickle
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordveil.errors import ParameterError
 from wordveil.files.run_key import save_run_key
+from wordveil.mechanisms.base import VectorMechanism
 from wordveil.pipeline.runs import fingerprint
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.pipeline.vectors.binding import bind
-from wordveil.pipeline.vectors.releasing import RowReleaser
+from wordveil.pipeline.vectors.releasing import RowReleaser, VectorSettings
 from wordveil.randomness import RandomSource
-from wordveil.spark.keys import check_host, check_repeatable, keyed
+from wordveil.spark.keys import check_host, check_repeatable, check_same_job, keyed
+from wordveil.vocabulary.table import Embeddings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +37,7 @@ __all__ = [
     "Vectors",
     "Worker",
     "driver_key",
+    "on_this_host",
     "packed",
     "packed_for_tasks",
     "shared",
@@ -54,11 +57,18 @@ def driver_key() -> str:
     return str(folder / "key")
 
 
-def shared(sanitizer: Sanitizer, key_file: str | None) -> dict[str, Any]:
-    """Return what every worker needs; see `Worker`."""
+def shared(sanitizer: Sanitizer, key_file: str | None, release: Sequence[str]) -> dict[str, Any]:
+    """Return what every worker needs; see `Worker`.
+
+    Args:
+        sanitizer: The pipeline.
+        key_file: The key, None for one of this process.
+        release: The frame's name and its columns, which tell a release from others under the key.
+    """
     check_repeatable(sanitizer)
-    noise = fingerprint(sanitizer)
-    return {"sanitizer": packed_for_tasks(sanitizer), "key_file": key_file or driver_key(), "noise": noise}
+    key, noise = key_file or driver_key(), fingerprint(sanitizer)
+    check_same_job(key, ("texts", *release), noise)
+    return {"sanitizer": packed_for_tasks(sanitizer), "key_file": key, "noise": noise}
 
 
 def packed_for_tasks(sanitizer: Sanitizer) -> bytes:
@@ -85,6 +95,17 @@ def _ready(sanitizer: bytes) -> Sanitizer:
     return made
 
 
+def on_this_host(sanitizer: bytes, noise: dict[str, object]) -> Sanitizer:
+    """Return a copy of a packed sanitizer, refused where it would draw, or count, otherwise than the driver's.
+
+    Raises:
+        ParameterError: See `check_host`.
+    """
+    job = copy(_ready(sanitizer))
+    check_host(fingerprint(job), noise)
+    return job
+
+
 @dataclass(frozen=True, kw_only=True)
 class Worker:
     """A sanitizer on an executor; what travels holds no key.
@@ -102,8 +123,7 @@ class Worker:
     def ready(self) -> Sanitizer:
         """Return the sanitizer with the job's key, refused where it would draw other noise than the driver's."""
         source = keyed(self.key_file)
-        job = copy(_ready(self.sanitizer))
-        check_host(fingerprint(job), self.noise)
+        job = on_this_host(self.sanitizer, self.noise)
         job.source = source
         return job
 
@@ -163,22 +183,50 @@ class Texts(Worker):
 
 @dataclass(frozen=True, kw_only=True)
 class Vectors:
-    """Releases the vectors of a partition."""
+    """Releases the vectors of a partition.
+
+    Attributes:
+        column: The column of vectors.
+        name: What tells this frame from others under its key.
+        key_file: Where the key lies.
+        dimensions: The d of the vectors.
+        mechanism: Mechanism, vocabulary and settings, packed.
+        noise: What decides the noise on the driver.
+    """
 
     column: str
     name: str
     key_file: str
     dimensions: int
     mechanism: bytes = field(repr=False)
+    noise: dict[str, object]
+
+    @classmethod
+    def for_frame(cls, parts: tuple[VectorMechanism, Embeddings | None, VectorSettings], **where: Any) -> Vectors:
+        """Return the task as the driver makes it; see the attributes.
+
+        Raises:
+            ParameterError: If the mechanism has no name that holds in other processes: a retry has to repeat its noise.
+        """
+        task = cls(mechanism=packed(parts), noise={}, **where)
+        noise = task.releaser().fingerprint()
+        if task.releaser().fingerprint() != noise:
+            problem = "must be a mechanism that can be named: a retry has to repeat its noise."
+            raise ParameterError("mechanism", type(parts[0]).__name__, problem)
+        return replace(task, noise=noise)
+
+    def releaser(self) -> RowReleaser:
+        """Return what releases rows with the job's key."""
+        mechanism, vocabulary, settings = unpacked(self.mechanism)
+        binding = bind(mechanism, self.dimensions, vocabulary)
+        name = json.dumps([self.name, self.column])
+        return RowReleaser.for_settings(binding, settings, keyed(self.key_file), name)
 
     def __call__(self, batches: Batches) -> Batches:
         import pyarrow as pa
 
-        mechanism, vocabulary, settings = unpacked(self.mechanism)
-        binding = bind(mechanism, self.dimensions, vocabulary)
-        releaser = RowReleaser.for_settings(
-            binding, settings, keyed(self.key_file), json.dumps([self.name, self.column])
-        )
+        releaser = self.releaser()
+        check_host(releaser.fingerprint(), self.noise)
         done = 0
         for batch in batches:
             column = batch.column(self.column)

@@ -241,7 +241,7 @@ def lists_key(
     """
     _check_k(k, min(LONGEST, len(outputs)))
     return ListsKey(
-        vocabulary=embeddings.header.checksum,
+        vocabulary=embeddings.checksum_in_use,
         outputs=candidates_checksum(outputs),
         metric=rule if metric is None else identity(metric),
         k=k,
@@ -316,7 +316,7 @@ def _search(embeddings: Embeddings, outputs: IdArray, metric: AnyMetric | None) 
         return CoordinateSearch(coordinate_rows(metric, embeddings.vectors), outputs, embeddings.canonical)
     if isinstance(metric, PairwiseMetric):
         return BlockSearch(FunctionSource(metric, embeddings.vectors, embeddings.canonical), outputs)
-    return BlockSearch(TableSource(metric.bind(embeddings.vectors, embeddings.header.checksum).table), outputs)
+    return BlockSearch(TableSource(metric.bind(embeddings.vectors, embeddings.checksum_in_use).table), outputs)
 
 
 def _unit_rows(vectors: Float32Array) -> Callable[[IdArray], Float64Array]:

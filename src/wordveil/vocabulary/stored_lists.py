@@ -161,7 +161,7 @@ def find_lists(
 def stored_keys(embeddings: Embeddings) -> list[tuple[ListsKey, int]]:
     """Return what the lists stored for a vocabulary depend on, with the number of their outputs."""
     notes = map(_read_note, _notes(embeddings))
-    return [(key, outputs) for key, _, outputs in notes if key.vocabulary == embeddings.header.checksum]
+    return [(key, outputs) for key, _, outputs in notes if key.vocabulary == embeddings.checksum_in_use]
 
 
 def store_lists(

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wordveil.arrays import Float32Array, IdArray
-from wordveil.errors import ParameterError
+from wordveil.errors import ChecksumError, ParameterError
 from wordveil.kernels.compiled.text import PackedWords
 from wordveil.vocabulary import readers
 from wordveil.vocabulary.building import build_table, checked_rows, detect_casing, packed_words
@@ -134,7 +134,7 @@ class Embeddings:
 
     @property
     def candidates_checksum(self) -> str:
-        """SHA-256 of the candidate ids; with `header.checksum` it identifies what may be output."""
+        """SHA-256 of the candidate ids; with `checksum_in_use` it identifies what may be output."""
         return candidates_checksum(self.candidates)
 
     @property
@@ -169,7 +169,8 @@ class Embeddings:
     def __reduce__(self) -> tuple[Any, ...]:
         # A mapped vocabulary travels to worker processes as its path, so that they share its pages.
         if self._directory is not None:
-            return open_embeddings, (self._directory, self.header, self.candidates if self._narrowed else None)
+            candidates = self.candidates if self._narrowed else None
+            return _opened_elsewhere, (self._directory, self.header, candidates, self._checked)
         return Embeddings, (self._table,)
 
     def ids(self, words: Sequence[str]) -> IdArray:
@@ -211,8 +212,7 @@ class Embeddings:
         if not candidates.size:
             raise ParameterError("words", f"{barred.size} words", "bar every entry from output; leave at least one.")
         header = replace(self.header, candidates_checksum=candidates_checksum(candidates))
-        table = replace(self._table, header=header, candidates=candidates)
-        return Embeddings(table, directory=self._directory, narrowed=True, checked=self._checked)
+        return self._with(replace(self._table, header=header, candidates=candidates), narrowed=True)
 
     def only_candidates(self) -> Embeddings:
         """Return, in memory, the vocabulary of the words that may be output and of no others.
@@ -246,7 +246,7 @@ class Embeddings:
             ParameterError: If a fact is unknown, or fixed by words, matrix and candidates.
         """
         table = replace(self._table, header=_changed_header(self.header, changes))
-        return Embeddings(table, directory=self._directory, narrowed=self._narrowed, checked=self._checked)
+        return self._with(table, narrowed=self._narrowed)
 
     def record(self, **changes: Any) -> Embeddings:
         """Change descriptive facts in the mapped directory itself; return the vocabulary that carries them.
@@ -261,7 +261,14 @@ class Embeddings:
             raise ParameterError("directory", None, "must be a saved vocabulary; save this one first.")
         header = _changed_header(self.header, changes)
         replace_header(self._directory, header)
-        return Embeddings(replace(self._table, header=header), directory=self._directory, checked=self._checked)
+        return self._with(replace(self._table, header=header), narrowed=False)
+
+    def _with(self, table: StoredTable, *, narrowed: bool) -> Embeddings:
+        """Return the same words and matrix with another header or other candidates."""
+        other = Embeddings(table, directory=self._directory, narrowed=narrowed, checked=self._checked)
+        if "checksum_in_use" in vars(self):  # reading it all once is enough
+            vars(other)["checksum_in_use"] = self.checksum_in_use
+        return other
 
     def save(self, directory: str | PathLike[str]) -> Embeddings:
         """Write the vocabulary as a directory, all or nothing, and return it mapped from there.
@@ -331,16 +338,43 @@ def load_embeddings(path: str | PathLike[str] | None = None, *, every_output: bo
     return Embeddings(build_table(header, read.words, read.vectors, read.index))
 
 
-def open_embeddings(
-    directory: Path, header: VocabularyHeader | None = None, candidates: IdArray | None = None
+def open_embeddings(directory: Path) -> Embeddings:
+    """Map a vocabulary directory."""
+    return Embeddings(open_table(directory), directory=directory.absolute())
+
+
+_CHECKED_HERE: set[tuple[object, ...]] = set()
+"""Directories, as they lay there, that were verified in this process for a process that had verified them."""
+
+
+def _opened_elsewhere(
+    directory: Path, header: VocabularyHeader, candidates: IdArray | None, checked: bool
 ) -> Embeddings:
-    """Map a vocabulary directory, with facts or candidates that were changed in memory."""
-    table = open_table(directory)
-    if header is not None:
-        table = replace(table, header=header)
-    if candidates is not None:
-        table = replace(table, candidates=candidates)
-    return Embeddings(table, directory=directory.absolute(), narrowed=candidates is not None)
+    """Map the directory of a vocabulary that was pickled, with the facts and candidates it had there.
+
+    Raises:
+        ChecksumError: If another vocabulary lies there, or the files are damaged and the sender had checked its own.
+    """
+    here = open_embeddings(directory)
+    if _fixed(here.header) != _fixed(header):
+        raise ChecksumError(
+            f"{directory} holds another vocabulary here, checksum {here.header.checksum[:12]}, than where it was sent "
+            f"from, checksum {header.checksum[:12]}. Put the same one under this path on every machine."
+        )
+    if checked:
+        files = sorted((each.name, each.stat()) for each in directory.iterdir())
+        mark = (directory, *((name, told.st_ino, told.st_size, told.st_mtime_ns) for name, told in files))
+        if mark not in _CHECKED_HERE:
+            here.verify()
+            _CHECKED_HERE.add(mark)
+    table = replace(here._table, header=header)
+    table = table if candidates is None else replace(table, candidates=candidates)
+    return Embeddings(table, directory=here.directory, narrowed=candidates is not None, checked=checked)
+
+
+def _fixed(header: VocabularyHeader) -> tuple[object, ...]:
+    """Return the facts that words and matrix fix."""
+    return header.checksum, header.rows, header.dimensions
 
 
 def _changed_header(header: VocabularyHeader, changes: Mapping[str, Any]) -> VocabularyHeader:

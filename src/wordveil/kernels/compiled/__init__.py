@@ -5,6 +5,6 @@ within the arithmetic slack that is part of the guarantee, so words drawn with a
 records the engine that made it.
 """
 
-from wordveil.kernels.compiled.library import available_engines, engine_name
+from wordveil.kernels.compiled.library import available_engines, engine_name, pinned_engine
 
-__all__ = ["available_engines", "engine_name"]
+__all__ = ["available_engines", "engine_name", "pinned_engine"]

@@ -10,6 +10,8 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,12 +30,14 @@ __all__ = [
     "document_bits",
     "engine_name",
     "load",
+    "pinned_engine",
     "pointer",
     "require",
     "text_library",
 ]
 
 NUMPY = "numpy"
+_PINNED: ContextVar[str | None] = ContextVar("engine", default=None)
 ENGINES = (NUMPY, *LEVELS)
 """Names of engines, from the one that always works to the fastest."""
 VARIABLE = "WORDVEIL_ENGINE"
@@ -43,19 +47,29 @@ def engine_name() -> str:
     """Return the engine of kernels made now: "numpy", or the level of a compiled library.
 
     Raises:
-        ParameterError: If WORDVEIL_ENGINE names an engine that is unknown or cannot run here.
+        ParameterError: If WORDVEIL_ENGINE, or whoever pins one, names an engine that is unknown or cannot run here.
     """
-    wanted = os.environ.get(VARIABLE)
-    found = available_engines()
+    pinned, found = _PINNED.get(), available_engines()
+    wanted = pinned or os.environ.get(VARIABLE)
     if not wanted:
         return found[-1]
     if wanted not in found:
         raise ParameterError(
-            VARIABLE,
+            "engine" if pinned else VARIABLE,
             wanted,
             f"must be one of {', '.join(found)} here; build others: python -m wordveil.kernels.compiled",
         )
     return wanted
+
+
+@contextmanager
+def pinned_engine(name: str | None) -> Iterator[None]:
+    """Make kernels of one engine inside the block, whatever WORDVEIL_ENGINE says; None leaves it to that."""
+    token = _PINNED.set(name)
+    try:
+        yield
+    finally:
+        _PINNED.reset(token)
 
 
 @cache

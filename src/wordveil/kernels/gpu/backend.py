@@ -20,6 +20,7 @@ __all__ = [
     "free_bytes",
     "jit",
     "launch",
+    "card_name",
     "open_device",
     "processors",
     "tl",
@@ -89,6 +90,13 @@ def open_device(name: str) -> Any:
             "driver and a build of PyTorch with CUDA.",
         )
     return torch.device("cuda", int(index or 0))
+
+
+def card_name(name: str) -> str:
+    """Return what computes on a device: the card's model, and what its kernels were made by."""
+    device = open_device(name)
+    model = "cpu" if device.type == "cpu" else torch.cuda.get_device_name(device)
+    return f"{model}; PyTorch {torch.__version__}{'; Triton' if uses_triton(device) else ''}"
 
 
 def uses_triton(device: Any) -> bool:

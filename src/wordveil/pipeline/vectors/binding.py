@@ -69,8 +69,9 @@ class Binding:
             version=__version__,
             mechanism=shown(self.mechanism),
             vocabulary="none" if table is None else table.header.name,
-            checksum="" if table is None else table.header.checksum,
+            checksum="" if table is None else table.checksum_in_use,
             candidates_checksum="",
+            public_data=self.randomizer.public_data,
             test_source=test_source,
         )
 

@@ -64,16 +64,16 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
             starts anew where there is neither.
         again: Write over an output that is there: a second release, whose loss adds to the first's.
         progress: Called after each block with rows done and rows in all.
-        notice: Told what `keep_others` copies, of a run that is continued or discarded, and of an output that is complete
-            or written over.
+        notice: Told what `keep_others` copies, of a run that is continued or discarded, and of an output that is
+            complete or written over.
         deliver: Called with the report when the output is in its place; see `sanitize_documents`.
 
     Returns:
         The report.
 
     Raises:
-        ParameterError: If a parameter or a row is outside its domain, the file holds more than the array and nothing was
-            said of the rest, or the output is there and `again` was not asked for; nothing of this run remains.
+        ParameterError: If a parameter or a row is outside its domain, the file holds more than the array and nothing
+            was said of the rest, or the output is there and `again` was not asked for; nothing of this run remains.
         DataFormatError: If the input is malformed; no output remains.
         ResumeError: If the interrupted run had another input (all of it counts), key, vocabulary, version or other
             settings.
@@ -165,19 +165,13 @@ def _plan(reader: VectorReader, releaser: RowReleaser, settings: VectorSettings,
 
 def _identity(releaser: RowReleaser, plan: OutputPlan, form: str) -> dict[str, Any]:
     """Return everything the output depends on; all bytes of the input, as what is kept is read at the end only."""
-    provenance, reader = releaser.binding.provenance(test_source=releaser.source.is_test_source), plan.reader
+    reader = plan.reader
     return {
         "input": file_identity(Path(reader.path)),
         "array": [reader.name, reader.rows, reader.dimensions, reader.kind],
-        "column": releaser.column,  # as it was asked for: the only array by its name draws other noise
         "output format": form,
         "keep": list(plan.keep),
-        "grid": releaser.grid,
-        "dtype": releaser.dtype,
-        "version": provenance.version,
-        "mechanism": provenance.mechanism,
-        "vocabulary": provenance.checksum,
-        "test source": provenance.test_source,
+        **releaser.fingerprint(),
     }
 
 

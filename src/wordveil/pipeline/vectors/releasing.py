@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -114,6 +114,13 @@ class RowReleaser:
         rules: Any = {"grid": grid, "dtype": settings.dtype, "column": settings.column, "threads": settings.threads}
         return cls(binding=binding, source=source, name=name, **rules)
 
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what the released rows depend on besides the input and the key, as JSON values."""
+        origin = self.binding.provenance(test_source=self.source.is_test_source)
+        # The column as it was asked for: the only array by its name draws other noise.
+        rules = {"column": self.column, "grid": self.grid, "dtype": self.dtype}
+        return {**rules, **asdict(origin), "noise": self._prefix}
+
     def release(self, block: FloatArray, first_row: int, ids: Sequence[str] | None = None) -> FloatArray:
         """Release a block.
 
@@ -153,13 +160,8 @@ class RowReleaser:
     @cached_property
     def _prefix(self) -> str:
         """Return what stands for input and mechanism in every row's id: other parameters must never share noise."""
-        table = self.binding.vocabulary
-        facts = (
-            self.name,
-            self.column,
-            noise_name(self.binding.mechanism),
-            "" if table is None else table.checksum_in_use,
-        )
+        bound = self.binding
+        facts = (self.name, self.column, noise_name(bound.mechanism, bound.randomizer, bound.vocabulary))
         return hashlib.blake2b(repr(facts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -197,6 +199,7 @@ def release_vectors(
     Raises:
         ParameterError: If shape, values or parameters are outside their domains; rows are named by number.
         DataFormatError: If a file cannot be read.
+        WordveilError: If a fork gave the source a key that only this process has.
 
     Edge cases:
         n = 0 returns (0, d). Zero rows are valid. NaN and infinity raise.
@@ -213,6 +216,7 @@ def release_vectors(
     settings = settings or VectorSettings()
     own_source = source is not None
     source = source or RandomSource()
+    source.check_repeats()
     if isinstance(vectors, str | os.PathLike):
         with open_vectors(vectors, settings.column) as reader:
             binding = bind(mechanism, reader.dimensions, vocabulary)

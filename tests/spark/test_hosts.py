@@ -1,0 +1,197 @@
+"""What runs on executors refuses a host that would draw, or count, otherwise than the driver; here without Spark."""
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wordveil as wv
+from wordveil import spark as veil
+from wordveil.documents import DocumentSettings
+from wordveil.errors import ChecksumError, ParameterError, ResumeError
+from wordveil.mechanisms import projection
+from wordveil.mechanisms.projection_matrices import principal_directions
+from wordveil.pipeline.runs import fingerprint
+from wordveil.pipeline.vectors import VectorSettings, release_vectors
+from wordveil.randomness import RandomSource
+from wordveil.spark import budgets, tree_budgets, workers
+from wordveil.spark.workers import ID, Texts, Vectors, packed_for_tasks, shared
+
+pa = pytest.importorskip("pyarrow", reason="needs the extra parquet")
+
+WORDS = ["good", "bad", "film", "music", "water", "bread", "house", "garden", "river", "window", "doctor", "letter"]
+TABLE = wv.Embeddings.from_arrays(WORDS, np.random.default_rng(0).standard_normal((12, 6)))
+PRINCIPAL = wv.Projection(epsilon=10.0, dimensions=4, directions="principal", sensitivity="spectral")
+ROWS = np.random.default_rng(1).standard_normal((5, 6))
+TEXTS = pa.record_batch({ID: ["1", "2"], budgets.USER: ["a", "b"], "note": ["good film", "bread"]})
+
+
+@pytest.fixture
+def key(tmp_path):
+    with veil.run_key(tmp_path / "run.key") as path:
+        yield path
+
+
+@pytest.fixture
+def sanitizer():
+    return wv.Sanitizer(TABLE, wv.NeighbourResponse(epsilon=4.0, k=2, outputs=None))
+
+
+@pytest.fixture
+def another_host(monkeypatch):
+    """Stand on a host where another engine computes; workers begin anew there."""
+
+    def moved():
+        for cached in (workers.unpacked, workers._ready):
+            cached.cache_clear()
+        monkeypatch.setenv("WORDVEIL_ENGINE", "numpy")
+
+    yield moved
+    for cached in (workers.unpacked, workers._ready):
+        cached.cache_clear()
+
+
+def arrived(task):
+    return pickle.loads(pickle.dumps(task))
+
+
+def vectors(key, mechanism=PRINCIPAL, **settings):
+    where = {"column": "e", "name": "n", "key_file": key, "dimensions": 6}
+    return Vectors.for_frame((mechanism, TABLE, VectorSettings(**settings)), **where)
+
+
+def batch():
+    return pa.record_batch({ID: [f"{i}" for i in range(5)], "e": pa.array(list(ROWS), pa.list_(pa.float64()))})
+
+
+def test_vectors_are_those_of_one_machine(key):
+    task = arrived(vectors(key))
+    (released,) = task(iter([batch()]))
+    source = RandomSource(Path(key).read_bytes())
+    alone = release_vectors(ROWS, PRINCIPAL, vocabulary=TABLE, source=source, name=json.dumps(["n", "e"]))
+    # Numbers of rows are their ids here; the column is in the name.
+    assert np.array_equal(np.array(released.column("e").to_pylist(), dtype=np.float32), alone.vectors)
+
+
+def test_vectors_are_refused_on_a_host_whose_public_matrix_is_another(key, monkeypatch):
+    task = arrived(vectors(key))
+    monkeypatch.setattr(projection, "principal_directions", lambda rows, m: principal_directions(rows, m) + 2.0**-12)
+    with pytest.raises(ParameterError, match=r"executor=.*public_data is .* here and .* on the driver"):
+        next(task(iter([batch()])))
+
+
+def test_vectors_are_refused_on_a_host_of_another_version_or_vocabulary(key, monkeypatch, tmp_path):
+    task = arrived(vectors(key))
+    monkeypatch.setattr("wordveil.pipeline.vectors.binding.__version__", "9.9.9")
+    with pytest.raises(ParameterError, match=r"version is '9\.9\.9' here"):
+        next(task(iter([batch()])))
+    monkeypatch.undo()
+    next(task(iter([batch()])))
+    saved = TABLE.save(tmp_path / "v")
+    where = {"column": "e", "name": "n", "key_file": key, "dimensions": 6}
+    task = arrived(Vectors.for_frame((PRINCIPAL, saved, VectorSettings()), **where))
+    matrix = np.load(tmp_path / "v" / "vectors.npy", mmap_mode="r+")
+    matrix[3] += 1.0
+    matrix.flush()
+    workers.unpacked.cache_clear()
+    with pytest.raises(ParameterError, match="checksum is "):
+        next(task(iter([batch()])))
+    saved = wv.load_embeddings(tmp_path / "v")
+    for file in (tmp_path / "v").iterdir():
+        file.unlink()
+    (tmp_path / "v").rmdir()
+    replaced = wv.Embeddings.from_arrays(WORDS, np.eye(12)[:, :6]).save(tmp_path / "v")
+    assert replaced.header.checksum != saved.header.checksum
+    workers.unpacked.cache_clear()
+    with pytest.raises(ChecksumError, match="holds another vocabulary here"):
+        next(task(iter([batch()])))
+
+
+class Nameless(wv.MultivariateLaplace):
+    """A mechanism whose name would not show all that it is made of."""
+
+    def __init__(self, epsilon, hidden):
+        super().__init__(epsilon=epsilon)
+        object.__setattr__(self, "hidden", hidden)
+
+
+def test_vectors_of_a_mechanism_that_cannot_be_named_are_refused_on_the_driver(key):
+    with pytest.raises(ParameterError, match="must be a mechanism that can be named"):
+        vectors(key, Nameless(8.0, object))
+
+
+def test_texts_and_both_counts_refuse_another_host(key, sanitizer, another_host, tmp_path):
+    (tmp_path / "in.jsonl").write_text(json.dumps({"note": "good film", "user": "a"}) + "\n")
+    settings = DocumentSettings(columns=("note",))
+    known = {"sanitizer": packed_for_tasks(sanitizer), "noise": fingerprint(sanitizer)}
+    texts = Texts(**known, key_file=key, columns=("note",))
+    rows = budgets._Counts(**known, columns=("note",))
+    tree = tree_budgets._Counts(**known, root=str(tmp_path), settings=settings, user="user", bad=print)
+    files = pa.record_batch({"place": [0], "name": ["in.jsonl"]})
+    tasks = [(texts, TEXTS), (rows, TEXTS), (tree, files)]
+    for task, given in tasks:
+        assert next(task(iter([given]))).num_rows
+    if sanitizer.provenance.engine == "numpy":
+        pytest.skip("only NumPy runs here")
+    another_host()
+    for task, given in tasks:
+        with pytest.raises(ParameterError, match=r"executor=.*engine is 'numpy' here and .* on the driver"):
+            next(arrived(task)(iter([given])))
+
+
+def test_a_job_that_is_started_again_otherwise_is_refused(tmp_path, sanitizer, monkeypatch):
+    def fail(*releases):
+        with veil.run_key(tmp_path / "k") as key:
+            for columns in releases:
+                shared(sanitizer, key, ("", *columns))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail(["note"], ["note", "other"])
+    with veil.run_key(tmp_path / "k") as key:
+        shared(sanitizer, key, ("", "note"))
+    assert [*tmp_path.iterdir()] == []
+
+    with pytest.raises(KeyError):
+        fail(["note"])
+    monkeypatch.setattr("wordveil.pipeline.assembly.__version__", "9.9.9")
+    newer = wv.Sanitizer(TABLE, sanitizer.mechanism)
+    with (
+        pytest.raises(
+            ResumeError, match=r"version is '9\.9\.9' here and '0.*' when the job began.*take.*another name="
+        ),
+        veil.run_key(tmp_path / "k") as key,
+    ):
+        shared(newer, key, ("", "note"))
+    assert (tmp_path / "k").exists(), "the first job can still go on where it began"
+
+
+def test_another_engine_or_setting_under_a_job_s_key_is_refused(tmp_path, sanitizer):
+    made = {name: wv.Sanitizer(TABLE, wv.TEM(epsilon=4.0), engine=name) for name in wv_engines()}
+    first, *others = made.values()
+    with veil.run_key(tmp_path / "k") as key:
+        shared(first, key, ("", "note"))
+        for other in others:
+            with pytest.raises(ResumeError, match="engine is "):
+                shared(other, key, ("", "note"))
+        with pytest.raises(ResumeError, match="mechanism is "):
+            shared(sanitizer, key, ("", "note"))
+        shared(sanitizer, key, ("second", "note"))
+
+
+def wv_engines():
+    from wordveil.kernels.compiled import available_engines
+
+    return available_engines()
+
+
+def test_a_key_that_an_earlier_version_left_is_refused_and_one_of_the_caller_s_own_is_not(tmp_path, sanitizer):
+    (tmp_path / "k").write_bytes(bytes(16))
+    (tmp_path / "k").chmod(0o600)
+    with pytest.raises(ResumeError, match=r"of a job of an earlier version.* Or delete"), veil.run_key(tmp_path / "k"):
+        pass
+    made = shared(sanitizer, str(tmp_path / "k"), ("", "note"))
+    assert Texts(**made, columns=("note",)).ready().source.export_key() == bytes(16)
+    assert [each.name for each in tmp_path.iterdir()] == ["k"]
