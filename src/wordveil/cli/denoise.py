@@ -96,7 +96,7 @@ def denoise(
     facts = ReleaseReport.load(report)
     facts.check(release)
     denoiser = guess.denoiser(facts)
-    with document_bar(quiet=quiet) as progress:
+    with document_bar(str(release), output, quiet=quiet) as progress:
         told = denoise_documents(
             release,
             facts,

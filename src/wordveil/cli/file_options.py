@@ -16,6 +16,7 @@ __all__ = [
     "ResumeOption",
     "SourceArgument",
     "ThreadsOption",
+    "YesOption",
 ]
 
 SourceArgument = Annotated[str, argument(metavar="[IN]", help="File, directory, or - for standard input.")]
@@ -31,3 +32,4 @@ ResumeOption = Annotated[
     bool, option("--resume", help="Continue an interrupted run; needs the same input and choices.")
 ]
 QuietOption = Annotated[bool, option("--quiet", "-q", help="No summary on standard error.")]
+YesOption = Annotated[bool, option("--yes", help="Go on after a warning that stops the run, without a question.")]

@@ -104,8 +104,10 @@ def rephrase(
         threads=threads,
     )
     told = Prepared(mechanism=rephraser.mechanism, certificate=None, notes=(LOSES,))
-    job = Job(source=source, running=running, sanitizer=rephraser, prepared=told)
-    with document_bar(quiet=running.quiet) as progress:
+    running.check_strength(rephraser, source, output)
+    watch = running.watch(rephraser, source)
+    job = Job(source=source, running=running, sanitizer=rephraser, prepared=told, watch=watch)
+    with document_bar(source, output, quiet=running.quiet) as progress:
         result = rephrase_documents(
             source,
             output,
@@ -115,6 +117,7 @@ def rephrase(
             progress=progress,
             notice=job.notice,
             deliver=lambda result: job.deliver(result, settings),
+            watch=watch,
         )
     if not running.quiet:
         _print_summary(result, rephraser)

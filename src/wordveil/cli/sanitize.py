@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from wordveil.cli.common import Prepared, Wanted, counted, open_vocabulary, prepare, read_word_list, say
+from wordveil.cli.confirming import confirm
 from wordveil.cli.file_options import (
     ColumnOption,
     DestinationOption,
@@ -16,6 +17,7 @@ from wordveil.cli.file_options import (
     ResumeOption,
     SourceArgument,
     ThreadsOption,
+    YesOption,
 )
 from wordveil.cli.options import option
 from wordveil.cli.progress import document_bar
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
     from wordveil.denoising.denoiser import Style
     from wordveil.documents import DocumentSettings
     from wordveil.documents.base import Missing
+    from wordveil.errors import InputWarning
     from wordveil.pipeline.explanations import InWords
+    from wordveil.pipeline.input_watch import InputWatch
     from wordveil.pipeline.runs import RunReport
     from wordveil.pipeline.sanitizer import Sanitizer
     from wordveil.promises.certificates import Certificate
@@ -45,6 +49,10 @@ __all__ = [
 
 WARNING = (
     "warning: a weak promise: an observer may become 99 % sure of a word, or more; a smaller --epsilon is stronger"
+)
+HIDES_NOTHING = (
+    "this promise hides nothing: a guess between two words, even near ones, may be wrong less than once in a million "
+    "times; a smaller --epsilon is stronger"
 )
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
 ExcludeOutputsOption = Annotated[
@@ -189,6 +197,31 @@ class Running:
     ] = False
     verify: Annotated[bool, option("--verify", help="Check the vocabulary, and lists beside it, first.")] = False
     quiet: QuietOption = False
+    yes: YesOption = False
+
+    def watch(self, sanitizer: Sanitizer, source: str) -> InputWatch:
+        """Return what looks at texts before they are released; their owner decides where it warns."""
+        from wordveil.errors import ForeignTextWarning
+
+        def warn(warning: InputWarning) -> None:
+            if isinstance(warning, ForeignTextWarning):
+                confirm(str(warning), yes=self.yes, quiet=self.quiet, source=source)
+            else:
+                say(f"warning: {warning}")
+
+        return sanitizer.watch(warn)
+
+    def check_strength(self, sanitizer: Sanitizer, source: str, output: str) -> None:
+        """Let the owner decide whether to release under a promise that hides nothing; a resumed run was decided on.
+
+        Raises:
+            NotConfirmedError: If it is not to be.
+        """
+        from wordveil.files.journal import is_resumable
+
+        words = sanitizer.in_words
+        if words.hides_nothing and not (self.resume and is_resumable(output)):
+            confirm(f"{HIDES_NOTHING} ({words.sentence})", yes=self.yes, quiet=self.quiet, source=source)
 
 
 def sanitize(
@@ -217,7 +250,7 @@ def sanitize(
 
         settings = replace(settings, block_characters=min(settings.block_characters, BLOCK_CHARACTERS))
         afterwards = denoised_texts(job.sanitizer, cast("Style", denoise))
-    with document_bar(quiet=running.quiet) as progress:
+    with document_bar(source, output, quiet=running.quiet) as progress:
         result = sanitize_documents(
             source,
             output,
@@ -228,6 +261,7 @@ def sanitize(
             notice=job.notice,
             deliver=lambda result: job.deliver(result, settings),
             afterwards=afterwards,
+            watch=job.watch,
         )
     job.print_summary(result)
 
@@ -240,6 +274,7 @@ class Job:
     running: Running
     sanitizer: Sanitizer
     prepared: Prepared
+    watch: InputWatch
 
     @classmethod
     def prepared_for(
@@ -267,8 +302,10 @@ class Job:
             device=speed.device,
             certificate=prepared.certificate,
         )
+        running.check_strength(sanitizer, source, output)
         told = replace(prepared, notes=(*prepared.notes, *barred))
-        return cls(source=source, running=running, sanitizer=sanitizer, prepared=told)
+        watch = running.watch(sanitizer, source)
+        return cls(source=source, running=running, sanitizer=sanitizer, prepared=told, watch=watch)
 
     def notice(self, line: str) -> None:
         """Tell the owner of the input."""
@@ -288,7 +325,7 @@ class Job:
     def print_summary(self, result: RunReport) -> None:
         """Say what was done and what was promised."""
         if not self.running.quiet:
-            _print_summary(result, self.prepared, self.sanitizer.in_words)
+            _print_summary(result, self.prepared, self.sanitizer.in_words, self.watch.in_words())
 
 
 def sanitizing_vocabulary(
@@ -343,10 +380,11 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
     return ""
 
 
-def _print_summary(report: RunReport, prepared: Prepared, words: InWords) -> None:
+def _print_summary(report: RunReport, prepared: Prepared, words: InWords, unknown: str) -> None:
     from wordveil.pipeline.run_report import left_out, read_and_attacked
 
     said = [f"{counted(report.documents, 'document')}, {counted(report.tokens, 'token')}"]
+    said += [unknown] if unknown else []
     if report.seconds >= WORTH_A_RATE:
         said.append(f"{report.tokens_per_second:,.0f} tokens/s")
     say(", ".join(said))

@@ -48,11 +48,13 @@ class SentenceEncoder(ABC):
         name: What to ask `encoder_named` for.
         identity: The name with the version of everything the rows depend on: noise is placed by it.
         space: The identity of the encoder whose rows these compare with: its own, unless it is mapped to another.
+        words: What reads a sentence as the words that the encoder knows; None where it has no list of words.
     """
 
     name: str
     identity: str
     space: str
+    words: Encoder | None = None
 
     def rows(
         self, sentences: Sequence[str], progress: Progress | None = None, *, together: bool = False
@@ -94,13 +96,13 @@ class StaticEncoder(SentenceEncoder):
             self.identity += f", mapped by {hashlib.sha256(np.ascontiguousarray(into).data).hexdigest()[:16]}"
         self.space = space or self.identity
         self._vectors = np.concatenate([vectors, np.zeros_like(vectors[:1])])  # unknown words, -1, find zeros
-        self._reader = Encoder(lookup=table.ids, index=table.packed_words, tokenizer=tokenizer_for("words"))
+        self.words = Encoder(lookup=table.ids, index=table.packed_words, tokenizer=tokenizer_for("words"))
 
     def _encode(self, sentences: Sequence[str], progress: Progress, together: bool) -> Any:
         found = np.zeros((len(sentences), self._vectors.shape[1]))
         for low in range(0, len(sentences), WORDS_TOGETHER):
             part = [PrivateText(sentence) for sentence in sentences[low : low + WORDS_TOGETHER]]
-            read = list(self._reader.encode_parts(part))
+            read = list(self.words.encode_parts(part))
             counts = tokens_per_text(read)
             some = np.flatnonzero(counts)
             if some.size:  # the sum of one sentence does not depend on the others
