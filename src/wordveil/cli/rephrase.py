@@ -103,10 +103,9 @@ def rephrase(
         source=run_source(output, resume=running.resume),
         threads=threads,
     )
-    told = Prepared(mechanism=rephraser.mechanism, certificate=None, notes=(LOSES,))
-    running.check_strength(rephraser, source, output)
-    watch = running.watch(rephraser, source)
-    job = Job(source=source, running=running, sanitizer=rephraser, prepared=told, watch=watch)
+    prepared = Prepared(mechanism=rephraser.mechanism, certificate=None, notes=(LOSES,))
+    job = Job(source=source, running=running, sanitizer=rephraser, prepared=prepared)
+    job.check_strength(output)
     with document_bar(source, output, quiet=running.quiet) as progress:
         result = rephrase_documents(
             source,
@@ -117,7 +116,7 @@ def rephrase(
             progress=progress,
             notice=job.notice,
             deliver=lambda result: job.deliver(result, settings),
-            watch=watch,
+            watch=job.watch,
         )
     if not running.quiet:
         _print_summary(result, rephraser)

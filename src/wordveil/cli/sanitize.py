@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -51,7 +52,7 @@ WARNING = (
     "warning: a weak promise: an observer may become 99 % sure of a word, or more; a smaller --epsilon is stronger"
 )
 HIDES_NOTHING = (
-    "this promise hides nothing: a guess between two words, even near ones, may be wrong less than once in a million "
+    "this promise hides nothing: a guess between two inputs, even near ones, may be wrong less than once in a million "
     "times; a smaller --epsilon is stronger"
 )
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
@@ -199,30 +200,6 @@ class Running:
     quiet: QuietOption = False
     yes: YesOption = False
 
-    def watch(self, sanitizer: Sanitizer, source: str) -> InputWatch:
-        """Return what looks at texts before they are released; their owner decides where it warns."""
-        from wordveil.errors import ForeignTextWarning
-
-        def warn(warning: InputWarning) -> None:
-            if isinstance(warning, ForeignTextWarning):
-                confirm(str(warning), yes=self.yes, quiet=self.quiet, source=source)
-            else:
-                say(f"warning: {warning}")
-
-        return sanitizer.watch(warn)
-
-    def check_strength(self, sanitizer: Sanitizer, source: str, output: str) -> None:
-        """Let the owner decide whether to release under a promise that hides nothing; a resumed run was decided on.
-
-        Raises:
-            NotConfirmedError: If it is not to be.
-        """
-        from wordveil.files.journal import is_resumable
-
-        words = sanitizer.in_words
-        if words.hides_nothing and not (self.resume and is_resumable(output)):
-            confirm(f"{HIDES_NOTHING} ({words.sentence})", yes=self.yes, quiet=self.quiet, source=source)
-
 
 def sanitize(
     source: SourceArgument = "-",
@@ -274,7 +251,6 @@ class Job:
     running: Running
     sanitizer: Sanitizer
     prepared: Prepared
-    watch: InputWatch
 
     @classmethod
     def prepared_for(
@@ -302,10 +278,38 @@ class Job:
             device=speed.device,
             certificate=prepared.certificate,
         )
-        running.check_strength(sanitizer, source, output)
         told = replace(prepared, notes=(*prepared.notes, *barred))
-        watch = running.watch(sanitizer, source)
-        return cls(source=source, running=running, sanitizer=sanitizer, prepared=told, watch=watch)
+        job = cls(source=source, running=running, sanitizer=sanitizer, prepared=told)
+        job.check_strength(output)
+        return job
+
+    def check_strength(self, output: str) -> None:
+        """Let the owner decide whether to release under a promise that hides nothing; a resumed run was decided on.
+
+        Raises:
+            NotConfirmedError: If it is not to be.
+        """
+        from wordveil.files.journal import is_resumable
+
+        words = self.sanitizer.in_words
+        if words.hides_nothing and not (self.running.resume and is_resumable(output)):
+            self._confirm(f"{HIDES_NOTHING} ({words.sentence})")
+
+    @cached_property
+    def watch(self) -> InputWatch:
+        """What looks at texts before they are released; their owner decides where it warns."""
+        from wordveil.errors import ForeignTextWarning
+
+        def warn(warning: InputWarning) -> None:
+            if isinstance(warning, ForeignTextWarning):
+                self._confirm(str(warning))
+            else:
+                say(f"warning: {warning}")
+
+        return self.sanitizer.watch(warn)
+
+    def _confirm(self, doubt: str) -> None:
+        confirm(doubt, yes=self.running.yes, quiet=self.running.quiet, source=self.source)
 
     def notice(self, line: str) -> None:
         """Tell the owner of the input."""
@@ -384,10 +388,11 @@ def _print_summary(report: RunReport, prepared: Prepared, words: InWords, unknow
     from wordveil.pipeline.run_report import left_out, read_and_attacked
 
     said = [f"{counted(report.documents, 'document')}, {counted(report.tokens, 'token')}"]
-    said += [unknown] if unknown else []
     if report.seconds >= WORTH_A_RATE:
         said.append(f"{report.tokens_per_second:,.0f} tokens/s")
     say(", ".join(said))
+    if unknown:
+        say(unknown)
     if report.resumed_documents:
         say(f"{counted(report.resumed_documents, 'document')} taken over from the interrupted run")
     if missed := left_out(vars(report)):

@@ -37,7 +37,7 @@ SHARE = 0.3
 """Of unknown words, or of letters of another script; English text has .02 to .16 of them (docs/limits.md)."""
 LEAST = 20  # words or letters; fewer are not judged
 SAMPLE = 10_000  # words of a run after which it is not judged any more
-CHARACTERS = 100_000  # of the texts of a block that are looked at for scripts, or read once more
+CHARACTERS = 20_000  # of the texts of a block that are looked at for scripts, or read once more
 
 
 def warn_caller(warning: InputWarning) -> None:
@@ -120,19 +120,22 @@ class InputWatch:
         """Return the count for the owner's screen; "" where no words were counted."""
         if not self.words:
             return ""
-        tokens = "words" if self._encoder is None or self._encoder.typed is not None else "tokens, numbers included,"
-        return f"{self.unknown:,} of {self.words:,} {tokens} outside the vocabulary ({self.unknown / self.words:.0%})"
+        tokens = "words" if self._encoder is None or self._encoder.typed is not None else "tokens, numbers included"
+        return f"outside the vocabulary: {self.unknown:,} of {self.words:,} {tokens} ({self.unknown / self.words:.0%})"
 
     def _doubt(self) -> str:
-        packaged = self._embeddings.header.checksum == packaged_header().checksum or self._sentences
-        text = "like English text" if packaged and self._encoder else "like the text that this vocabulary is for"
         if _exceeds(self._sample["foreign"], self._sample["letters"]):
             reason = f"more than {SHARE:.0%} of its letters are of another script"
         elif _exceeds(self._sample["unknown"], self._sample["words"]):
             reason = f"more than {SHARE:.0%} of its words are outside the vocabulary"
         else:
             return ""
-        return f"this does not look {text}: {reason}. The release will say nothing of them."
+        return f"this does not look {self._usual()}: {reason}. The release will say nothing of them."
+
+    def _usual(self) -> str:
+        """Return what is usually read: English where words of the packaged vocabulary are."""
+        english = self._sentences or self._embeddings.header.checksum == packaged_header().checksum
+        return "like English text" if english and self._encoder else "like the text that this vocabulary is for"
 
     def _read_again(self, texts: Sequence[PrivateText]) -> tuple[int, int]:
         """Count words and unknown ones at the beginning of texts, where typed tokens were not told apart from words."""

@@ -33,6 +33,7 @@ from wordveil.pipeline.runs import RunReport, fingerprint, release_records, run_
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.spark.budgets import UserBudget
 from wordveil.spark.keys import check_repeatable
+from wordveil.spark.pythons import check_workers
 from wordveil.spark.tree_budgets import check_columns, leave_out_over_budget, left_out_of
 from wordveil.spark.workers import Worker, packed_for_tasks
 
@@ -88,6 +89,7 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     """
     origin, settings, started = os.fspath(Path(source).absolute()), settings or DocumentSettings(), time.perf_counter()
     found = _checked(origin, os.fspath(destination), sanitizer, settings, resume, budget)
+    check_workers(spark)
     context = spark.sparkContext
     spread = partial(context.parallelize, numSlices=len(found.taken))
     read, _ = tree_identity(dict(zip(found.taken, spread(found.taken).map(_Identity(origin)).collect(), strict=True)))

@@ -20,6 +20,7 @@ from wordveil.pipeline.tables import TableRelease, described
 from wordveil.pipeline.vectors import VectorSettings
 from wordveil.pipeline.vectors.binding import bind
 from wordveil.pipeline.vectors.values import vector_disclosures
+from wordveil.spark.pythons import check_workers
 from wordveil.spark.workers import ID, Texts, Vectors, driver_key, packed, shared
 from wordveil.vocabulary.table import Embeddings
 
@@ -84,13 +85,14 @@ def sanitize(
 
 
 def text_columns(dataframe: DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of columns of strings.
+    """Return the names of columns of strings, of a frame whose workers can release them.
 
     Raises:
-        ParameterError: If one is missing or no text.
+        ParameterError: If one is missing or no text, or the workers' Python is another than the driver's.
         MissingExtraError: If PySpark or PyArrow is missing.
     """
     functions_of_spark()
+    check_workers(dataframe.sparkSession)
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     types = dict(dataframe.dtypes)
     for column in names:
@@ -149,6 +151,7 @@ def release(  # noqa: PLR0913 (five of them say where the noise lies)
     functions = functions_of_spark()
     if dict(dataframe.dtypes).get(column) not in ("array<float>", "array<double>"):
         raise ParameterError("column", column, "must be a column of arrays of floats or doubles.")
+    check_workers(dataframe.sparkSession)
     settings = settings or VectorSettings()
     first = dataframe.select(functions.size(functions.col(f"`{column}`")).alias("d")).first()
     if first is None:
