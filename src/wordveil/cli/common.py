@@ -36,6 +36,7 @@ __all__ = [
     "build_mechanism",
     "chosen_epsilon",
     "counted",
+    "named_word_list",
     "open_vocabulary",
     "parse_settings",
     "prepare",
@@ -355,6 +356,20 @@ def chosen_epsilon(
             "--epsilon", None, f"must be given {unit}. Find one with: wordveil calibrate --mechanism {mechanism}"
         )
     return default, (f"epsilon {default:g} nats a word: the default of {mechanism}",)
+
+
+def named_word_list(option: str, name: str, known: Sequence[str]) -> frozenset[str]:
+    """Return the words of a file that an option names, where a few names stand for lists of ours.
+
+    Raises:
+        ParameterError: If there is no such file; a known name that is nearly it is mentioned.
+    """
+    if Path(name).exists():
+        return read_word_list(Path(name))
+    from difflib import get_close_matches
+
+    meant = [f"; did you mean {word}?" for word in get_close_matches(name, known, 1)]
+    raise ParameterError(option, name, f"is neither a file nor {' or '.join(known)}{meant[0] if meant else '.'}")
 
 
 def read_word_list(path: Path | None) -> frozenset[str]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from wordveil.cli.common import Prepared, Wanted, counted, open_vocabulary, prepare, read_word_list, say
+from wordveil.cli.common import Prepared, Wanted, counted, named_word_list, open_vocabulary, prepare, say
 from wordveil.cli.confirming import confirm
 from wordveil.cli.file_options import (
     ColumnOption,
@@ -165,7 +165,10 @@ class Around:
         from wordveil.text.function_words import FUNCTION_WORDS
 
         named = self.public_words or ()
-        lists = (FUNCTION_WORDS if name == "function" else read_word_list(Path(name)) for name in named)
+        lists = (
+            FUNCTION_WORDS if name == "function" else named_word_list("--public-words", name, ["function"])
+            for name in named
+        )
         choices: dict[str, Any] = {
             name: getattr(self, name) for name in ("unknown", "per", "casing", "numbers", "markup")
         }
@@ -356,7 +359,7 @@ def sanitizing_vocabulary(
             "(--exclude-outputs none lets them through)"
         )
     if exclude not in (None, "none", "offensive"):
-        own = read_word_list(Path(str(exclude)))
+        own = named_word_list("--exclude-outputs", str(exclude), ["none", "offensive"])
         narrowed = embeddings.without_outputs(own)
         barred = len(embeddings.candidates) - len(narrowed.candidates)
         notes.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,8 @@ _OPTIONS = {
 _PHRASES = (
     (r"(?<!-)\bcalibration='([\w-]+)'", r"--calibration \1"),
     (r"pass allow_refuted=True", "add --allow-refuted"),
+    (r"\bdrop_others\b", "--drop-others"),
+    (r"\balso in keep\b", "also in --keep"),
     (r"\ballow_refuted=True", "--allow-refuted"),
     (r"pass gamma explicitly", "give it with --set gamma=VALUE"),
     (r"; make one for these inputs with certify\(\)", ""),
@@ -78,5 +81,11 @@ def _of_parameter(error: ParameterError, options: Mapping[str, str], given: Sequ
     name = options.get(error.name) or _OPTIONS.get(error.name, error.name)
     if name == error.name and "settings" in options and error.name in _parameters(given):
         name = f"--set {error.name}"
-    shown = "" if error.value is None or isinstance(error.value, bool) or error.value == () else f"={error.value!r}"
-    return f"{name}{shown} {error.requirement}"
+    value, requirement = error.value, error.requirement
+    if isinstance(value, float) and not math.isfinite(value):
+        requirement = f"is not a finite number; it {requirement}"
+    if value is None or isinstance(value, bool) or value == ():
+        return f"{name} {requirement}"
+    repeated = name.startswith("--") and isinstance(value, tuple | list)
+    each = value if repeated else (value,)  # as it is typed
+    return f"{' '.join(f'{name}={one!r}' for one in each)} {requirement}"

@@ -36,7 +36,7 @@ Warn = Callable[[InputWarning], None]
 SHARE = 0.3
 """Of unknown words, or of letters of another script; English text has .02 to .16 of them (docs/limits.md)."""
 LEAST = 20  # words or letters; fewer are not judged
-SAMPLE = 10_000  # words of a run after which it is not judged any more
+SAMPLE, LETTERS = 10_000, 50_000  # words, or letters looked at, of a run after which it is not judged any more
 CHARACTERS = 20_000  # of the texts of a block that are looked at for scripts, or read once more
 
 
@@ -79,6 +79,7 @@ class InputWatch:
         self._embeddings, self._encoder, self._sentences, self._warn = embeddings, encoder, sentences, warn
         self._sample = Counter[str]()
         self._settled = self._warned = False
+        self._typed = encoder is None or encoder.typed is not None  # numbers and the like are told apart from words
 
     def settle(self) -> None:
         """Judge no more: the input was judged before, as that of an interrupted run was."""
@@ -92,11 +93,10 @@ class InputWatch:
         self.unknown += unknown
         if self._settled:
             return
-        typed = self._encoder is None or self._encoder.typed is not None
-        if self._sentences or (not typed and unknown > SHARE * words):
+        if self._sentences or (not self._typed and unknown > SHARE * words):
             words, unknown = self._read_again(texts)
         self._sample.update(words=words, unknown=unknown, **self._letters(texts))
-        self._settled = self._sample["words"] >= SAMPLE or self._sample["letters"] >= CHARACTERS
+        self._settled = self._sample["words"] >= SAMPLE or self._sample["letters"] >= LETTERS
         if doubt := self._doubt():
             self._settled = self._warned = True
             self._warn(ForeignTextWarning(doubt))
@@ -112,7 +112,7 @@ class InputWatch:
             self._warn(InputWarning("the input holds no documents: there was nothing to release."))
         elif not tokens:
             self._warn(InputWarning("the input holds no words: there was nothing to randomize."))
-        elif not self._warned and _exceeds(self.unknown, self.words):
+        elif not self._warned and self._typed and _exceeds(self.unknown, self.words):
             text = f"more than {SHARE:.0%} of the words are outside the vocabulary, though fewer were at the beginning"
             self._warn(InputWarning(f"{text}. The release says nothing of them."))
 
@@ -120,7 +120,7 @@ class InputWatch:
         """Return the count for the owner's screen; "" where no words were counted."""
         if not self.words:
             return ""
-        tokens = "words" if self._encoder is None or self._encoder.typed is not None else "tokens, numbers included"
+        tokens = "words" if self._typed else "tokens, numbers included"
         return f"outside the vocabulary: {self.unknown:,} of {self.words:,} {tokens} ({self.unknown / self.words:.0%})"
 
     def _doubt(self) -> str:
