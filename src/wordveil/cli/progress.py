@@ -118,7 +118,8 @@ def document_bar(
         quiet: Show nothing.
     """
     begun = time.monotonic()
-    typed, printed = source == "-" and sys.stdin.isatty(), output == "-" and sys.stdout.isatty()
+    typed = source == "-" and sys.stdin is not None and sys.stdin.isatty()
+    printed = output == "-" and sys.stdout is not None and sys.stdout.isatty()
     if typed and not quiet:
         print(KEYBOARD, file=sys.stderr, flush=True)
 

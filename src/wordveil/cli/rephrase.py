@@ -105,7 +105,7 @@ def rephrase(
     )
     prepared = Prepared(mechanism=rephraser.mechanism, certificate=None, notes=(LOSES,))
     job = Job(source=source, running=running, sanitizer=rephraser, prepared=prepared)
-    job.check_strength(output)
+    job.owner.check_strength(rephraser, output, resume=running.resume)
     with document_bar(source, output, quiet=running.quiet) as progress:
         result = rephrase_documents(
             source,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from wordveil.cli.common import Prepared, Wanted, counted, named_word_list, open_vocabulary, prepare, say
-from wordveil.cli.confirming import confirm
+from wordveil.cli.confirming import Owner
 from wordveil.cli.file_options import (
     ColumnOption,
     DestinationOption,
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from wordveil.denoising.denoiser import Style
     from wordveil.documents import DocumentSettings
     from wordveil.documents.base import Missing
-    from wordveil.errors import InputWarning
     from wordveil.pipeline.explanations import InWords
     from wordveil.pipeline.input_watch import InputWatch
     from wordveil.pipeline.runs import RunReport
@@ -50,10 +49,6 @@ __all__ = [
 
 WARNING = (
     "warning: a weak promise: an observer may become 99 % sure of a word, or more; a smaller --epsilon is stronger"
-)
-HIDES_NOTHING = (
-    "this promise hides nothing: a guess between two inputs, even near ones, may be wrong less than once in a million "
-    "times; a smaller --epsilon is stronger"
 )
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
 ExcludeOutputsOption = Annotated[
@@ -283,36 +278,18 @@ class Job:
         )
         told = replace(prepared, notes=(*prepared.notes, *barred))
         job = cls(source=source, running=running, sanitizer=sanitizer, prepared=told)
-        job.check_strength(output)
+        job.owner.check_strength(sanitizer, output, resume=running.resume)
         return job
 
-    def check_strength(self, output: str) -> None:
-        """Let the owner decide whether to release under a promise that hides nothing; a resumed run was decided on.
-
-        Raises:
-            NotConfirmedError: If it is not to be.
-        """
-        from wordveil.files.journal import is_resumable
-
-        words = self.sanitizer.in_words
-        if words.hides_nothing and not (self.running.resume and is_resumable(output)):
-            self._confirm(f"{HIDES_NOTHING} ({words.sentence})")
+    @property
+    def owner(self) -> Owner:
+        """Whoever decides where something is doubtful."""
+        return Owner(source=self.source, yes=self.running.yes, quiet=self.running.quiet)
 
     @cached_property
     def watch(self) -> InputWatch:
-        """What looks at texts before they are released; their owner decides where it warns."""
-        from wordveil.errors import ForeignTextWarning
-
-        def warn(warning: InputWarning) -> None:
-            if isinstance(warning, ForeignTextWarning):
-                self._confirm(str(warning))
-            else:
-                say(f"warning: {warning}")
-
-        return self.sanitizer.watch(warn)
-
-    def _confirm(self, doubt: str) -> None:
-        confirm(doubt, yes=self.running.yes, quiet=self.running.quiet, source=self.source)
+        """What looks at texts before they are released."""
+        return self.owner.watch(self.sanitizer)
 
     def notice(self, line: str) -> None:
         """Tell the owner of the input."""

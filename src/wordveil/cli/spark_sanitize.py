@@ -104,5 +104,6 @@ def spark_sanitize(
             progress=None if show is None else lambda done, total, _: show(done, total),
             notice=job.notice,
             deliver=lambda result: job.deliver(result, settings),
+            watch=job.watch,
         )
     job.print_summary(result)

@@ -86,6 +86,6 @@ def _of_parameter(error: ParameterError, options: Mapping[str, str], given: Sequ
         requirement = f"is not a finite number; it {requirement}"
     if value is None or isinstance(value, bool) or value == ():
         return f"{name} {requirement}"
-    repeated = name.startswith("--") and isinstance(value, tuple | list)
-    each = value if repeated else (value,)  # as it is typed
-    return f"{' '.join(f'{name}={one!r}' for one in each)} {requirement}"
+    if name.startswith("--") and isinstance(value, tuple | list):  # as it is typed
+        return f"{' '.join(f'{name}={one!r}' for one in value)} {requirement}"
+    return f"{name}={value!r} {requirement}"

@@ -65,6 +65,7 @@ class InputWatch:
     Attributes:
         words: Words so far in this process, public ones included, typed tokens left out where they are told apart.
         unknown: Those of them outside the vocabulary.
+        settled: Whether nothing more is judged: a warning was given, or enough was looked at.
     """
 
     def __init__(
@@ -78,12 +79,8 @@ class InputWatch:
         self.words = self.unknown = 0
         self._embeddings, self._encoder, self._sentences, self._warn = embeddings, encoder, sentences, warn
         self._sample = Counter[str]()
-        self._settled = self._warned = False
+        self.settled = self._warned = False
         self._typed = encoder is None or encoder.typed is not None  # numbers and the like are told apart from words
-
-    def settle(self) -> None:
-        """Judge no more: the input was judged before, as that of an interrupted run was."""
-        self._settled = True
 
     def look(self, texts: Sequence[PrivateText], tokens: IdArray, exempt: int) -> None:
         """Take in a block of texts before it is released, and warn if the sample so far is not what it should be."""
@@ -91,14 +88,14 @@ class InputWatch:
         unknown = 0 if self._sentences else int(np.count_nonzero(tokens == UNKNOWN))
         self.words += words
         self.unknown += unknown
-        if self._settled:
+        if self.settled:
             return
         if self._sentences or (not self._typed and unknown > SHARE * words):
             words, unknown = self._read_again(texts)
         self._sample.update(words=words, unknown=unknown, **self._letters(texts))
-        self._settled = self._sample["words"] >= SAMPLE or self._sample["letters"] >= LETTERS
+        self.settled = self._sample["words"] >= SAMPLE or self._sample["letters"] >= LETTERS
         if doubt := self._doubt():
-            self._settled = self._warned = True
+            self.settled = self._warned = True
             self._warn(ForeignTextWarning(doubt))
 
     def finish(self, documents: int, tokens: int) -> None:

@@ -182,7 +182,7 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
 
     def process(records: list[Record]) -> Answers:
         if counts["documents"] and not here:
-            watch.settle()  # the interrupted run was judged
+            watch.settled = True  # the interrupted run was judged
         answers, found = release_records(job, records, afterwards, columns=settings.columns)
         for counter in (counts, here):
             counter.update(found)

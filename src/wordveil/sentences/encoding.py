@@ -96,13 +96,13 @@ class StaticEncoder(SentenceEncoder):
             self.identity += f", mapped by {hashlib.sha256(np.ascontiguousarray(into).data).hexdigest()[:16]}"
         self.space = space or self.identity
         self._vectors = np.concatenate([vectors, np.zeros_like(vectors[:1])])  # unknown words, -1, find zeros
-        self.words = Encoder(lookup=table.ids, index=table.packed_words, tokenizer=tokenizer_for("words"))
+        self.words = self._reader = Encoder(lookup=table.ids, index=table.packed_words, tokenizer=tokenizer_for("words"))
 
     def _encode(self, sentences: Sequence[str], progress: Progress, together: bool) -> Any:
         found = np.zeros((len(sentences), self._vectors.shape[1]))
         for low in range(0, len(sentences), WORDS_TOGETHER):
             part = [PrivateText(sentence) for sentence in sentences[low : low + WORDS_TOGETHER]]
-            read = list(self.words.encode_parts(part))
+            read = list(self._reader.encode_parts(part))
             counts = tokens_per_text(read)
             some = np.flatnonzero(counts)
             if some.size:  # the sum of one sentence does not depend on the others

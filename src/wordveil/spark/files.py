@@ -22,12 +22,15 @@ from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 from wordveil.documents import DocumentSettings, Record, TreeFiles, tree_files
+from wordveil.documents.blocks import blocks
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.files.atomic import sibling, write_whole
-from wordveil.files.journal import file_identity
+from wordveil.files.journal import file_identity, is_resumable
 from wordveil.files.run_key import run_key_path
 from wordveil.pipeline.document_places import check_tree, tell, tree_file_identity, tree_identity
 from wordveil.pipeline.document_runs import Answers, DocumentSummary, run_tree_file
+from wordveil.pipeline.ids import without_ids
+from wordveil.pipeline.input_watch import InputWatch
 from wordveil.pipeline.run import Notice, Position, Run, silent
 from wordveil.pipeline.runs import RunReport, fingerprint, release_records, run_report
 from wordveil.pipeline.sanitizer import Sanitizer
@@ -62,6 +65,7 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     progress: Progress | None = None,
     notice: Notice = silent,
     deliver: Callable[[RunReport], None] | None = None,
+    watch: InputWatch | None = None,
 ) -> RunReport:
     """Sanitize a directory tree on a cluster, a task a file: text, JSONL, JSON, CSV, TSV, Parquet, `.gz`, `.zst`.
 
@@ -77,6 +81,7 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
         progress: Called about twice a second.
         notice: Told of files that were not read or are malformed, and of an interrupted run.
         deliver: Called with the report when the output is in its place.
+        watch: As for `sanitize_documents`; the driver reads its sample itself, and nothing more is counted.
 
     Returns:
         The report of the run.
@@ -90,6 +95,9 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     origin, settings, started = os.fspath(Path(source).absolute()), settings or DocumentSettings(), time.perf_counter()
     found = _checked(origin, os.fspath(destination), sanitizer, settings, resume, budget)
     check_workers(spark)
+    watch = watch or sanitizer.watch()
+    if not (resume and is_resumable(destination)):
+        _look(watch, origin, found, sanitizer, settings)
     context = spark.sparkContext
     spread = partial(context.parallelize, numSlices=len(found.taken))
     read, _ = tree_identity(dict(zip(found.taken, spread(found.taken).map(_Identity(origin)).collect(), strict=True)))
@@ -131,7 +139,24 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     facts |= {} if budget is None else {"budget": asdict(budget)}
     run = Run(destination=destination, work=work, identity=facts, source=sanitizer.source, resume=resume, notice=notice)
     run.execute()
+    watch.finish(reports[0].documents, reports[0].tokens + reports[0].exempt)
     return reports[0]
+
+
+def _look(watch: InputWatch, origin: str, found: TreeFiles, sanitizer: Sanitizer, settings: DocumentSettings) -> None:
+    """Show the first texts of a tree to a watch; what cannot be read is told of later."""
+    for name in found.taken:
+        own = settings.for_file(name)
+        with suppress(DocumentFormatError, ParameterError), own.open(str(Path(origin) / name)) as reader:
+            for block in blocks(iter(reader), own):
+                texts = [text for record in block for text in record.texts if text is not None]
+                encoded, tokens = without_ids(sanitizer.parts.encoder.encode_parts(texts))
+                watch.look(texts, tokens, sum(int(each.exempt.sum()) for each in encoded))
+                if watch.settled:
+                    break
+        if watch.settled:
+            break
+    watch.words = watch.unknown = 0  # of a sample, which says nothing of the whole
 
 
 def _checked(
