@@ -30,7 +30,9 @@ class Terminal:
     def __init__(self, *arguments, terminal=("stdin", "stdout", "stderr")):
         self.here, there = pty.openpty()
         streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | dict.fromkeys(terminal, there)
-        self.process = subprocess.Popen([*PROGRAM, *map(str, arguments)], **streams, env={**os.environ, "TERM": "xterm"})
+        self.process = subprocess.Popen(
+            [*PROGRAM, *map(str, arguments)], **streams, env={**os.environ, "TERM": "xterm"}
+        )
         os.close(there)
         self.seen = ""
 

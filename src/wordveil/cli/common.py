@@ -362,14 +362,14 @@ def named_word_list(option: str, name: str, known: Sequence[str]) -> frozenset[s
     """Return the words of a file that an option names, where a few names stand for lists of ours.
 
     Raises:
-        ParameterError: If there is no such file; a known name that is nearly it is mentioned.
+        ParameterError: If there is no such file, but a known name that is nearly it.
+        OSError: If it cannot be read.
     """
-    if Path(name).exists():
-        return read_word_list(Path(name))
     from difflib import get_close_matches
 
-    meant = [f"; did you mean {word}?" for word in get_close_matches(name, known, 1)]
-    raise ParameterError(option, name, f"is neither a file nor {' or '.join(known)}{meant[0] if meant else '.'}")
+    if not Path(name).exists() and (meant := get_close_matches(name, known, 1)):
+        raise ParameterError(option, name, f"is neither a file nor {' or '.join(known)}; did you mean {meant[0]}?")
+    return read_word_list(Path(name))
 
 
 def read_word_list(path: Path | None) -> frozenset[str]:

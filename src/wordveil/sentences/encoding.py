@@ -96,7 +96,8 @@ class StaticEncoder(SentenceEncoder):
             self.identity += f", mapped by {hashlib.sha256(np.ascontiguousarray(into).data).hexdigest()[:16]}"
         self.space = space or self.identity
         self._vectors = np.concatenate([vectors, np.zeros_like(vectors[:1])])  # unknown words, -1, find zeros
-        self.words = self._reader = Encoder(lookup=table.ids, index=table.packed_words, tokenizer=tokenizer_for("words"))
+        self._reader = Encoder(lookup=table.ids, index=table.packed_words, tokenizer=tokenizer_for("words"))
+        self.words = self._reader
 
     def _encode(self, sentences: Sequence[str], progress: Progress, together: bool) -> Any:
         found = np.zeros((len(sentences), self._vectors.shape[1]))
