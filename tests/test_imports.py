@@ -27,6 +27,7 @@ LAYERS = [
     {"pipeline", "sentences"},
     {"lab", "neural"},
     {"cli", "integrations", "spark", "service"},
+    {"__main__"},
 ]
 LEVEL = {part: level for level, layer in enumerate(LAYERS) for part in layer}
 OPTIONAL = {

@@ -10,7 +10,13 @@
     ├── RefutedClaimError       a refuted calibration was asked for without opting in
     ├── CertificateError        a certificate is missing, does not fit, or does not verify
     ├── GuaranteeError          two promises cannot be composed, converted or compared
+    ├── NotConfirmedError       a command stopped at a warning that its user did not confirm
     └── ResumeError             an interrupted run cannot be continued with these settings
+
+and every warning, for the owner of the input (a UserWarning):
+
+    InputWarning
+    └── ForeignTextWarning      text that is not what the vocabulary is for; raised as an error, it stops the release
 
 Messages name the value, its allowed range and the remedy. They may show parameters, shapes, positions
 and public vocabulary facts; they never show private text, a private word, or its vector.
@@ -24,8 +30,11 @@ __all__ = [
     "DataFormatError",
     "DocumentFormatError",
     "EmbeddingFormatError",
+    "ForeignTextWarning",
     "GuaranteeError",
+    "InputWarning",
     "MissingExtraError",
+    "NotConfirmedError",
     "ParameterError",
     "RefutedClaimError",
     "ResumeError",
@@ -116,3 +125,15 @@ class GuaranteeError(WordveilError):
 
 class ResumeError(WordveilError):
     """An interrupted run cannot be continued with these settings; the message names the difference."""
+
+
+class NotConfirmedError(WordveilError):
+    """A command stopped at a warning that its user did not confirm; the message says how to go on."""
+
+
+class InputWarning(UserWarning):
+    """An input is not what it should be. The message holds no text and no number; it is for the input's owner."""
+
+
+class ForeignTextWarning(InputWarning):
+    """A text about to be released does not look like what the vocabulary is for. An error filter stops the release."""

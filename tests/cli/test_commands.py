@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import asdict
 
 import numpy as np
@@ -430,6 +432,10 @@ MISTAKES = {
         "--certificate='c.json' cannot be used: laplace needs none.",
     ),
     "no-barring-list": (["sanitize", "NOTES", "--exclude-outputs", "absent.lst"], "absent.lst: No such file"),
+    "misspelt-barring-list": (["sanitize", "NOTES", "--exclude-outputs", "ofensive"], "did you mean offensive?"),
+    "misspelt-public-words": (["sanitize", "NOTES", "--public-words", "funtion"], "did you mean function?"),
+    "infinite-epsilon": (["sanitize", "NOTES", "-e", "inf"], "--epsilon=inf is not a finite number; it must be great"),
+    "no-epsilon": (["sanitize", "NOTES", "-e", "nan"], "--epsilon=nan is not a finite number; it must be greater"),
     "calibrate-certified": (
         ["calibrate", "-m", "tem", "--set", "calibration=certified"],
         "Calibrate without it, then certify the epsilon found",
@@ -494,3 +500,74 @@ def test_an_error_of_wordveil_itself_shows_no_private_text(wordveil, vocabulary,
     assert "Maria" not in answer.err
     with pytest.raises(KeyError):
         main(["--debug", "sanitize", str(notes), "--vocabulary", str(vocabulary), "-e", "1"])
+
+
+# What a person should decide on.
+
+FOREIGN = "Frau Weber klagt seit drei Wochen, nimmt aber kein Mittel; ihr Sohn kommt nur selten zu Besuch nach Hause.\n"
+
+
+@pytest.mark.parametrize("command", ["sanitize", "rephrase"])
+def test_text_of_another_language_needs_a_yes(wordveil, tmp_path, command):
+    (tmp_path / "in.txt").write_text(FOREIGN * 2)
+    arguments = [command, tmp_path / "in.txt", "-o", tmp_path / "out.txt"]
+    for quiet in ([], ["-q"]):
+        refused = wordveil(*arguments, *quiet)
+        assert refused.status == 2
+        assert "warning: this does not look like English text" in refused.err
+        assert "give the same command with --yes" in refused.err
+        assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+    assert wordveil(*arguments, "-q", "--yes").err == ""
+    assert (tmp_path / "out.txt").read_text().count("\n") == 2
+    said = wordveil(*arguments, "--yes", "--report", tmp_path / "r.html").err
+    assert "warning: this does not look like English text" in said
+    assert not any(word in said for word in ("Weber", "Wochen", "Besuch"))
+    told = re.search(r"^outside the vocabulary: (\d+) of (\d+) words", said, re.M)
+    assert (told is None) == (command == "rephrase")
+    page = (tmp_path / "r.html").read_text()
+    assert "outside the vocabulary:" not in page
+    assert "does not look like" not in page
+
+
+@pytest.mark.parametrize(("epsilon", "asked"), [(8, False), (13.8, False), (13.9, True), (50, True)])
+def test_a_promise_that_hides_nothing_needs_a_yes(wordveil, tmp_path, epsilon, asked):
+    """By its odds: beyond ln(999 999) = 13.82 nats an even guess may be wrong less than once in a million times."""
+    (tmp_path / "in.txt").write_text("She sleeps badly.\n")
+    answer = wordveil("sanitize", tmp_path / "in.txt", "-o", tmp_path / "out.txt", "-e", epsilon)
+    assert ("this promise hides nothing" in answer.err) == asked
+    assert answer.status == (2 if asked else 0)
+    assert (tmp_path / "out.txt").exists() == (not asked)
+    assert wordveil("sanitize", tmp_path / "in.txt", "-o", tmp_path / "out.txt", "-e", epsilon, "--yes").status == 0
+
+
+def test_a_metric_promise_hides_nothing_where_even_near_words_are_told_apart(wordveil, tmp_path):
+    (tmp_path / "in.txt").write_text("She sleeps badly.\n")
+    for epsilon, status in ((9, 0), (60, 2)):
+        near = wv.explain(
+            wv.load_embeddings(),
+            wv.SanText(epsilon=epsilon).fit(wv.load_embeddings()).guarantee(),
+            metric=wv.Euclidean(),
+        ).pairs[0]
+        assert (near.wrong < 1e-6) == (status == 2)
+        assert wordveil("sanitize", tmp_path / "in.txt", "-m", "santext", "-e", epsilon).status == status
+
+
+@pytest.mark.parametrize("quiet", [[], ["-q"]])
+def test_an_empty_input_is_warned_of(wordveil, tmp_path, quiet):
+    (tmp_path / "in.txt").write_text("")
+    answer = wordveil("sanitize", tmp_path / "in.txt", "-o", tmp_path / "out.txt", *quiet)
+    assert answer.status == 0
+    assert "warning: the input holds no documents" in answer.err
+
+
+def test_a_binary_file_is_no_table(wordveil, tmp_path):
+    for name in ("in.csv", "in.tsv"):
+        (tmp_path / name).write_bytes(b'\x7fELF\x02\x01\x01\x00a"b,"c\x00\r\n"')
+        answer = wordveil("sanitize", tmp_path / name, "-c", "text")
+        assert answer.status == 2
+        assert "this is a binary file, or text in another encoding" in answer.err
+
+
+def test_python_runs_the_package():
+    done = subprocess.run([sys.executable, "-m", "wordveil", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"wordveil {wv.__version__}\n"

@@ -34,7 +34,7 @@ def notes(tmp_path):
 
 @pytest.mark.parametrize(("epsilon", "weak"), [(0.5, False), (40, True)])
 def test_the_strength_is_said_in_words(wordveil, vocabulary, notes, epsilon, weak):
-    said = wordveil("sanitize", notes, "-m", "tem", "--vocabulary", vocabulary, "-e", epsilon).err
+    said = wordveil("sanitize", notes, "-m", "tem", "--vocabulary", vocabulary, "-e", epsilon, "--yes").err
     sentence = re.search(r"^in words: between two words at a typical distance \(.*\), an even guess (.*)$", said, re.M)
     assert ("all but certain" in sentence[1]) == weak
     assert ("warning: a weak promise" in said) == weak
@@ -276,14 +276,14 @@ def test_what_went_to_standard_output_has_no_digest(wordveil, vocabulary, notes,
 def test_off_a_terminal_a_line_is_said_every_half_minute(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    with progress.document_bar(quiet=False) as show:
+    with progress.document_bar("in.txt", "out.txt", quiet=False) as show:
         for now[0] in (5.0, 29.0, 31.0, 40.0, 70.0):
             show(int(now[0] * 10), 1000, 3, 310)
     assert capsys.readouterr().err.splitlines() == [
         "31%, 3 documents, 10 tokens/s, 0:00:31, 0:01:09 left",
         "70%, 3 documents, 4 tokens/s, 0:01:10, 0:00:30 left",
     ]
-    with progress.document_bar(quiet=True) as show:
+    with progress.document_bar("in.txt", "out.txt", quiet=True) as show:
         assert show is None
     with progress.count_bar("pair visits") as count:
         now[0] += 31.0
@@ -400,6 +400,14 @@ def test_a_system_error_is_told_on_one_line_without_its_number():
         {"settings": "--set"},
         ["-m", "tem"],
     ) == ("--set gamma=-1.0 must be greater than 0; leave it out to compute it.")
+    twice = ParameterError("columns", ("a", "b"), "must be names, none of them also in keep.")
+    assert told(twice, {"column": "--column"}, []) == (
+        "--column='a' --column='b' must be names, none of them also in --keep."
+    )
+    both = ParameterError("keep", ("a",), "cannot be combined with drop_others; give one of them.")
+    assert told(both, {"keep": "--keep"}, []) == "--keep='a' cannot be combined with --drop-others; give one of them."
+    far = ParameterError("epsilon", float("inf"), "must be in (0, inf).")
+    assert told(far, {"epsilon": "--epsilon"}, []) == "--epsilon=inf is not a finite number; it must be greater than 0."
 
 
 def test_a_report_replaces_nothing_that_the_run_reads_or_writes(wordveil, vocabulary, tmp_path):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from tests.denoising.conftest import few, prior, sentences  # noqa: F401 (fixtures)
 
@@ -70,20 +68,6 @@ def test_a_released_file_is_read_in_its_own_format_and_keeps_its_promise(folder,
     assert f"name {said['attack']:.2f} of its words" in attack[0]
     write_facts(after, folder / "read.html")
     assert attack[0].removesuffix(".") in (folder / "read.html").read_text()
-
-
-def test_a_model_beside_the_trigram_is_reported_with_its_weight(folder, few, prior):  # noqa: F811
-    def scores(sentence, places, candidates):  # of nothing
-        return (30 * np.sin(7 * candidates + places[:, None])).astype(np.float32)
-
-    model = SimpleNamespace(scores=scores, candidates=6, contexts=2, words=200, checksum="made up")
-    settings = {"options": OPTIONS, "prior": prior, "public": sentences(40, seed=6), "least": 0.0}
-    heard = Denoiser(few, MECHANISM, context=model, **settings)
-    told = denoised(folder, heard)
-    assert told["denoised"]["context"] == "made up"
-    assert told["denoised"]["context_weight"] == heard.context.weight == 0
-    assert any("beside the trigram has a weight of 0 by public text: there" in line for line in read_and_attacked(told))
-    assert told["guarantee"] == json.loads((folder / "report.json").read_text())["guarantee"]
 
 
 def test_what_was_not_released_is_refused_before_anything_is_written(folder, denoiser):

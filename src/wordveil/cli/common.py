@@ -37,6 +37,7 @@ __all__ = [
     "chosen_epsilon",
     "counted",
     "end_of_run",
+    "named_word_list",
     "open_vocabulary",
     "parse_settings",
     "prepare",
@@ -367,6 +368,20 @@ def chosen_epsilon(
             "--epsilon", None, f"must be given {unit}. Find one with: wordveil calibrate --mechanism {mechanism}"
         )
     return default, (f"epsilon {default:g} nats a word: the default of {mechanism}",)
+
+
+def named_word_list(option: str, name: str, known: Sequence[str]) -> frozenset[str]:
+    """Return the words of a file that an option names, where a few names stand for lists of ours.
+
+    Raises:
+        ParameterError: If there is no such file, but a known name that is nearly it.
+        OSError: If it cannot be read.
+    """
+    from difflib import get_close_matches
+
+    if not Path(name).exists() and (meant := get_close_matches(name, known, 1)):
+        raise ParameterError(option, name, f"is neither a file nor {' or '.join(known)}; did you mean {meant[0]}?")
+    return read_word_list(Path(name))
 
 
 def read_word_list(path: Path | None) -> frozenset[str]:

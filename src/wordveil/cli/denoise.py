@@ -104,7 +104,7 @@ def denoise(
     facts = ReleaseReport.load(report).with_others(keep, keep_others=keep_others, drop_others=drop_others)
     facts.check(release)
     denoiser = guess.denoiser(facts)
-    with document_bar(quiet=quiet) as progress:
+    with document_bar(str(release), output, quiet=quiet) as progress:
         told = denoise_documents(
             release,
             facts,

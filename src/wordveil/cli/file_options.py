@@ -20,6 +20,7 @@ __all__ = [
     "ResumeOption",
     "SourceArgument",
     "ThreadsOption",
+    "YesOption",
 ]
 
 SourceArgument = Annotated[str, argument(metavar="[IN]", help="File, directory, or - for standard input.")]
@@ -50,3 +51,4 @@ AllowBadFilesOption = Annotated[
     bool, option("--allow-bad-files", help="Exit 0 though files of a directory could not be read and are left out.")
 ]
 QuietOption = Annotated[bool, option("--quiet", "-q", help="No summary on standard error.")]
+YesOption = Annotated[bool, option("--yes", help="Go on after a warning that stops the run, without a question.")]

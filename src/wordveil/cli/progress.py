@@ -2,7 +2,7 @@
 
 Each yields a callback, or None where nothing is shown, so that the library is not even asked to report. Rich is loaded
 only when it draws. The time left is what the mean speed so far makes of the rest, so that it is there from the first
-report on.
+report on. Nothing is drawn where the text itself comes from the terminal or goes to it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
-__all__ = ["EVERY", "clock", "count_bar", "document_bar", "row_bar", "time_left"]
+__all__ = ["EVERY", "clock", "count_bar", "document_bar", "paused", "row_bar", "time_left"]
+
+KEYBOARD = "reading the keyboard, a document a line; end with Ctrl-D at the start of a line, or give a file"
+_drawn: list[Progress] = []
+"""The bar on the screen, if any."""
 
 EVERY = 30.0
 """Seconds between two lines where nobody watches a terminal."""
@@ -52,11 +56,27 @@ class _Lines:
         print(f"{share}{what}, {clock(elapsed)}{left}", file=sys.stderr, flush=True)
 
 
-def _bar(*columns: ProgressColumn) -> Progress:
+@contextmanager
+def _shown(*columns: ProgressColumn) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import Progress
 
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        _drawn.append(bar)
+        try:
+            yield bar
+        finally:
+            _drawn.remove(bar)
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Take the bar off the screen for as long as a question stands there."""
+    for bar in _drawn:
+        bar.stop()
+    yield
+    for bar in _drawn:
+        bar.start()
 
 
 @contextmanager
@@ -74,7 +94,7 @@ def count_bar(unit: str) -> Iterator[Callable[[int], None]]:
         return
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    with _bar(SpinnerColumn(), TextColumn("{task.completed:,.0f} " + unit), TimeElapsedColumn()) as bar:
+    with _shown(SpinnerColumn(), TextColumn("{task.completed:,.0f} " + unit), TimeElapsedColumn()) as bar:
         task = bar.add_task("", total=None)
         yield lambda done: bar.advance(task, done)
 
@@ -87,15 +107,27 @@ def row_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | 
 
 
 @contextmanager
-def document_bar(*, quiet: bool) -> Iterator[Callable[[int, int | None, int, int], None] | None]:
-    """Yield a callback for (bytes read, bytes in all, documents, tokens), with tokens per second and the time left."""
+def document_bar(
+    source: str, output: str, *, quiet: bool
+) -> Iterator[Callable[[int, int | None, int, int], None] | None]:
+    """Yield a callback for (bytes read, bytes in all, documents, tokens), with tokens per second and the time left.
+
+    Args:
+        source: A path, or "-" for standard input; where that is a terminal, the person at it is told.
+        output: A path, or "-" for standard output.
+        quiet: Show nothing.
+    """
     begun = time.monotonic()
+    typed = source == "-" and sys.stdin is not None and sys.stdin.isatty()
+    printed = output == "-" and sys.stdout is not None and sys.stdout.isatty()
+    if typed and not quiet:
+        print(KEYBOARD, file=sys.stderr, flush=True)
 
     def worded(documents: int, tokens: int) -> str:
         rate = tokens / max(time.monotonic() - begun, 1e-9)
         return f"{documents:,} documents, {rate:,.0f} tokens/s"
 
-    with _share_bar(quiet=quiet) as show:
+    with _share_bar(quiet=quiet or typed or printed) as show:
         if show is None:
             yield None
         else:
@@ -111,7 +143,7 @@ def _share_bar(*, quiet: bool) -> Iterator[Callable[[float, float | None, str], 
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
     columns = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.fields[words]}"))
-    with _bar(*columns, TimeElapsedColumn(), TextColumn("{task.fields[left]} left")) as bar:
+    with _shown(*columns, TimeElapsedColumn(), TextColumn("{task.fields[left]} left")) as bar:
         task = bar.add_task("", total=None, words="", left=clock(None))
 
         def show(done: float, total: float | None, words: str) -> None:

@@ -103,9 +103,10 @@ def rephrase(
         source=run_source(output, resume=running.resume),
         threads=threads,
     )
-    told = Prepared(mechanism=rephraser.mechanism, certificate=None, notes=(LOSES,))
-    job = Job(source=source, running=running, sanitizer=rephraser, prepared=told)
-    with document_bar(quiet=running.quiet) as progress:
+    prepared = Prepared(mechanism=rephraser.mechanism, certificate=None, notes=(LOSES,))
+    job = Job(source=source, running=running, sanitizer=rephraser, prepared=prepared)
+    job.owner.check_strength(rephraser, output, resume=running.resume)
+    with document_bar(source, output, quiet=running.quiet) as progress:
         result = rephrase_documents(
             source,
             output,
@@ -116,6 +117,7 @@ def rephrase(
             progress=progress,
             notice=job.notice,
             deliver=lambda result: job.deliver(result, settings),
+            watch=job.watch,
         )
     if not running.quiet:
         _print_summary(result, rephraser)

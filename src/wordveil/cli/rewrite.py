@@ -73,7 +73,7 @@ def rewrite(
     )
     rewriter = TextRewriter.load(model, source=run_source(output, resume=resume), device=device)
     record = None if passes is None else PassRecord(passes)
-    with document_bar(quiet=quiet) as progress:
+    with document_bar(source, output, quiet=quiet) as progress:
         report = rewrite_documents(
             source,
             output,

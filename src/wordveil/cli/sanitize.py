@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from wordveil.cli.common import Prepared, Wanted, counted, end_of_run, open_vocabulary, prepare, read_word_list, say
+from wordveil.cli.common import Prepared, Wanted, counted, end_of_run, named_word_list, open_vocabulary, prepare, say
+from wordveil.cli.confirming import Owner
 from wordveil.cli.file_options import (
     AgainOption,
     AllowBadFilesOption,
@@ -20,6 +22,7 @@ from wordveil.cli.file_options import (
     ResumeOption,
     SourceArgument,
     ThreadsOption,
+    YesOption,
 )
 from wordveil.cli.options import option
 from wordveil.cli.progress import document_bar
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from wordveil.documents import DocumentSettings
     from wordveil.documents.base import Missing
     from wordveil.pipeline.explanations import InWords
+    from wordveil.pipeline.input_watch import InputWatch
     from wordveil.pipeline.runs import RunReport
     from wordveil.pipeline.sanitizer import Sanitizer
     from wordveil.promises.certificates import Certificate
@@ -170,7 +174,10 @@ class Around:
         from wordveil.text.function_words import FUNCTION_WORDS
 
         named = self.public_words or ()
-        lists = (FUNCTION_WORDS if name == "function" else read_word_list(Path(name)) for name in named)
+        lists = (
+            FUNCTION_WORDS if name == "function" else named_word_list("--public-words", name, ["function"])
+            for name in named
+        )
         choices: dict[str, Any] = {
             name: getattr(self, name) for name in ("unknown", "per", "casing", "numbers", "markup")
         }
@@ -206,6 +213,7 @@ class Running:
     ] = False
     verify: Annotated[bool, option("--verify", help="Check the vocabulary, and lists beside it, first.")] = False
     quiet: QuietOption = False
+    yes: YesOption = False
 
 
 def sanitize(
@@ -235,7 +243,7 @@ def sanitize(
 
         settings = replace(settings, block_characters=min(settings.block_characters, BLOCK_CHARACTERS))
         afterwards = denoised_texts(job.sanitizer, cast("Style", denoise))
-    with document_bar(quiet=running.quiet) as progress:
+    with document_bar(source, output, quiet=running.quiet) as progress:
         result = sanitize_documents(
             source,
             output,
@@ -247,6 +255,7 @@ def sanitize(
             notice=job.notice,
             deliver=lambda result: job.deliver(result, settings),
             afterwards=afterwards,
+            watch=job.watch,
         )
     job.print_summary(result)
     return job.end(result, settings)
@@ -289,7 +298,19 @@ class Job:
             certificate=prepared.certificate,
         )
         told = replace(prepared, notes=(*prepared.notes, *barred))
-        return cls(source=source, running=running, sanitizer=sanitizer, prepared=told)
+        job = cls(source=source, running=running, sanitizer=sanitizer, prepared=told)
+        job.owner.check_strength(sanitizer, output, resume=running.resume)
+        return job
+
+    @property
+    def owner(self) -> Owner:
+        """Whoever decides where something is doubtful."""
+        return Owner(source=self.source, yes=self.running.yes, quiet=self.running.quiet)
+
+    @cached_property
+    def watch(self) -> InputWatch:
+        """What looks at texts before they are released."""
+        return self.owner.watch(self.sanitizer)
 
     def notice(self, line: str) -> None:
         """Tell the owner of the input."""
@@ -315,7 +336,7 @@ class Job:
     def print_summary(self, result: RunReport) -> None:
         """Say what was done and what was promised."""
         if not self.running.quiet:
-            _print_summary(result, self.prepared, self.sanitizer.in_words)
+            _print_summary(result, self.prepared, self.sanitizer.in_words, self.watch.in_words())
 
 
 def sanitizing_vocabulary(
@@ -342,7 +363,7 @@ def sanitizing_vocabulary(
             "(--exclude-outputs none lets them through)"
         )
     if exclude not in (None, "none", "offensive"):
-        own = read_word_list(Path(str(exclude)))
+        own = named_word_list("--exclude-outputs", str(exclude), ["none", "offensive"])
         narrowed = embeddings.without_outputs(own)
         barred = len(embeddings.candidates) - len(narrowed.candidates)
         notes.append(
@@ -370,13 +391,15 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
     return ""
 
 
-def _print_summary(report: RunReport, prepared: Prepared, words: InWords) -> None:
+def _print_summary(report: RunReport, prepared: Prepared, words: InWords, unknown: str) -> None:
     from wordveil.pipeline.run_report import left_out, read_and_attacked
 
     said = [f"{counted(report.documents, 'document')}, {counted(report.tokens, 'token')}"]
     if report.seconds >= WORTH_A_RATE:
         said.append(f"{report.tokens_per_second:,.0f} tokens/s")
     say(", ".join(said))
+    if unknown:
+        say(unknown)
     if report.resumed_documents:
         say(f"{counted(report.resumed_documents, 'document')} taken over from the interrupted run")
     if missed := left_out(vars(report)):

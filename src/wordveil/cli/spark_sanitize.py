@@ -106,6 +106,7 @@ def spark_sanitize(
             progress=None if show is None else lambda done, total, _: show(done, total),
             notice=job.notice,
             deliver=lambda result: job.deliver(result, settings),
+            watch=job.watch,
         )
     job.print_summary(result)
     return job.end(result, settings)

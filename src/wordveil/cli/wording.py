@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -31,6 +32,8 @@ _PHRASES = (
     (r"(?<!-)\bcalibration='([\w-]+)'", r"--calibration \1"),
     (r"pass allow_refuted=True", "add --allow-refuted"),
     (r"\b(again|resume)=True", r"--\1"),
+    (r"\bdrop_others\b", "--drop-others"),
+    (r"\balso in keep\b", "also in --keep"),
     (r"\ballow_refuted=True", "--allow-refuted"),
     (r"pass gamma explicitly", "give it with --set gamma=VALUE"),
     (r"; make one for these inputs with certify\(\)", ""),
@@ -85,8 +88,11 @@ def _of_parameter(error: ParameterError, options: Mapping[str, str], given: Sequ
     name = options.get(error.name) or _OPTIONS.get(error.name, error.name)
     if name == error.name and "settings" in options and error.name in _parameters(given):
         name = f"--set {error.name}"
-    value = error.value
-    if isinstance(value, tuple) and value:
-        return f"{' '.join(f'{name} {shlex.quote(str(one))}' for one in value)} {error.requirement}"  # as it was typed
-    shown = "" if value is None or isinstance(value, bool) or value == () else f"={value!r}"
-    return f"{name}{shown} {error.requirement}"
+    value, requirement = error.value, error.requirement
+    if isinstance(value, float) and not math.isfinite(value):
+        requirement = f"is not a finite number; it {requirement}"
+    if value is None or isinstance(value, bool) or value == ():
+        return f"{name} {requirement}"
+    if isinstance(value, tuple | list):  # as it was typed
+        return f"{' '.join(f'{name} {shlex.quote(str(one))}' for one in value)} {requirement}"
+    return f"{name}={value!r} {requirement}"

@@ -34,6 +34,7 @@ __all__ = ["Csv", "Tsv"]
 
 _QUOTE = b'"'
 _WHOLE = re.compile(rb'"([^"]|"")*"')
+_CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _CANDIDATE_DELIMITERS = (b",", b";", b"\t", b"|")
 
 
@@ -79,13 +80,14 @@ class _Delimited(DocumentFormat):
             self.details.quoting == "auto" and self._default_quoting == "none"
         )
         first = read_line(stream, path, 1)
+        self._binary = _CONTROL.search(first) is not None
         mark = BOM if first.startswith(BOM) else b""
         if not first[len(mark) :].strip():
             raise DocumentFormatError(path, "the file has no header line.", line=1, remedy="Give a file with one.")
         self._delimiter = self._find_delimiter(first)
         row = self._row(first[len(mark) :])
         if not row.end and b"\r" in row.body:
-            raise DocumentFormatError(path, "line ends are lone CR.", line=1, remedy="Convert them to LF.")
+            raise self._error("line ends are lone CR.", 1, "Convert them to LF.")
         layout = self._layout(row)
         if self.details.header:
             yield self._header(row, layout, mark)
@@ -171,11 +173,10 @@ class _Delimited(DocumentFormat):
         """Refuse what may be quoted after all: the rest of such a field lies in other columns, or in other rows."""
         for field in map(row.field, range(row.width)):
             if _QUOTE in field and not _WHOLE.fullmatch(field):
-                raise DocumentFormatError(
-                    self._path,
+                raise self._error(
                     "a quote stands inside a field, or opens one that it does not close.",
-                    line=row.line,
-                    remedy="Choose quoting 'minimal' if the file quotes its fields, or 'none' if quotes are text.",
+                    row.line,
+                    "Choose quoting 'minimal' if the file quotes its fields, or 'none' if quotes are text.",
                 )
 
     def _closing_quote(self, buffer: bytearray, at: int, line: int) -> int:
@@ -194,8 +195,12 @@ class _Delimited(DocumentFormat):
             else:
                 return at + 1
 
-    def _error(self, problem: str, line: int) -> DocumentFormatError:
-        remedy = "If the file does not use quotes, choose quoting 'none'." if self._quoted else ""
+    def _error(self, problem: str, line: int, remedy: str = "") -> DocumentFormatError:
+        if self._binary:  # its quotes are no quotes
+            problem = "the first line holds control characters: this is a binary file, or text in another encoding."
+            remedy = "Give a text file, or name the encoding, for example --encoding utf-16."
+        elif self._quoted and not remedy:
+            remedy = "If the file does not use quotes, choose quoting 'none'."
         return DocumentFormatError(self._path, problem, line=line, remedy=remedy)
 
     def _wrong_width(self, row: _Row, width: int) -> DocumentFormatError:

@@ -168,10 +168,8 @@ class DenoisedTexts:
     def facts(self, counts: Mapping[str, int]) -> dict[str, Any]:
         """Return what a report says of it: nothing private, as all comes from the release and public text."""
         known, words = self.denoiser.calibration, max(1, counts.get("words", 0))
-        context = self.denoiser.context
         return {
             **self.denoiser.fingerprint(),
-            **({} if context is None else {"context_weight": context.weight}),
             "words": counts.get("words", 0),
             "refused_texts": counts.get("refused", 0),
             "confidence": round(counts.get("confidence", 0) / MILLION / words, 4),

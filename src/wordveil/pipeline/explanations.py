@@ -36,6 +36,7 @@ __all__ = ["Explanation", "InWords", "WorkedPair", "explain", "in_words"]
 
 SAMPLE = 300
 WEAK = 0.99  # of an even guess; a promise that allows more is called weak
+CERTAIN = 1e-6  # of an even guess: where it may be wrong more rarely, nothing is hidden
 NEARLY_ONE = 0.9999  # a bound above it says no more than that it is near 1, and is not printed as 100 %
 EXP_LIMIT = 700.0  # nats; beyond, e^loss leaves float64
 
@@ -82,6 +83,12 @@ class WorkedPair:
         return (1 + self.delta * inverse) / (1 + inverse)
 
     @property
+    def wrong(self) -> float:
+        """The rest of `right`: the least chance that such a guess is wrong."""
+        inverse = math.exp(-self.loss)
+        return (1 - self.delta) * inverse / (1 + inverse)
+
+    @property
     def sure(self) -> str:
         """What becomes of an even guess, in words."""
         if self.right > NEARLY_ONE:
@@ -96,10 +103,13 @@ class InWords:
     Attributes:
         sentence: What becomes of an even guess between two words that are typical of the vocabulary.
         weak: True where the guess may become more than 99 % sure, or nothing is promised.
+        hides_nothing: True where an even guess, also between the two near words that `explain` shows, may be wrong less
+            than once in a million times.
     """
 
     sentence: str
     weak: bool
+    hides_nothing: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,14 +204,18 @@ def in_words(embeddings: Embeddings, guarantee: Guarantee, metric: AnyMetric | N
         metric = _measure(guarantee, metric)
         pair = _work_out(embeddings, guarantee, metric, _typical_pair(embeddings, metric))
         away = f"two words at a typical distance ({round_down(pair.distance or 0.0)})"
-        return InWords(sentence=f"between {away}, an even guess {pair.sure}", weak=pair.right > WEAK)
+        hidden = pair.wrong >= CERTAIN or _near_pair(embeddings, guarantee, metric).wrong >= CERTAIN
+        sentence = f"between {away}, an even guess {pair.sure}"
+        return InWords(sentence=sentence, weak=pair.right > WEAK, hides_nothing=not hidden)
     assert isinstance(guarantee, LocalDP | NeighbourDP)
     loss = guarantee.epsilon + (guarantee.slack or 0.0)
     pair = WorkedPair(words=("", ""), distance=None, loss=loss, delta=guarantee.delta)
+    bare = pair.wrong < CERTAIN
     if isinstance(guarantee, LocalDP):
-        return InWords(sentence=f"between any two words, an even guess {pair.sure}", weak=pair.right > WEAK)
+        sentence = f"between any two words, an even guess {pair.sure}"
+        return InWords(sentence=sentence, weak=pair.right > WEAK, hides_nothing=bare)
     sentence = f"between two words that are neighbours, an even guess {pair.sure}; between others it may be certain"
-    return InWords(sentence=sentence, weak=True)
+    return InWords(sentence=sentence, weak=True, hides_nothing=bare)
 
 
 def explain(
@@ -261,6 +275,10 @@ def _look_up(embeddings: Embeddings, pair: tuple[str, str]) -> tuple[int, int]:
         if id_ is None:
             raise ParameterError("pairs", word, "is not in this vocabulary; choose two of its words.")
     return int(found[0] or 0), int(found[1] or 0)
+
+
+def _near_pair(embeddings: Embeddings, guarantee: MetricDP, metric: AnyMetric) -> WorkedPair:
+    return _work_out(embeddings, guarantee, metric, _example_pairs(embeddings, metric)[0])
 
 
 def _example_pairs(embeddings: Embeddings, metric: AnyMetric) -> list[tuple[int, int]]:

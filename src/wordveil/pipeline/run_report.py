@@ -132,9 +132,6 @@ def read_and_attacked(facts: Mapping[str, Any]) -> tuple[str, ...]:
         f"{public['named']:.2f} of them, {public['content']:.2f} of the rarer ones, and {random:.2f} where random "
         "words were released; other attackers may know more",
     ]
-    if "context_weight" in read:
-        helps = "" if read["context_weight"] else ": there it does not help, and nothing was made of it"
-        said.append(f"the model beside the trigram has a weight of {read['context_weight']:g} by public text{helps}")
     if read["refused_texts"]:
         said.append(f"left as released: {read['refused_texts']:,} texts of which too little can be read")
     return tuple(said)

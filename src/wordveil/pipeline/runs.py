@@ -21,6 +21,7 @@ from wordveil.documents import DocumentSettings, Record, tree_files
 from wordveil.errors import printable
 from wordveil.files.journal import file_identity
 from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, by_record, run_documents
+from wordveil.pipeline.input_watch import InputWatch
 from wordveil.pipeline.run import Notice, silent
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee
@@ -147,6 +148,7 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
     notice: Notice | None = None,
     deliver: Callable[[RunReport], None] | None = None,
     afterwards: Afterwards | None = None,
+    watch: InputWatch | None = None,
 ) -> RunReport:
     """Sanitize a file, a directory tree or standard input, in its own format.
 
@@ -165,6 +167,9 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
             be resumed, which releases nothing anew and delivers the report again. Not called where the output was
             complete before.
         afterwards: What is done to the released texts before they are written.
+        watch: `sanitizer.watch(warn)`: counts unknown words for the owner, and calls `warn` before a text is released
+            that does not look like what the vocabulary is for, or at the end if there were no words. The first blocks
+            decide, up to 10 000 words; a resumed run is not judged again. None warns as Python does.
 
     Returns:
         The report of the run.
@@ -179,11 +184,14 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
     """
     settings = settings or DocumentSettings()
     counts, here = Counter[str](), Counter[str]()  # of the whole run, and of this process's part
-    job, started = sanitizer.for_batch_job(), time.perf_counter()
+    watch = watch or sanitizer.watch()
+    job, started = sanitizer.for_batch_job(watch.look), time.perf_counter()
     job.source = sanitizer.source.kept()  # beside the output, until it is written
     reports: list[RunReport] = []
 
     def process(records: list[Record]) -> Answers:
+        if counts["documents"] and not here:
+            watch.settled = True  # the interrupted run was judged
         answers, found = release_records(job, records, afterwards, columns=settings.columns)
         for counter in (counts, here):
             counter.update(found)
@@ -215,7 +223,10 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
             published=published,
         ),
     )
-    return reports[0] if reports else reported(summary)
+    if not reports:  # the output was complete before
+        return reported(summary)
+    watch.finish(counts["documents"], counts["tokens"] + counts["exempt"])
+    return reports[0]
 
 
 def fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:

@@ -23,11 +23,12 @@ from wordveil.parameters import check_kind, strings, unique_ids
 from wordveil.pipeline.assembly import assemble
 from wordveil.pipeline.explanations import Explanation, InWords, explain, in_words
 from wordveil.pipeline.ids import Counts, IdReleaser, without_ids
+from wordveil.pipeline.input_watch import InputWatch, Look, Warn, unwatched, warn_caller
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import KEYED, BatchRelease, Provenance, Release, TextOptions
 from wordveil.randomness import RandomSource
-from wordveil.text.encoding import tokens_per_document, tokens_per_text
+from wordveil.text.encoding import Encoder, tokens_per_document, tokens_per_text
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Sanitizer"]
@@ -36,7 +37,8 @@ __all__ = ["Sanitizer"]
 class Sanitizer:
     """Sanitizes texts with one mechanism over one vocabulary. Its attributes are for reading.
 
-    A copy, also by pickling, draws from a fresh secure source: no key travels.
+    A copy, also by pickling, draws from a fresh secure source: no key travels. Texts that do not look like what the
+    vocabulary is for give a `ForeignTextWarning` before they are released; fewer than 20 words are not judged.
 
     Args:
         embeddings: The public vocabulary.
@@ -60,6 +62,8 @@ class Sanitizer:
         >>> release.tokens, release.guarantee.standing.value
         (4, 'proved')
     """
+
+    _look: Look | None = None  # None looks at each release by itself, and warns
 
     def __init__(
         self,
@@ -138,6 +142,8 @@ class Sanitizer:
         names = [os.urandom(16).hex() for _ in documents] if ids is None else unique_ids(ids, len(documents))
         texts = strings("texts", list(chain.from_iterable(documents)))
         encoded, tokens = without_ids(self.parts.encoder.encode_parts(texts))
+        exempt = sum(int(part.exempt.sum()) for part in encoded)
+        (self._look or self.watch().look)(texts, tokens, exempt)
         counts = tokens_per_document(tokens_per_text(encoded), documents)
         released = self.release_ids(tokens, counts, self.nonces(documents, names), progress)
         del tokens  # of a long text, as large as what is made of it
@@ -146,7 +152,7 @@ class Sanitizer:
             guarantee=self.guarantee,
             disclosed=self.disclosed if ids is None else (*self.disclosed, KEYED),
             tokens=len(released),
-            exempt=sum(int(part.exempt.sum()) for part in encoded),
+            exempt=exempt,
             provenance=self.provenance,
         )
 
@@ -187,10 +193,25 @@ class Sanitizer:
         drawn = self.parts.randomizer
         return explain(self.embeddings, self.guarantee, metric=drawn.metric, tokens=tokens, randomizer=drawn)
 
-    def for_batch_job(self) -> Sanitizer:
-        """Return the same sanitizer with work kept from batch to batch: for one job on the owner's machine only."""
+    def watch(self, warn: Warn = warn_caller) -> InputWatch:
+        """Return what looks at the texts of a run for their owner before they are released; see `InputWatch`."""
+        encoder = self.parts.encoder
+        return InputWatch(self.embeddings, encoder if isinstance(encoder, Encoder) else None, warn=warn)
+
+    def for_batch_job(self, look: Look = unwatched) -> Sanitizer:
+        """Return the same sanitizer with work kept from batch to batch: for one job on the owner's machine only.
+
+        Args:
+            look: Looks at the texts in the place of warnings.
+        """
+        other = self.looking(look)
+        other.parts = self.parts.for_batch_job()
+        return other
+
+    def looking(self, look: Look = unwatched) -> Sanitizer:
+        """Return the same sanitizer without its warnings, for whoever is not the owner of the texts."""
         other = copy(self)
-        vars(other).update(source=self.source, parts=self.parts.for_batch_job())
+        vars(other).update(source=self.source, _look=look)
         return other
 
     def __copy__(self) -> Sanitizer:

@@ -48,11 +48,13 @@ class SentenceEncoder(ABC):
         name: What to ask `encoder_named` for.
         identity: The name with the version of everything the rows depend on: noise is placed by it.
         space: The identity of the encoder whose rows these compare with: its own, unless it is mapped to another.
+        words: What reads a sentence as the words that the encoder knows; None where it has no list of words.
     """
 
     name: str
     identity: str
     space: str
+    words: Encoder | None = None
 
     def rows(
         self, sentences: Sequence[str], progress: Progress | None = None, *, together: bool = False
@@ -95,6 +97,7 @@ class StaticEncoder(SentenceEncoder):
         self.space = space or self.identity
         self._vectors = np.concatenate([vectors, np.zeros_like(vectors[:1])])  # unknown words, -1, find zeros
         self._reader = Encoder(lookup=table.ids, index=table.packed_words, tokenizer=tokenizer_for("words"))
+        self.words = self._reader
 
     def _encode(self, sentences: Sequence[str], progress: Progress, together: bool) -> Any:
         found = np.zeros((len(sentences), self._vectors.shape[1]))

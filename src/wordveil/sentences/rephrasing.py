@@ -31,6 +31,7 @@ from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourRes
 from wordveil.parameters import check_kind
 from wordveil.pipeline.assembly import Assembled
 from wordveil.pipeline.explanations import Explanation, InWords, explain
+from wordveil.pipeline.input_watch import InputWatch, Warn, warn_caller
 from wordveil.pipeline.noise_domains import noise_domain, shown
 from wordveil.pipeline.run import Notice
 from wordveil.pipeline.runs import RunReport, file_digests, sanitize_documents
@@ -154,6 +155,11 @@ class Rephraser(Sanitizer):
         """Rephrase a batch of documents; as for words, with a sentence for a token."""
         batch = super().release_documents(documents, ids=ids, progress=progress)
         return replace(batch, tokens=batch.tokens // (1 + len(self.options.grids)))
+
+    def watch(self, warn: Warn = warn_caller) -> InputWatch:
+        """Return what looks at texts for their owner; it counts words only where the encoder has a list of them."""
+        assert isinstance(self.parts.encoder, SentenceReader)
+        return InputWatch(self.embeddings, self.parts.encoder.encoder.words, sentences=True, warn=warn)
 
     @property
     def in_words(self) -> InWords:
@@ -350,6 +356,7 @@ def rephrase_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     progress: Callable[[int, int | None, int, int], None] | None = None,
     notice: Notice | None = None,
     deliver: Callable[[RunReport], None] | None = None,
+    watch: InputWatch | None = None,
 ) -> RunReport:
     """Rephrase a file, a directory tree or standard input in its own format; see `sanitize_documents`.
 
@@ -372,4 +379,5 @@ def rephrase_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         progress=progress,
         notice=notice,
         deliver=deliver,
+        watch=watch,
     )

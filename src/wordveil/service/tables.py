@@ -113,16 +113,16 @@ class Tables:
         return Sanitizer(self.vocabularies[how.vocabulary], mechanism_of(how.mechanism, settings), options=options)
 
     def made(self, how: How | RephraseRequest) -> Made:
-        """Return what a setting is released with.
+        """Return what a setting is released with; it warns of no text, because the service's log is not for its owner.
 
         Raises:
             ParameterError: If there is no such mechanism, vocabulary or stock, or a setting does not fit.
         """
         if isinstance(how, RephraseRequest):
             name = setting_of(how, SIZES)
-            return self.kept.get(name, lambda: Made(name, self.rephraser(how)))
+            return self.kept.get(name, lambda: Made(name, self.rephraser(how).looking()))
         name = setting_of(how)
-        return self.kept.get(name, lambda: Made(name, self.sanitizer(how)))
+        return self.kept.get(name, lambda: Made(name, self.sanitizer(how).looking()))
 
 
 def setting_of(how: Any, names: Sequence[str] = SETTING) -> str:

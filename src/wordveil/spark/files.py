@@ -22,19 +22,23 @@ from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 from wordveil.documents import DocumentSettings, Record, TreeFiles, tree_files
+from wordveil.documents.blocks import blocks
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.files.atomic import sibling, write_whole
-from wordveil.files.journal import file_identity
+from wordveil.files.journal import file_identity, is_resumable
 from wordveil.files.run_key import run_key_path
 from wordveil.pipeline.completion import Completion
 from wordveil.pipeline.document_places import check_tree, tell, tree_file_identity, tree_identity
 from wordveil.pipeline.document_runs import UNNAMED, Answers, DocumentSummary, run_tree_file
+from wordveil.pipeline.ids import without_ids
+from wordveil.pipeline.input_watch import InputWatch
 from wordveil.pipeline.other_columns import check_kept, other_columns, settle_others
 from wordveil.pipeline.run import Notice, Position, Run, silent
 from wordveil.pipeline.runs import RunReport, fingerprint, release_records, run_report
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.spark.budgets import UserBudget
 from wordveil.spark.keys import check_repeatable
+from wordveil.spark.pythons import check_workers
 from wordveil.spark.tree_budgets import check_columns, leave_out_over_budget, left_out_of
 from wordveil.spark.workers import Worker, packed_for_tasks
 
@@ -64,6 +68,7 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     progress: Progress | None = None,
     notice: Notice = silent,
     deliver: Callable[[RunReport], None] | None = None,
+    watch: InputWatch | None = None,
 ) -> RunReport:
     """Sanitize a directory tree on a cluster, a task a file: text, JSONL, JSON, CSV, TSV, Parquet, `.gz`, `.zst`.
 
@@ -81,6 +86,7 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
         progress: Called about twice a second.
         notice: Told of files that were not read or are malformed, and of an interrupted run.
         deliver: Called with the report when the output is in its place.
+        watch: As for `sanitize_documents`; the driver reads its sample itself, and nothing more is counted.
 
     Returns:
         The report of the run.
@@ -97,6 +103,10 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
         raise ParameterError("source", origin, "must be a directory.")
     check_tree(Path(origin), os.fspath(destination), resume=resume, settled=True)
     found = _checked(origin, sanitizer, settings, budget)
+    check_workers(spark)
+    watch = watch or sanitizer.watch()
+    if not (resume and (is_resumable(destination) or Path(destination).exists())):
+        _look(watch, origin, found, sanitizer, settings)
     context = spark.sparkContext
     spread = partial(context.parallelize, numSlices=len(found.taken))
     others = spread(found.taken).map(_Others(origin, settings)).collect()
@@ -145,7 +155,26 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     inputs = [Path(origin) / name for name in found.taken]
     run.completion = Completion(inputs=inputs, again=again, counted=work.remembered, recall=work.recall)
     run.execute()
-    return reports[0] if reports else reported()
+    if not reports:  # the output was complete before
+        return reported()
+    watch.finish(reports[0].documents, reports[0].tokens + reports[0].exempt)
+    return reports[0]
+
+
+def _look(watch: InputWatch, origin: str, found: TreeFiles, sanitizer: Sanitizer, settings: DocumentSettings) -> None:
+    """Show the first texts of a tree to a watch; what cannot be read is told of later."""
+    for name in found.taken:
+        own = settings.for_file(name)
+        with suppress(DocumentFormatError, ParameterError), own.open(str(Path(origin) / name)) as reader:
+            for block in blocks(iter(reader), own):
+                texts = [text for record in block for text in record.texts if text is not None]
+                encoded, tokens = without_ids(sanitizer.parts.encoder.encode_parts(texts))
+                watch.look(texts, tokens, sum(int(each.exempt.sum()) for each in encoded))
+                if watch.settled:
+                    break
+        if watch.settled:
+            break
+    watch.words = watch.unknown = 0  # of a sample, which says nothing of the whole
 
 
 def _checked(origin: str, sanitizer: Sanitizer, settings: DocumentSettings, budget: UserBudget | None) -> TreeFiles:

@@ -21,6 +21,7 @@ from wordveil.pipeline.vectors import VectorSettings
 from wordveil.pipeline.vectors.binding import bind
 from wordveil.pipeline.vectors.values import vector_disclosures
 from wordveil.spark.keys import check_same_job
+from wordveil.spark.pythons import check_workers
 from wordveil.spark.workers import ID, Texts, Vectors, driver_key, shared
 from wordveil.vocabulary.table import Embeddings
 
@@ -99,13 +100,14 @@ def sanitize(  # noqa: PLR0913 (three of them say what else is copied)
 
 
 def text_columns(dataframe: DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of columns of strings.
+    """Return the names of columns of strings, of a frame whose workers can release them.
 
     Raises:
-        ParameterError: If one is missing or no text.
+        ParameterError: If one is missing or no text, or the workers' Python is another than the driver's.
         MissingExtraError: If PySpark or PyArrow is missing.
     """
     functions_of_spark()
+    check_workers(dataframe.sparkSession)
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     types = dict(dataframe.dtypes)
     for column in names:
@@ -176,6 +178,7 @@ def release(  # noqa: PLR0913 (five of them say where the noise lies)
     functions = functions_of_spark()
     if dict(dataframe.dtypes).get(column) not in ("array<float>", "array<double>"):
         raise ParameterError("column", column, "must be a column of arrays of floats or doubles.")
+    check_workers(dataframe.sparkSession)
     settings = settings or VectorSettings()
     how = {"keep": settings.keep, "keep_others": settings.keep_others, "drop_others": settings.drop_others}
     written = written_columns(dataframe, [column], **how)

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ChecksumError, ParameterError
 from wordveil.kernels.compiled.text import PackedWords
+from wordveil.text.scripts import letters_by_script
 from wordveil.vocabulary import readers
 from wordveil.vocabulary.building import build_table, checked_rows, detect_casing, packed_words
 from wordveil.vocabulary.checksums import candidates_checksum, table_checksum
@@ -31,6 +32,9 @@ from wordveil.vocabulary.word_index import build_index, first_duplicate
 from wordveil.vocabulary.wordlist import WordList, encode_queries
 
 __all__ = ["Embeddings", "load_embeddings", "open_embeddings"]
+
+SCRIPT_WORDS = 300  # words that are looked at for their scripts
+COMMON = 0.01  # of their letters
 
 
 @final
@@ -141,6 +145,13 @@ class Embeddings:
     def dimensions(self) -> int:
         """Number of columns d."""
         return int(self.vectors.shape[1])
+
+    @cached_property
+    def scripts(self) -> frozenset[str]:
+        """The scripts of its outputs, such as LATIN or CJK: those of 1 % of the letters in a fixed choice of words."""
+        ids = self.candidates[:: max(1, len(self.candidates) // SCRIPT_WORDS)].tolist()
+        letters = letters_by_script(self.words[i] for i in ids)
+        return frozenset(script for script, times in letters.items() if times >= COMMON * letters.total())
 
     @property
     def directory(self) -> Path | None:
