@@ -36,6 +36,7 @@ __all__ = [
     "build_mechanism",
     "chosen_epsilon",
     "counted",
+    "default_epsilon",
     "open_vocabulary",
     "parse_settings",
     "prepare",
@@ -354,7 +355,14 @@ def chosen_epsilon(
         raise ParameterError(
             "--epsilon", None, f"must be given {unit}. Find one with: wordveil calibrate --mechanism {mechanism}"
         )
-    return default, (f"epsilon {default:g} nats a word: the default of {mechanism}",)
+    return default, (default_epsilon(mechanism, default),)
+
+
+def default_epsilon(name: str, epsilon: float) -> str:
+    """Return the sentence that says that an epsilon is the default of the mechanism of this name."""
+    from wordveil.promises.guarantees import round_up
+
+    return f"epsilon {round_up(epsilon, 12)} nats a word: the default of {name}"
 
 
 def read_word_list(path: Path | None) -> frozenset[str]:

@@ -136,6 +136,7 @@ class Sanitizer:
             disclosed=self.disclosed if ids is None else (*self.disclosed, KEYED),
             tokens=len(released),
             exempt=sum(int(part.exempt.sum()) for part in encoded),
+            longest=int(counts.max(initial=0)),
             provenance=self.provenance,
         )
 
@@ -171,10 +172,10 @@ class Sanitizer:
         """How strong the guarantee is, in one sentence worked out on two typical public words."""
         return in_words(self.embeddings, self.guarantee, self.parts.randomizer.metric)
 
-    def explained(self, tokens: int = 50) -> Explanation:
-        """Work the guarantee out on public words, and on a text of so many tokens."""
+    def explained(self, tokens: int = 50, **how: Any) -> Explanation:
+        """Work the guarantee out on public words, and on a text of so many tokens; `how` is as for `explain`."""
         drawn = self.parts.randomizer
-        return explain(self.embeddings, self.guarantee, metric=drawn.metric, tokens=tokens, randomizer=drawn)
+        return explain(self.embeddings, self.guarantee, metric=drawn.metric, tokens=tokens, randomizer=drawn, **how)
 
     def for_batch_job(self) -> Sanitizer:
         """Return the same sanitizer with work kept from batch to batch: for one job on the owner's machine only."""

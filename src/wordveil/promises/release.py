@@ -196,6 +196,7 @@ class BatchRelease:
         disclosed: What the batch discloses whatever the noise, one sentence each.
         tokens: Number of tokens randomized.
         exempt: Number of public words that stand in their places.
+        longest: Tokens randomized of the longest document.
         provenance: Where it came from.
     """
 
@@ -204,6 +205,7 @@ class BatchRelease:
     disclosed: tuple[str, ...]
     tokens: int
     exempt: int
+    longest: int
     provenance: Provenance
 
 

@@ -29,7 +29,7 @@ from wordveil.files.run_key import run_key_path
 from wordveil.pipeline.document_places import check_tree, tell, tree_file_identity, tree_identity
 from wordveil.pipeline.document_runs import Answers, DocumentSummary, run_tree_file
 from wordveil.pipeline.run import Notice, Position, Run, silent
-from wordveil.pipeline.runs import RunReport, fingerprint, release_records, run_report
+from wordveil.pipeline.runs import RunReport, add_counts, fingerprint, release_records, run_report
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.spark.budgets import UserBudget
 from wordveil.spark.keys import check_repeatable
@@ -200,7 +200,7 @@ class _Task(Worker):
 
         def process(records: list[Record]) -> Answers:
             answers, found = release_records(job, records, columns=self.settings.columns)
-            counts.update(found)
+            add_counts(counts, found)
             return answers
 
         left_out = left_out_of(self.folder, index)
@@ -273,8 +273,11 @@ class _Tree:
 
     @property
     def counts(self) -> Counter[str]:
-        """Documents, tokens and exempt tokens of all files."""
-        return sum((Counter(receipt.get("counts", {})) for receipt in self.receipts), Counter[str]())
+        """Documents, tokens and exempt tokens of all files, and the tokens of the longest document."""
+        counts = Counter[str]()
+        for receipt in self.receipts:
+            add_counts(counts, receipt.get("counts", {}))
+        return counts
 
     def finish(self) -> None:
         tell([receipt["bad"] for receipt in self.receipts if "bad" in receipt], self.found, self.notice)

@@ -21,6 +21,7 @@ from wordveil.files.journal import file_identity
 from wordveil.files.run_key import run_source
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.pipeline.run import Position, Run
+from wordveil.pipeline.runs import file_digests
 from wordveil.pipeline.vectors.binding import bind
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.pipeline.vectors.releasing import RowReleaser, VectorSettings
@@ -93,6 +94,7 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
                 dtype=settings.dtype,
                 disclosed=vector_disclosures(binding.randomizer, kept=plan.keep, own_source=own_source),
                 provenance=binding.provenance(test_source=source.is_test_source),
+                outputs=file_digests(Path(destination)),
                 rows=reader.rows,
                 dimensions=plan.dimensions,
                 input_dimensions=reader.dimensions,
