@@ -68,6 +68,8 @@ def drawn_configurations(number: int) -> Iterator[list[str]]:
             *("--unknown", rng.choice(["random", "typed", "drop", "mask"])),
             *("--per", rng.choice(["token", "document"])),
             *("--casing", rng.choice(["sentence", "vocabulary", "shape"])),
+            *("--markup", rng.choice(["none", "html"])),
+            *(["--public-words", "function"] if rng.random() < 0.5 else []),
         ]
         sized = ["--set", "dimensions=4"] if mechanism == "projection" else []
         yield list(map(str, ["-m", mechanism, "-e", epsilon, *sized, *around]))
@@ -363,6 +365,9 @@ def test_a_report_from_before_there_was_a_schema_is_read_and_held(released, voca
     ]:
         target.write_text(json.dumps(forged(facts, path)))
         assert released(report=target).status in (1, 2)
+    for added in ({"verdict": {"attack": "Nobody."}}, {"passes": ["nothing"]}, {"warnings": []}, {"weather": "fine"}):
+        target.write_text(json.dumps(facts | added))
+        assert released(report=target).status == 1, "what stands unchecked would be shown"
 
 
 def test_a_newer_minor_version_is_read_and_a_newer_major_one_refused(released):

@@ -27,6 +27,8 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "report": (
         "wordveil report clean.txt --verify report.json",
         "wordveil report clean.jsonl --verify reviews.json",
+        "wordveil report --new-key sender.key",
+        "wordveil report clean.txt --verify report.json --sign sender.key",
     ),
     "denoise": (
         "wordveil denoise clean.txt report.json -o readable.txt",

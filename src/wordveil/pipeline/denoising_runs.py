@@ -20,7 +20,7 @@ from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary,
 from wordveil.pipeline.evidence import differences
 from wordveil.pipeline.fitting import certificate_in_use
 from wordveil.pipeline.rebuilding import rebuilt
-from wordveil.pipeline.report_schema import known, read_report
+from wordveil.pipeline.report_schema import known, read_report, sealed
 from wordveil.pipeline.run import Notice, silent
 from wordveil.pipeline.runs import FileDigest, file_digests
 from wordveil.pipeline.sanitizer import Sanitizer
@@ -194,7 +194,7 @@ def denoise_documents(
     def published(_: DocumentSummary) -> None:
         outputs = [asdict(file) for file in file_digests(Path(destination))]
         named = {"destination": Path(destination).name or str(destination), "outputs": outputs}
-        told.append({**report.facts, **named, "denoised": texts.facts(counts)})
+        told.append(sealed({**report.facts, **named, "denoised": texts.facts(counts)}))
         if deliver is not None:
             deliver(told[0])
 

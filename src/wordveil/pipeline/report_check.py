@@ -28,6 +28,10 @@ __all__ = ["Bound", "Contradiction", "contradictions", "damage"]
 
 MEANT = ("promise", "epsilon", "delta", "slack", "unit", "standing", "largest_distance", "graph")
 """Of a guarantee: what is not wording, and the same in every version."""
+_SINCE = {
+    "schema", "kind", "longest", "copied", "tree", "warnings", "verdict", "passes", "signature",
+}  # fmt: skip
+"""Facts that reports have since they have a schema: in an older one they would stand unchecked."""
 _GIVEN = ("version", "engine")  # of the machine that released
 _LONGEST = 160  # characters shown of a value
 
@@ -109,7 +113,7 @@ def contradictions(
     right = json.loads(json.dumps(right))
     for name in _GIVEN:
         right["provenance"][name] = facts["provenance"].get(name)
-    unknown = facts.keys() - _fields(source) if report.schema > (0, 0) else set()
+    unknown = facts.keys() - (_fields(source) - (_SINCE if report.schema == (0, 0) else set()))
     said = dict(_leaves({name: fact for name, fact in facts.items() if name in right or name in unknown}))
     computed = dict(_leaves(right))
     places = [place for place in (said | computed) if said.get(place) != computed.get(place)]

@@ -49,7 +49,7 @@ _STYLE = """
 .verdict, .warning { border-radius: .4rem; padding: .6rem 1rem; margin: .6rem 0; } .verdict { background: var(--band); }
 .verdict h2, .warning { margin-top: .2rem; } .warning { border: 2px solid var(--refuted); }
 .warning strong { color: var(--refuted); } h1 { margin-bottom: .2rem; } .date { color: var(--soft); margin-top: 0; }
-dl { margin: 0; } dd:last-child { margin: 0; } .passes { margin: 0; padding-left: 1.2rem; }
+dl { margin: 0; } dd:last-child { margin: 0; }
 """
 
 
@@ -101,7 +101,7 @@ def _above_the_fold(facts: Mapping[str, Any]) -> list[str]:
     verdict = {title: facts["verdict"][name] for name, title in _VERDICT.items()} if facts.get("verdict") else {}
     box = f'<section class="verdict"><h2>In short</h2>{items(verdict)}</section>' if verdict else ""
     warnings = (f"<strong>Warning:</strong> {escape(line)}." for line in facts.get("warnings", ()))
-    passes = items(facts.get("passes", ())).replace("<ul>", '<ul class="passes">', 1)
+    passes = items(facts.get("passes", ()))
     return [
         f'<h1>What was released</h1>\n<p class="date">{escape(day)} UTC, {escape(files)}</p>',
         *(f'<p class="warning">{line}</p>' for line in warnings),
