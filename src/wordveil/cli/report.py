@@ -179,7 +179,7 @@ def _check(
         damaged = [*damage(stored), *unsigned]
         wrong = [*_other_files(stored, released), *(f"{verify}: {line}" for line in damaged)]
         held = None if wrong else _held(stored, *public.source(stored))
-    except (KeyError, TypeError, AttributeError, IndexError):  # all that Python says of facts of another shape
+    except (KeyError, TypeError, AttributeError, IndexError, ArithmeticError):  # all that Python says of facts of another shape
         held, wrong = None, [f"{verify}: a fact is missing, or of another kind than in a report of wordveil"]
     wrong += [] if held is None else [f"{verify}: {line}" for line in held.wrong]
     result: dict[str, Any] = {"released": released, "report": verify, "files": stored.outputs, "wrong": wrong}
@@ -194,7 +194,7 @@ def _check(
         f"{released}: is what {verify} speaks of ({counted(len(stored.outputs), 'file')})",
         f"{verify}: says of the promise what {stored.provenance.mechanism} comes to",
         f"{verify}: {signature}",
-        *(f"{verify}: {line}" for line in held.notes),
+        *(f"{verify}: {printable(line)}" for line in held.notes),
         *shown(held.warnings),
     ]
     show(result | {"signature": signature, "notes": held.notes, "warnings": held.warnings}, lines, as_json=as_json)

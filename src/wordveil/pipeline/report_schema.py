@@ -135,7 +135,7 @@ def read_report(path: str | os.PathLike[str]) -> StoredReport:
         if not {"guarantee", "provenance"} <= set(facts):
             raise ValueError
         newer = stored.schema[0] > _version(SCHEMA)[0]
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         raise DataFormatError(
             place, "is no report of `wordveil sanitize` or another command, in JSON or HTML."
         ) from None
