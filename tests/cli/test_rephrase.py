@@ -57,7 +57,8 @@ def test_the_summary_says_what_is_promised_disclosed_and_lost(wordveil, built, t
     assert report["options"]["prototypes"] == 16
     assert report["guarantee"]["unit"].startswith("one sentence")
     assert "wept" not in json.dumps(report)
-    assert wordveil("report", tmp_path / "out.txt", "--verify", tmp_path / "out.json").status == 0
+    checked = wordveil("report", tmp_path / "out.txt", "--verify", tmp_path / "out.json", "--stock", built / "stock")
+    assert checked.status == 0, checked.err
 
 
 def test_numbers_on_a_grid_add_to_the_promise(wordveil, built, tmp_path):

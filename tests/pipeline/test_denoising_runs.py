@@ -15,6 +15,7 @@ from wordveil.documents import DocumentSettings
 from wordveil.errors import ChecksumError, DataFormatError, ParameterError
 from wordveil.pipeline import denoising_runs
 from wordveil.pipeline.denoising_runs import DenoisedTexts, ReleaseReport, denoise_documents
+from wordveil.pipeline.evidence import Evidence
 from wordveil.pipeline.run_report import read_and_attacked, write_facts, write_report
 from wordveil.pipeline.runs import sanitize_documents
 from wordveil.promises.number_grids import NumberGrid
@@ -33,7 +34,7 @@ def folder(tmp_path, few):  # noqa: F811
     sanitizer = wv.Sanitizer(few, MECHANISM, options=OPTIONS, source=source)
     settings = DocumentSettings(columns=("text",), keep=("id",))
     report = sanitize_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", sanitizer, settings=settings)
-    write_report(report, tmp_path / "report.json")
+    write_report(report, tmp_path / "report.json", Evidence.of_run(sanitizer, report))
     return tmp_path
 
 
@@ -131,7 +132,7 @@ def test_the_options_of_a_release_are_read_back(folder, few, options):  # noqa: 
         sanitizer,
         settings=DocumentSettings(columns=("text",), keep_others=True),
     )
-    write_report(report, folder / "again.json")
+    write_report(report, folder / "again.json", Evidence.of_run(sanitizer, report))
     assert ReleaseReport.load(folder / "again.json").options == options
 
 

@@ -17,6 +17,7 @@ import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.documents import DocumentSettings
 from wordveil.errors import WordveilError
+from wordveil.pipeline.evidence import Evidence
 from wordveil.pipeline.ids import IdReleaser
 from wordveil.pipeline.run_report import write_report
 from wordveil.pipeline.runs import sanitize_documents
@@ -170,7 +171,7 @@ def test_reports_hold_no_private_word(vocabulary, tmp_path, ending):
     result = sanitize_documents(
         path, tmp_path / "out.jsonl", sanitizer, settings=DocumentSettings(columns=("text",), keep_others=True)
     )
-    write_report(result, tmp_path / f"report{ending}")
+    write_report(result, tmp_path / f"report{ending}", Evidence.of_run(sanitizer, result))
     written = (tmp_path / f"report{ending}").read_text(encoding="utf-8")
     assert not re.search(rf"{SECRET}|babaq|dadaq", written, flags=re.IGNORECASE)
     assert "label" in written, "copied columns are named"

@@ -23,6 +23,7 @@ from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
 from wordveil.files.journal import is_resumable
 from wordveil.files.run_key import run_key_path, run_source
 from wordveil.pipeline import run as engine
+from wordveil.pipeline.evidence import Evidence
 from wordveil.pipeline.run_report import write_report
 from wordveil.pipeline.runs import FileDigest, sanitize_documents
 from wordveil.promises.guarantees import NoGuarantee
@@ -285,7 +286,7 @@ def test_whole_files_are_one_document(vocabulary, text_file, tmp_path):
 def test_the_html_report_escapes_and_repeats_the_promise(vocabulary, text_file, tmp_path):
     named = vocabulary.with_header(name="<b>bold</b>")
     report = run(named, text_file, tmp_path / "out.txt")
-    write_report(report, tmp_path / "report.html")
+    write_report(report, tmp_path / "report.html", Evidence.of_run(sanitizer_for(named), report))
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<b>bold" not in page
     assert "&lt;b&gt;bold" in page
@@ -298,14 +299,14 @@ def test_reports_of_runs_without_a_guarantee(vocabulary, text_file, tmp_path):
     report = run(vocabulary, text_file, tmp_path / "out.txt", source=source)
     assert isinstance(report.guarantee, NoGuarantee)
     for name in ("report.html", "report.json"):
-        write_report(report, tmp_path / name)
+        write_report(report, tmp_path / name, Evidence.of_run(sanitizer_for(vocabulary, source), report))
         assert "no guarantee (refuted)" in (tmp_path / name).read_text(encoding="utf-8")
 
 
 def test_reports_know_two_forms(vocabulary, text_file, tmp_path):
     report = run(vocabulary, text_file, tmp_path / "out.txt")
     with pytest.raises(ParameterError, match=r"report='report.pdf' must end in .json or .html"):
-        write_report(report, tmp_path / "report.pdf")
+        write_report(report, tmp_path / "report.pdf", Evidence.of_run(sanitizer_for(vocabulary), report))
 
 
 def test_the_report_names_files_settings_and_digests_of_what_was_written(vocabulary, tmp_path):

@@ -117,7 +117,7 @@ def _exact_line(verdict: ChannelVerdict) -> str:
     word = "holds" if verdict.holds else "REFUTED"
     return (
         f"exact: {word}; every triple ({verdict.triples:.3g}): epsilon is exactly "
-        f"{round_up(verdict.tight_epsilon, 6)} where {verdict.epsilon:.6g} is claimed; worst pair "
+        f"{round_up(verdict.tight_epsilon, 6)} where {round_up(verdict.epsilon, 6)} is claimed; worst pair "
         f"{verdict.worst_pair} at distance {verdict.worst_distance:.4g}, loss {round_up(verdict.worst_loss, 6)} nats"
     )
 
@@ -128,7 +128,7 @@ def _pair_line(audit: PairAudit) -> str:
     counts = audit.delta_counts
     if pair.epsilon is None:
         return f"{head}; nothing is claimed; loss at least {at_least(audit.epsilon_at_least)} nats"
-    epsilon, delta = f"{pair.epsilon:.6g}", f"{pair.delta:.3g}"
+    epsilon, delta = round_up(pair.epsilon, 6), round_up(pair.delta, 3)
     text = f"{head}; claimed ({epsilon}, {delta})"
     if audit.refuted:
         favoured, other = ("second", "first") if audit.delta_event.swapped else ("first", "second")

@@ -30,7 +30,7 @@ COMMANDS: dict[str, str] = {
     "spark-sanitize": "Sanitize a directory on a Spark cluster (extra: spark).",
     "rephrase": "Release for each sentence a public one near it.",
     "sentences": "Build and inspect stocks of sentences for rephrase.",
-    "report": "Check that a file and a report belong together.",
+    "report": "Check a report against a file and itself; sign it.",
     "denoise": "Guess what a release said, and what an attacker reads.",
     "prior": "Count public text into a model for denoise.",
     "release": "Release an array of vectors, rounded to a public grid.",

@@ -135,6 +135,7 @@ def _print_epsilon(
 ) -> None:
     """Print the epsilon at which words stay with a probability, and the curve to it."""
     from wordveil.pipeline.calibration import calibrate as find
+    from wordveil.promises.guarantees import round_up
 
     keep, frequencies = keeping.keep or 0.5, keeping.frequencies
     found = find(
@@ -146,7 +147,7 @@ def _print_epsilon(
     )
     bars = (f"{epsilon:10.4g}  {kept:5.3f}  {'#' * round(BAR * kept)}" for epsilon, kept in found.curve)
     line = (
-        f"epsilon {found.epsilon:.4g}: {mechanism} keeps a word with probability {keep:g}, the mean over "
+        f"epsilon {round_up(found.epsilon)}: {mechanism} keeps a word with probability {keep:g}, the mean over "
         f"{found.words:,} public words"
     )
     result = {"epsilon": found.epsilon, "keep": keep, "words": found.words, "curve": found.curve}

@@ -36,6 +36,7 @@ __all__ = [
     "build_mechanism",
     "chosen_epsilon",
     "counted",
+    "default_epsilon",
     "end_of_run",
     "named_word_list",
     "open_vocabulary",
@@ -367,7 +368,14 @@ def chosen_epsilon(
         raise ParameterError(
             "--epsilon", None, f"must be given {unit}. Find one with: wordveil calibrate --mechanism {mechanism}"
         )
-    return default, (f"epsilon {default:g} nats a word: the default of {mechanism}",)
+    return default, (default_epsilon(mechanism, default),)
+
+
+def default_epsilon(name: str, epsilon: float) -> str:
+    """Return the sentence that says that an epsilon is the default of the mechanism of this name."""
+    from wordveil.promises.guarantees import round_up
+
+    return f"epsilon {round_up(epsilon, 12)} nats a word: the default of {name}"
 
 
 def named_word_list(option: str, name: str, known: Sequence[str]) -> frozenset[str]:

@@ -98,6 +98,7 @@ def denoise(
     from wordveil.pipeline.denoising_runs import ReleaseReport, denoise_documents
     from wordveil.pipeline.run import check_report_path
     from wordveil.pipeline.run_report import read_and_attacked, write_facts
+    from wordveil.pipeline.run_warnings import shown
 
     if report_to is not None:
         check_report_path(report_to, others=(release, report, output, guess.prior, guess.public))
@@ -118,6 +119,8 @@ def denoise(
         )
     if not quiet:
         say(f"guarantee: {told['guarantee']['sentence']}")
+        for line in shown(told.get("warnings", ())):
+            say(line)
         for line in read_and_attacked(told):
             say(line)
     if report_to is not None and not report_to.exists():  # of an output that was complete before

@@ -26,7 +26,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "sentences info": ("wordveil sentences info", "wordveil sentences info --stock stock --epsilon 4"),
     "report": (
         "wordveil report clean.txt --verify report.json",
-        "wordveil report clean.jsonl --verify reviews.json",
+        "wordveil report --new-key sender.key",
     ),
     "denoise": (
         "wordveil denoise clean.txt report.json -o readable.txt",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wordveil.promises.number_grids import NumberGrid
     from wordveil.sentences.rephrasing import Rephraser
 
-__all__ = ["EncoderOption", "StockOption", "rephrase"]
+__all__ = ["LOSES", "EncoderOption", "StockOption", "rephrase"]
 
 LOSES = (
     "lost: names, numbers, negation, all but the gist, and often that too. "
@@ -125,13 +125,15 @@ def rephrase(
 
 
 def _print_summary(report: RunReport, rephraser: Rephraser) -> None:
+    from wordveil.pipeline.run_warnings import release_warnings, shown
     from wordveil.promises.guarantees import round_up
 
     promise: Any = report.guarantee
     chosen = rephraser.options.choices()
     say(f"{counted(report.documents, 'document')}, {counted(report.tokens, 'sentence')}")
     say(f"stock: {rephraser.embeddings.header.name}, crowds of {chosen['crowd']}, encoder {chosen['encoder']}")
-    between = [f"in words: {rephraser.in_words.sentence}"]
+    words = rephraser.in_words
+    between = [f"in words: {words.sentence}", *shown(release_warnings(promise, words))]
     if report.documents:
         mean = report.tokens / report.documents
         total = round_up(mean * promise.epsilon)

@@ -1,59 +1,299 @@
-"""`wordveil report`: whether a report speaks of the file at hand."""
+"""`wordveil report`: whether a report speaks of the file at hand, agrees with itself, and who signed it."""
 
 from __future__ import annotations
 
-import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordveil.cli.common import counted
+from wordveil.cli.common import CertificateOption, counted, default_epsilon, open_vocabulary, say
+from wordveil.cli.exit_codes import NO
+from wordveil.cli.options import option
 from wordveil.cli.printing import JsonOption, show
-from wordveil.errors import ChecksumError, DataFormatError
+from wordveil.cli.rephrase import LOSES
+from wordveil.cli.sanitize import ExcludeOutputsOption, sanitizing_vocabulary
+from wordveil.errors import DataFormatError, ParameterError, printable
 
 if TYPE_CHECKING:
-    from wordveil.pipeline.runs import FileDigest
+    from wordveil.pipeline.report_check import Bound
+    from wordveil.pipeline.report_schema import StoredReport
+    from wordveil.pipeline.sanitizer import Sanitizer
+    from wordveil.pipeline.vectors.binding import Binding
+    from wordveil.promises.release import Provenance
+    from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["report"]
 
+UNSIGNED = "not signed; it proves nothing about the honesty of whoever sent it"
+UNCHECKED = "signed, by whom is not checked; name the sender's public key with --public-key"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Public:
+    """The public inputs of a release, from which its promise is computed again."""
+
+    vocabulary: Annotated[
+        Path | None, option("--vocabulary", help="The vocabulary that the report names; default: the embedded one.")
+    ] = None
+    exclude_outputs: ExcludeOutputsOption = None
+    certificate: CertificateOption = None
+    stock: Annotated[
+        Path | None,
+        option("--stock", metavar="DIR", help="The stock of a report of rephrase; default: the general one."),
+    ] = None
+
+    def source(self, report: StoredReport) -> tuple[Sanitizer | Binding, set[str]]:
+        """Return what released, rebuilt from its report, and the notes that such a report may hold.
+
+        Raises:
+            ParameterError: If the mechanism cannot be rebuilt.
+            DataFormatError: If the vocabulary is another than the one the report names.
+        """
+        from wordveil.pipeline.rebuilding import rebuilt
+        from wordveil.pipeline.vectors.binding import bind
+
+        origin = report.provenance
+        mechanism = rebuilt(origin.mechanism)
+        if "rows" in report.facts:
+            table = None
+            if origin.vocabulary != "none":
+                table = _checked(open_vocabulary(self.vocabulary), origin, report.path)
+            return bind(mechanism, report.facts["input_dimensions"], table), set()
+        if "stock" in report.facts["options"]:
+            return self._rephraser(report, mechanism), {LOSES}
+        sanitizer, barred = self._words(report, mechanism)
+        return sanitizer, {*barred, default_epsilon(mechanism.name, mechanism.epsilon)}
+
+    def _words(self, report: StoredReport, mechanism: Any) -> tuple[Sanitizer, tuple[str, ...]]:
+        from wordveil.pipeline.sanitizer import Sanitizer
+        from wordveil.promises.certificates import Certificate
+
+        rules = (self.exclude_outputs,) if self.exclude_outputs is not None or self.vocabulary else (None, "none")
+        tables = [sanitizing_vocabulary(self.vocabulary, rule, verify=True) for rule in rules]
+        wanted = report.provenance.candidates_checksum
+        table, barred = next((each for each in tables if each[0].candidates_checksum == wanted), tables[0])
+        sanitizer = Sanitizer(
+            _checked(table, report.provenance, report.path),
+            mechanism,
+            options=report.options,
+            source=_source(report.provenance),
+            certificate=None if self.certificate is None else Certificate.load(self.certificate),
+        )
+        return sanitizer, barred
+
+    def _rephraser(self, report: StoredReport, mechanism: Any) -> Sanitizer:
+        from wordveil.promises.number_grids import NumberGrid
+        from wordveil.sentences.rephrasing import Rephraser
+        from wordveil.sentences.stock import load_stock
+
+        chosen = report.facts["options"]
+        rephraser = Rephraser(
+            load_stock(self.stock),
+            epsilon=mechanism.epsilon,
+            grids=[NumberGrid(**grid) for grid in chosen.get("grids", ())],
+            source=_source(report.provenance),
+            **{name: chosen[name] for name in ("prototypes", "crowd", "encoder")},
+        )
+        _checked(rephraser.embeddings, report.provenance, report.path)
+        return rephraser
+
+
+def _source(origin: Provenance) -> Any:
+    from wordveil.randomness import RandomSource
+
+    return RandomSource.seeded_for_tests(0) if origin.test_source else RandomSource()
+
+
+def _checked(table: Embeddings, origin: Provenance, path: Path) -> Embeddings:
+    wanted = origin.checksum, origin.candidates_checksum or table.candidates_checksum
+    if (table.header.checksum, table.candidates_checksum) != wanted:
+        problem = f"was made with another vocabulary or other outputs, of {origin.vocabulary!r}; it cannot be checked."
+        raise DataFormatError(path, problem, remedy="Name them with --vocabulary, --exclude-outputs or --stock.")
+    return table
+
 
 def report(
-    released: Annotated[Path, typer.Argument(metavar="FILE", help="The released file, or directory.")],
-    verify: Annotated[Path, typer.Option("--verify", metavar="REPORT", help="A .json report of wordveil sanitize.")],
+    released: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="The released file, or directory.", show_default=False)
+    ] = None,
+    *,
+    verify: Annotated[
+        Path | None, option("--verify", metavar="REPORT", help="A report, .json or .html, to hold FILE against.")
+    ] = None,
+    public: Public,
+    public_key: Annotated[
+        Path | None,
+        option("--public-key", metavar="KEY", help="Refuse a report not signed with this key (extra: sign)."),
+    ] = None,
+    sign: Annotated[
+        Path | None, option("--sign", metavar="KEY", help="Sign the report with this private key, if it holds.")
+    ] = None,
+    new_key: Annotated[
+        Path | None, option("--new-key", metavar="KEY", help="Write a new private key, and KEY.pub beside it; no more.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check that FILE is, byte for byte, what a report speaks of.
+    """Check that FILE is, byte for byte, what a report speaks of, and that the report agrees with itself.
 
-    Whoever receives a release and its report can so tell that the one belongs to the other.
+    Epsilon, sentences, odds, sums and warnings are computed again from the mechanism that the report names. Exit code
+    0: all of it holds. 1: something does not; a line says what. 2: it cannot be checked here; a line says why.
     """
-    from wordveil.pipeline.evidence import differences, shortfall
-    from wordveil.pipeline.runs import file_digests
-
-    facts, said = _facts_and_files(verify)
-    if not said:
-        raise DataFormatError(verify, "no file is named in this report: the release went to standard output.")
-    found = file_digests(released)
-    if not found:
-        raise DataFormatError(released, "no such file.", remedy="Check the path.")
-    told = differences(said, found)
-    if told:
-        raise ChecksumError(f"{released} is not what {verify} speaks of: {'; '.join(told)}.")
-    line = f"{released}: is what {verify} speaks of ({counted(len(said), 'file')})"
-    missing = shortfall(facts)
-    show({"released": released, "report": verify, "files": said, "missing": missing}, [line, *missing], as_json=as_json)
+    if new_key is not None:
+        if not (released is verify is public_key is sign is None):
+            raise ParameterError("--new-key", str(new_key), "must be given alone.")
+        _make_key(new_key, as_json=as_json)
+        return
+    if released is None or verify is None:
+        raise ParameterError("--verify", None, "must name a report, and FILE what it speaks of.")
+    _check(released, verify, public, public_key, sign, as_json=as_json)
 
 
-def _facts_and_files(path: Path) -> tuple[dict[str, Any], list[FileDigest]]:
-    """Return what a report says, and the files that it names.
+def _of_another_version(report: StoredReport) -> DataFormatError:
+    version = report.provenance.version
+    problem = f"was written by wordveil {version}, whose wording differs from this version's: it cannot be checked."
+    return DataFormatError(report.path, problem, remedy=f"Check it with wordveil {version}.")
+
+
+def _make_key(path: Path, *, as_json: bool) -> None:
+    from wordveil.pipeline.report_signatures import new_key
+
+    public = new_key(path)
+    lines = [f"{path}: the private key; keep it to yourself", f"{public}: the public key; give it to who reads reports"]
+    show({"private": path, "public": public}, lines, as_json=as_json)
+
+
+def _check(
+    released: Path, verify: Path, public: Public, public_key: Path | None, sign: Path | None, *, as_json: bool
+) -> None:
+    from wordveil.pipeline.evidence import shortfall
+    from wordveil.pipeline.report_check import damage
+    from wordveil.pipeline.report_schema import read_report
+    from wordveil.pipeline.run_warnings import shown
+
+    stored = read_report(verify)
+    signature, unsigned = _signature(stored, public_key)
+    try:
+        damaged = [*damage(stored), *unsigned]
+        wrong = [*_other_files(stored, released), *(f"{verify}: {line}" for line in damaged)]
+        held = None if wrong else _held(stored, *public.source(stored))
+    except (
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        ArithmeticError,
+    ):  # all that Python says of facts of another shape
+        held, wrong = None, [f"{verify}: a fact is missing, or of another kind than in a report of wordveil"]
+    wrong += [] if held is None else [f"{verify}: {line}" for line in held.wrong]
+    result: dict[str, Any] = {"released": released, "report": verify, "files": stored.outputs, "wrong": wrong}
+    if held is None or wrong:
+        show(result, (), as_json=as_json)
+        for line in wrong:
+            say(f"wordveil: {printable(line)}.")
+        raise typer.Exit(NO)
+    if sign is not None:
+        signature = _signed(stored, sign)
+    missing = shortfall(stored.facts)
+    lines = [
+        f"{released}: is what {verify} speaks of ({counted(len(stored.outputs), 'file')})",
+        f"{verify}: says of the promise what {stored.provenance.mechanism} comes to",
+        f"{verify}: {signature}",
+        *(f"{verify}: {printable(line)}" for line in held.notes),
+        *missing,
+        *shown(held.warnings),
+    ]
+    more = {"signature": signature, "notes": held.notes, "missing": missing, "warnings": held.warnings}
+    show(result | more, lines, as_json=as_json)
+
+
+def _other_files(report: StoredReport, released: Path) -> list[str]:
+    """Return in what the files differ from those that a report names, one sentence each.
 
     Raises:
-        DataFormatError: If it is no report.
+        DataFormatError: If it names none, or there are none.
     """
-    from wordveil.pipeline.runs import FileDigest
+    from wordveil.pipeline.evidence import differences
+    from wordveil.pipeline.runs import file_digests
 
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        return facts, [FileDigest(**file) for file in facts["outputs"]]
-    except (ValueError, KeyError, TypeError):
-        raise DataFormatError(path, "is no report of `wordveil sanitize` in JSON.") from None
+    if not report.outputs:
+        raise DataFormatError(report.path, "no file is named in this report: the release went to standard output.")
+    files = file_digests(released)
+    if not files:
+        raise DataFormatError(released, "no such file.", remedy="Check the path.")
+    told = differences(report.outputs, files)
+    return [f"{released} is not what {report.path} speaks of: {'; '.join(told)}"] if told else []
+
+
+def _signature(report: StoredReport, public_key: Path | None) -> tuple[str, list[str]]:
+    """Return what to say of a report's signature, and why it is not that of the owner of a key."""
+    if public_key is not None:
+        from wordveil.pipeline.report_signatures import signature_problem
+
+        problem = signature_problem(report.facts, public_key)
+        return f"signed with the private key of {public_key}", [problem] if problem else []
+    return (UNSIGNED if report.facts.get("signature") is None else UNCHECKED), []
+
+
+def _signed(report: StoredReport, key: Path) -> str:
+    """Sign a report in its place, and return what to say of that."""
+    from wordveil.pipeline.report_signatures import signed
+    from wordveil.pipeline.run_report import write_sealed
+
+    if report.schema == (0, 0):
+        problem = "is of an older version, whose reports cannot be signed."
+        raise DataFormatError(report.path, problem, remedy="Write it again with this version, in a new run.")
+    write_sealed(signed(report.facts, key), report.path)
+    return f"signed now with {key}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Held:
+    """A report held against itself: what is wrong, what was left aside, and the warnings that it should give."""
+
+    wrong: list[str]
+    notes: list[str]
+    warnings: tuple[str, ...]
+
+
+def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) -> _Held:
+    """Hold a report against what its mechanism comes to.
+
+    Raises:
+        DataFormatError: If it differs in wording alone from what this version writes, and is of another one.
+    """
+    from wordveil.pipeline.report_check import contradictions
+    from wordveil.pipeline.run_warnings import claim_warnings, release_warnings
+    from wordveil.pipeline.sanitizer import Sanitizer
+
+    found = contradictions(report, source, _budget(report.facts))
+    unknown = sorted({each.place for each in found if report.is_newer and each.right is None})
+    wrong = [each for each in found if each.place not in unknown]
+    if report.is_of_another_version and wrong and not any(each.is_meant for each in wrong):
+        raise _of_another_version(report)
+    notes = [f"written by a newer version; not checked: {', '.join(unknown)}"] if unknown else []
+    if isinstance(source, Sanitizer):
+        warnings = release_warnings(source.guarantee, source.in_words)
+    else:
+        warnings = claim_warnings(source.guarantee(test_source=report.provenance.test_source))
+    strange = {_nameless(note) for note in report.facts.get("notes", ())} - set(map(_nameless, allowed))
+    told = [each.sentence() for each in wrong] + [
+        f"notes: {note!r} is none of this release" for note in sorted(strange)
+    ]
+    return _Held(wrong=told, notes=notes, warnings=warnings)
+
+
+def _nameless(note: str) -> str:
+    """Return a note without the place of a list of words, which may lie elsewhere now."""
+    return re.sub(r"(?s) words of .*; the other ", " words of it; the other ", note)
+
+
+def _budget(facts: Mapping[str, Any]) -> Bound | None:
+    """Return what bounds the losses of one person, where a report names that."""
+    from wordveil.spark.budgets import UserBudget
+
+    told = facts.get("budget")
+    return None if told is None else UserBudget(**{name: told[name] for name in ("user", "max_nats", "over")})

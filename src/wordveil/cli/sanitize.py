@@ -52,9 +52,6 @@ __all__ = [
     "sanitizing_vocabulary",
 ]
 
-WARNING = (
-    "warning: a weak promise: an observer may become 99 % sure of a word, or more; a smaller --epsilon is stronger"
-)
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
 ExcludeOutputsOption = Annotated[
     str | None,
@@ -393,6 +390,7 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
 
 def _print_summary(report: RunReport, prepared: Prepared, words: InWords, unknown: str) -> None:
     from wordveil.pipeline.run_report import left_out, read_and_attacked
+    from wordveil.pipeline.run_warnings import release_warnings, shown
 
     said = [f"{counted(report.documents, 'document')}, {counted(report.tokens, 'token')}"]
     if report.seconds >= WORTH_A_RATE:
@@ -412,8 +410,8 @@ def _print_summary(report: RunReport, prepared: Prepared, words: InWords, unknow
     say(f"in words: {words.sentence}; `wordveil explain` says more")
     if largest := _largest_loss(report.guarantee, prepared.certificate):
         say(f"largest loss between any two words: {largest}")
-    if words.weak:
-        say(WARNING)
+    for line in shown(release_warnings(report.guarantee, words)):
+        say(line)
     for line in getattr(report.guarantee, "assumptions", ()):
         say(f"assumes: {line}")
     for line in report.disclosed:

@@ -134,6 +134,8 @@ def info(
 
 
 def _show_facts(stock: Stock, epsilon: float | None = None, *, as_json: bool) -> None:
+    from wordveil.promises.guarantees import round_up
+
     header, facts = stock.embeddings.header, stock.facts
     told = {
         "name": header.name,
@@ -161,5 +163,6 @@ def _show_facts(stock: Stock, epsilon: float | None = None, *, as_json: bool) ->
         size = stock.choose(epsilon)
         chosen = [stock.embeddings.words[i] for i in stock.levels[size].ids]
         result["chosen"] = {"epsilon": epsilon, "size": size, "sentences": chosen}
-        lines += [f"at {epsilon:g} nats a sentence: {size} prototypes", *(f"  {sentence}" for sentence in chosen)]
+        lines.append(f"at {round_up(epsilon, 12)} nats a sentence: {size} prototypes")
+        lines += [f"  {sentence}" for sentence in chosen]
     show(result, lines, as_json=as_json)

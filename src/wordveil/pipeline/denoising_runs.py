@@ -5,27 +5,25 @@ What may be read is what a report of `sanitize` speaks of, byte for byte: a priv
 
 from __future__ import annotations
 
-import ast
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from wordveil.arrays import ReleasedText
 from wordveil.denoising.denoiser import Denoiser, ReadRelease, Style
 from wordveil.documents import DocumentSettings, FormatDetails, Record
-from wordveil.errors import ChecksumError, DataFormatError, ParameterError
-from wordveil.names import EXPORTS
+from wordveil.errors import ChecksumError, DataFormatError
 from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, by_record, run_documents
 from wordveil.pipeline.evidence import differences
 from wordveil.pipeline.fitting import certificate_in_use
+from wordveil.pipeline.rebuilding import rebuilt
+from wordveil.pipeline.report_schema import known, read_report, sealed
 from wordveil.pipeline.run import Notice, silent
 from wordveil.pipeline.runs import FileDigest, file_digests
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.release import BatchRelease, Provenance, TextOptions
 
 __all__ = ["BLOCK_CHARACTERS", "DenoisedTexts", "ReleaseReport", "denoise_documents", "denoised_texts"]
@@ -54,32 +52,28 @@ class ReleaseReport:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ReleaseReport:
-        """Read a report in JSON.
+        """Read a report, JSON or HTML.
 
         Raises:
-            DataFormatError: If it is none, or its release was denoised already.
+            DataFormatError: If it is none of `sanitize`, or its release was denoised already.
         """
+        stored = read_report(path)
+        facts, newer = stored.facts, stored.is_newer
         try:
-            facts = json.loads(Path(path).read_text(encoding="utf-8"))
-            options = dict(facts["options"])
-            grids = tuple(NumberGrid(**grid) for grid in options.pop("grids", ()))
             settings = dict(facts["settings"])
-            details = FormatDetails(**settings.pop("details"))
+            details = known(FormatDetails, settings.pop("details"), newer=newer)
             del settings["encoding"]  # what is released is UTF-8
             _renumber(settings, header=details.header)
+            settings |= {"missing": "keep", "details": details, "block_characters": BLOCK_CHARACTERS}
             report = cls(
                 facts=facts,
-                outputs=tuple(FileDigest(**file) for file in facts["outputs"]),
-                provenance=Provenance(**facts["provenance"]),
-                options=TextOptions(**options, grids=grids),
-                settings=DocumentSettings(
-                    **(settings | {"missing": "keep"}),
-                    details=details,
-                    block_characters=BLOCK_CHARACTERS,
-                ),
+                outputs=stored.outputs,
+                provenance=stored.provenance,
+                options=stored.options,
+                settings=known(DocumentSettings, settings, newer=newer),
             )
         except (ValueError, KeyError, TypeError):
-            raise DataFormatError(Path(path), "is no report of `wordveil sanitize` in JSON.") from None
+            raise DataFormatError(Path(path), "is no report of `wordveil sanitize`.") from None
         if facts.get("denoised"):
             raise DataFormatError(Path(path), "speaks of a text that was denoised already.")
         return report
@@ -106,18 +100,8 @@ class ReleaseReport:
             )
 
     def mechanism(self) -> Any:
-        """Return the mechanism that released.
-
-        Raises:
-            ParameterError: If the report does not say all of it, or it is none of wordveil's.
-        """
-        said = self.provenance.mechanism
-        try:
-            return _rebuilt(ast.parse(said, mode="eval").body)
-        except (ValueError, TypeError, SyntaxError, KeyError):
-            raise ParameterError(
-                "report", said, "does not say all of the mechanism; in Python, give a `Denoiser` the mechanism itself."
-            ) from None
+        """Return the mechanism that released; see `rebuilt`."""
+        return rebuilt(self.provenance.mechanism)
 
 
 def _renumber(settings: dict[str, Any], *, header: bool) -> None:
@@ -128,21 +112,6 @@ def _renumber(settings: dict[str, Any], *, header: bool) -> None:
         written = sorted(names, key=int)
         columns, keep = ([str(written.index(name) + 1) for name in names or ()] for names in (columns, keep))
     settings |= {"columns": tuple(columns), "keep": tuple(keep) if keep else None}
-
-
-def _rebuilt(node: ast.expr) -> Any:
-    """Return the object that `identity` named: calls of wordveil's own classes with plain values."""
-    import wordveil
-
-    if not isinstance(node, ast.Call):
-        return ast.literal_eval(node)
-    if not isinstance(node.func, ast.Name) or node.args or node.func.id not in EXPORTS:
-        raise ValueError
-    kind = getattr(wordveil, node.func.id)
-    given = {str(keyword.arg): _rebuilt(keyword.value) for keyword in node.keywords}
-    if not isinstance(kind, type) or given.keys() != {field.name for field in fields(kind) if field.init}:
-        raise ValueError
-    return kind(**given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +217,7 @@ def denoise_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         outputs = [asdict(file) for file in file_digests(Path(destination))]
         named = {"destination": Path(destination).name or str(destination), "outputs": outputs}
         bad_files = report.facts.get("bad_files", 0) + len(summary.bad_files)
-        return {**report.facts, **named, "bad_files": bad_files, "denoised": texts.facts(counts)}
+        return sealed({**report.facts, **named, "bad_files": bad_files, "denoised": texts.facts(counts)})
 
     def published(summary: DocumentSummary) -> None:
         told.append(reported(summary))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from wordveil.promises.guarantees import (
     NoGuarantee,
     PrivacyUnit,
     Standing,
+    claimed,
     round_down,
     round_up,
 )
@@ -35,6 +36,8 @@ from wordveil.vocabulary.table import Embeddings
 __all__ = ["Explanation", "InWords", "WorkedPair", "explain", "in_words"]
 
 SAMPLE = 300
+COMMON = ((("diabetes", "asthma"), ("doctor", "nurse")), (("diabetes", "football"), ("doctor", "holiday")))
+"""Pairs to work out, like and unlike: the first of each that the vocabulary holds, so that people know the words."""
 WEAK = 0.99  # of an even guess; a promise that allows more is called weak
 CERTAIN = 1e-6  # of an even guess: where it may be wrong more rarely, nothing is hidden
 NEARLY_ONE = 0.9999  # a bound above it says no more than that it is near 1, and is not printed as 100 %
@@ -122,6 +125,7 @@ class Explanation:
         tokens: Length of the text in the per-text sum.
         typical: The distance of each token in that sum, in the guarantee's metric; None where none is needed.
         text: The sum over `tokens` differing tokens, as the promise of a whole text; None without one.
+        longest: Whether `tokens` is the length of the longest text of a release, which is said then.
         procedure: How a word is drawn, for readers without mathematics; may be empty.
         advice: What the mechanism says beyond its guarantee, such as what to use instead; may be empty.
     """
@@ -131,6 +135,7 @@ class Explanation:
     tokens: int
     typical: float | None = None
     text: LocalDP | NoGuarantee | None = None
+    longest: bool = False
     procedure: str = ""
     advice: str = ""
 
@@ -173,7 +178,8 @@ class Explanation:
 
     def _text_sentence(self, text: LocalDP | NoGuarantee) -> str:
         apart = "" if self.typical is None else f", each by {round_down(self.typical)} (a typical distance),"
-        texts = f"two texts of {self.tokens} {self._unit}s that differ in every {self._unit}{apart} are covered"
+        here = ", as long as the longest one here," if self.longest else ""
+        texts = f"two texts of {self.tokens} {self._unit}s{here} that differ in every {self._unit}{apart} are covered"
         if isinstance(text, NoGuarantee):
             return f"{texts} by nothing: {text.reason}."
         delta = f" and delta {round_up(text.delta)}" if text.delta else ""
@@ -187,7 +193,13 @@ def _of_a_text(guarantee: MetricDP | LocalDP, typical: float | None, tokens: int
     """Return the sum over the tokens of a text; None where the promise is no promise per token."""
     if typical == 0 or guarantee.unit not in SUMMED:
         return None
-    return compose_tokens(guarantee, [1.0 if typical is None else typical] * tokens)
+    one = compose_tokens(guarantee, [1.0 if typical is None else typical])
+    if isinstance(one, NoGuarantee):
+        return one
+    if one.delta * tokens >= 1:
+        return NoGuarantee(reason=f"the deltas of {tokens} tokens add up to 1 or more", unit=PrivacyUnit.TEXT)
+    slack = None if one.slack is None else one.slack * tokens
+    return replace(one, epsilon=one.epsilon * tokens, delta=one.delta * tokens, slack=slack)  # a list would fill memory
 
 
 def in_words(embeddings: Embeddings, guarantee: Guarantee, metric: AnyMetric | None = None) -> InWords:
@@ -225,6 +237,7 @@ def explain(
     metric: AnyMetric | None = None,
     pairs: Sequence[tuple[str, str]] = (),
     tokens: int = 50,
+    longest: bool = False,
     randomizer: WordRandomizer | None = None,
 ) -> Explanation:
     """Explain a guarantee on public words.
@@ -233,8 +246,10 @@ def explain(
         embeddings: The vocabulary.
         guarantee: Per-token metric DP or local DP; another guarantee is explained without worked pairs.
         metric: The metric the guarantee speaks of; needed for metric DP, given by its mechanism.
-        pairs: Public word pairs to work out; none picks a nearest pair and a typical one from a fixed sample.
+        pairs: Public word pairs to work out; none picks two pairs of common words, one alike and one not, and where the
+            vocabulary lacks them a nearest pair and a typical one from a fixed sample.
         tokens: Length of the text in the per-text sum, at least 1.
+        longest: Whether that is the length of the longest text of a release, which is said then.
         randomizer: The fitted mechanism: how it draws, what it advises, and what it knows of a pair beyond its
             guarantee are told too.
 
@@ -248,15 +263,16 @@ def explain(
             guarantee=guarantee, pairs=(), tokens=tokens, advice=randomizer.advice() if randomizer else ""
         )
     metric = _measure(guarantee, metric)
-    examples = _example_pairs(embeddings, metric)
-    chosen = [_look_up(embeddings, pair) for pair in pairs] or examples
-    typical = _work_out(embeddings, guarantee, metric, examples[-1]).distance
+    middle = _typical_pair(embeddings, metric)
+    chosen = [_look_up(embeddings, pair) for pair in pairs] or _example_pairs(embeddings, metric, middle)
+    typical = _work_out(embeddings, guarantee, metric, middle).distance
     return Explanation(
         guarantee=guarantee,
         pairs=tuple(_work_out(embeddings, guarantee, metric, pair, randomizer) for pair in chosen),
         tokens=tokens,
         typical=typical,
         text=_of_a_text(guarantee, typical, tokens),
+        longest=longest,
         procedure=randomizer.procedure() if randomizer else "",
         advice=randomizer.advice() if randomizer else "",
     )
@@ -278,23 +294,33 @@ def _look_up(embeddings: Embeddings, pair: tuple[str, str]) -> tuple[int, int]:
 
 
 def _near_pair(embeddings: Embeddings, guarantee: MetricDP, metric: AnyMetric) -> WorkedPair:
-    return _work_out(embeddings, guarantee, metric, _example_pairs(embeddings, metric)[0])
+    near = _nearest_pair(embeddings, metric, _typical_pair(embeddings, metric)[0])
+    return _work_out(embeddings, guarantee, metric, near)
 
 
-def _example_pairs(embeddings: Embeddings, metric: AnyMetric) -> list[tuple[int, int]]:
-    """Return a typical pair of words, and before it the first of them with its nearest other word."""
-    typical = _typical_pair(embeddings, metric)
-    first = typical[0]
+def _example_pairs(embeddings: Embeddings, metric: AnyMetric, typical: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return two pairs of common words, or the first word of a typical pair with its nearest other, and that pair."""
+    common = [_common_pair(embeddings, pairs) for pairs in COMMON]
+    return [common[0] or _nearest_pair(embeddings, metric, typical[0]), common[1] or typical]
+
+
+def _common_pair(embeddings: Embeddings, pairs: Sequence[tuple[str, str]]) -> tuple[int, int] | None:
+    """Return the first of the pairs whose words may both be released."""
+    for words in pairs:
+        first, second = map(embeddings.id, words)
+        if first is not None and second is not None and np.isin([first, second], embeddings.candidates).all():
+            return first, second
+    return None
+
+
+def _nearest_pair(embeddings: Embeddings, metric: AnyMetric, first: int) -> tuple[int, int]:
     if isinstance(metric, Metric):
         from wordveil.kernels.nearest import NearestWords  # a release says what it promises without a search
 
         nearest, _ = NearestWords(embeddings.vectors, embeddings.candidates).top(embeddings.vectors[[first]], 2)
-        return [(first, int(next(i for i in nearest[0] if i != first))), typical]
+        return first, int(next(i for i in nearest[0] if i != first))
     others = embeddings.candidates[embeddings.candidates != first]
-    return [
-        (first, int(others[_apart(embeddings, metric, np.array([first], dtype=np.int32), others).argmin()])),
-        typical,
-    ]
+    return first, int(others[_apart(embeddings, metric, np.array([first], dtype=np.int32), others).argmin()])
 
 
 def _apart(embeddings: Embeddings, metric: AnyMetric, ones: IdArray, others: IdArray) -> Float64Array:
@@ -325,7 +351,7 @@ def _work_out(
     words = (embeddings.words[pair[0]], embeddings.words[pair[1]])
     if isinstance(guarantee, LocalDP):
         known = randomizer.pair_loss(*pair) if randomizer is not None else None
-        loss = guarantee.epsilon + (guarantee.slack or 0.0) if known is None else known
+        loss = guarantee.epsilon + (guarantee.slack or 0.0) if known is None else claimed(known)
         return WorkedPair(words=words, distance=None, loss=loss, delta=guarantee.delta)
     one, other = np.array(pair, dtype=np.int32)[:, None]
     distance = float(_apart(embeddings, metric, one, other)[0, 0])

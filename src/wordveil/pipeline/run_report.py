@@ -1,4 +1,7 @@
-"""Writes the report of a run as JSON or as one self-contained HTML page."""
+"""Writes the report of a run as JSON or as one self-contained HTML page, which holds the same facts as data.
+
+A page is a function of its facts: whoever has them can write it again, byte for byte, and see whether it was edited.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,12 @@ from typing import Any
 
 from wordveil.files.atomic import write_whole
 from wordveil.pipeline.evidence import Evidence
+from wordveil.pipeline.report_schema import SCHEMA, data_block, sealed
 from wordveil.pipeline.run import check_report_path
 from wordveil.pipeline.runs import RunReport
 from wordveil.promises.html import items, page, row, table
 
-__all__ = ["left_out", "read_and_attacked", "write_facts", "write_report"]
+__all__ = ["form", "left_out", "read_and_attacked", "report_facts", "write_facts", "write_report", "write_sealed"]
 
 GLOSSARY = {
     "unit": "what two texts differ in that the promise cannot tell apart: one token unless said otherwise",
@@ -34,52 +38,102 @@ _TECHNICAL = ("ascii_json", "section_documents", "row_group_rows")
 """Settings that say nothing of what was released."""
 
 
-def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evidence | None = None) -> None:
+_VERDICT = {
+    "leaves": "What leaves",
+    "stays": "What stays",
+    "attack": "Who may attack it, and how far",
+    "longest": "Over the longest text",
+}
+_UNSIGNED = "This report is not signed: it proves nothing about the honesty of whoever sent it."
+_STYLE = """
+.verdict, .warning { border-radius: .4rem; padding: .6rem 1rem; margin: .6rem 0; } .verdict { background: var(--band); }
+.verdict h2, .warning { margin-top: .2rem; } .warning { border: 2px solid var(--refuted); }
+.warning strong { color: var(--refuted); } h1 { margin-bottom: .2rem; } .date { color: var(--soft); margin-top: 0; }
+dl { margin: 0; } dd:last-child { margin: 0; }
+"""
+
+
+def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evidence) -> None:
     """Write the report; the ending `.json` or `.html` chooses the form.
 
     Args:
         report: What the run reported.
         path: Where to write.
-        evidence: The promise in words (`Evidence.of_run`); None leaves them out.
+        evidence: The promise in words, warnings and all (`Evidence.of_run`).
 
     Raises:
         ParameterError: If the name has another ending, or the directory does not exist.
     """
-    write_facts({**report.as_dict(), **asdict(evidence or Evidence())}, path)
+    write_facts(report_facts(report, evidence), path)
+
+
+def report_facts(report: RunReport, evidence: Evidence) -> dict[str, Any]:
+    """Return what a report says, as JSON values."""
+    kind = "sentences" if "stock" in report.options else "texts"
+    return {"schema": SCHEMA, "kind": kind, **report.as_dict(), **asdict(evidence)}
 
 
 def write_facts(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write what a report says; see `write_report`."""
+    """Write what a report says, with its checksum; see `write_report`."""
+    write_sealed(sealed(facts), path)
+
+
+def write_sealed(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write facts as they are, checksum and signature included; see `write_report`."""
     check_report_path(path)
     target = Path(path)
-    form = _as_json if target.suffix == ".json" else _as_html
-    text = form(facts)
-    if facts["inputs"]:  # digests of private files let a guess be tested
+    text = form(facts, html=target.suffix == ".html")
+    if facts.get("inputs"):  # digests of private files let a guess be tested
         write_whole(target, text.encode(), private=True)
     else:
         target.write_text(text, encoding="utf-8")
 
 
-def _as_json(facts: Mapping[str, Any]) -> str:
-    return json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
+def form(facts: Mapping[str, Any], *, html: bool) -> str:
+    """Return the text of a report; equal facts make equal text."""
+    return _as_html(facts) if html else json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
+
+
+def _above_the_fold(facts: Mapping[str, Any]) -> list[str]:
+    """Return what everybody reads: when, the verdict, the warnings, what passes unchanged."""
+    day = facts["finished"].replace("T", " ").rstrip("Z")
+    files = f"{_stream(facts['source'], 'input')} to {_stream(facts['destination'], 'output')}"
+    verdict = {title: facts["verdict"][name] for name, title in _VERDICT.items()} if facts.get("verdict") else {}
+    box = f'<section class="verdict"><h2>In short</h2>{items(verdict)}</section>' if verdict else ""
+    warnings = (f"<strong>Warning:</strong> {escape(line)}." for line in facts.get("warnings", ()))
+    passes = items(facts.get("passes", ()))
+    return [
+        f'<h1>What was released</h1>\n<p class="date">{escape(day)} UTC, {escape(files)}</p>',
+        *(f'<p class="warning">{line}</p>' for line in warnings),
+        box,
+        f"<h2>What passes unchanged</h2>{passes}" if passes else "",
+    ]
 
 
 def _as_html(facts: Mapping[str, Any]) -> str:
     guarantee = facts["guarantee"]
     sections = [
-        ("In plain words", items(facts["in_words"])),
-        ("Assumptions", items([*(guarantee.get("assumptions") or ()), *facts["assumptions"]])),
+        ("The promise", f'<p class="promise">{escape(guarantee["sentence"])}.</p>'),
+        ("In plain words", items(facts.get("in_words") or ())),
+        ("Assumptions", items([*(guarantee.get("assumptions") or ()), *(facts.get("assumptions") or ())])),
         ("Disclosed whatever the noise", items(facts["disclosed"])),
         ("Measured, not promised", items(facts.get("mitigations") or ())),
         ("What was read, and what an attacker reads", items(read_and_attacked(facts))),
         ("The files", _table(_files(facts))),
-        ("The choices", items(facts["notes"]) + _table(_choices(facts))),
+        ("The choices", items(facts.get("notes") or ()) + _table(_choices(facts))),
         ("The run", _table(_run(facts))),
+        ("What the words mean", items({term: f"{meaning}." for term, meaning in GLOSSARY.items()})),
+        ("Who wrote it", _signer(facts.get("signature"))),
     ]
-    parts = ["<h1>What was released</h1>", f'<p class="promise">{escape(guarantee["sentence"])}.</p>']
-    parts += [f"<h2>{title}</h2>{body}" for title, body in sections if body]
-    glossary = items({term: f"{meaning}." for term, meaning in GLOSSARY.items()})
-    return page("wordveil release report", [*parts, f"<h2>What the words mean</h2>{glossary}"])
+    parts = _above_the_fold(facts) + [f"<h2>{title}</h2>{body}" for title, body in sections if body]
+    return page("wordveil release report", parts, style=_STYLE, script=data_block(facts))
+
+
+def _signer(signature: Mapping[str, Any] | None) -> str:
+    if signature is None:
+        return f"<p>{_UNSIGNED}</p>"
+    key = f"<code>{escape(str(signature['key']))}</code>"
+    return f"<p>Signed with the key {key}. Hold it against the sender's public key: <code>--public-key</code>.</p>"
 
 
 def _files(facts: Mapping[str, Any]) -> dict[str, str]:

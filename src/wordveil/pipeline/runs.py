@@ -28,15 +28,23 @@ from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import KEYED, BatchRelease, Provenance, Reported
 
 __all__ = [
+    "COPIED",
+    "TREE",
     "Afterwards",
     "FileDigest",
     "RunReport",
     "file_digests",
     "fingerprint",
+    "add_counts",
     "release_records",
+    "run_disclosures",
     "run_report",
     "sanitize_documents",
 ]
+
+
+COPIED = "these columns, copied unchanged: "
+TREE = "file names and the directory tree, copied unchanged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +82,9 @@ class RunReport(Reported):
         documents: Texts are grouped in so many documents.
         tokens: Tokens randomized.
         exempt: Public words that passed verbatim.
+        longest: Tokens randomized of the longest document.
+        copied: Names of the columns copied unchanged.
+        tree: Whether a directory was released, whose file names are copied.
         files: Files written.
         missing_texts: Text columns that documents lacked.
         replaced_values: Values in a text column that were no text and became null.
@@ -103,6 +114,9 @@ class RunReport(Reported):
     documents: int
     tokens: int
     exempt: int
+    longest: int
+    copied: tuple[str, ...]
+    tree: bool
     files: int
     missing_texts: int
     replaced_values: int
@@ -194,7 +208,7 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
             watch.settled = True  # the interrupted run was judged
         answers, found = release_records(job, records, afterwards, columns=settings.columns)
         for counter in (counts, here):
-            counter.update(found)
+            add_counts(counter, found)
         return answers
 
     def reported(summary: DocumentSummary) -> RunReport:
@@ -266,9 +280,10 @@ def run_report(
     """
     written = file_digests(Path(destination)) if outputs is None else _digests(outputs)
     facts = {**_files(source, destination), "outputs": written, **_settings(sanitizer, settings), **_counted(summary)}
-    facts |= {"tokens": counts["tokens"], "exempt": counts["exempt"], "seconds": spent[0]}
+    facts |= {name: counts[name] for name in ("tokens", "exempt", "longest")} | {"seconds": spent[0]}
     facts |= {"finished": summary.finished} if summary.finished else {}
-    disclosed = _run_disclosures(sanitizer, settings, summary, tree=Path(source).is_dir())
+    passed: dict[str, Any] = {"copied": tuple(map(printable, summary.copied_columns)), "tree": Path(source).is_dir()}
+    disclosed, facts = run_disclosures(sanitizer.disclosed, settings.missing, **passed), facts | passed
     return RunReport(disclosed=disclosed, tokens_per_second=spent[1] / spent[0], **facts)
 
 
@@ -336,20 +351,34 @@ def release_records(
     ids = [prefix + record.key for record, held in zip(records, texts, strict=True) if held]
     batch = sanitizer.release_documents([held for held in texts if held], ids=ids)
     released, found = (batch.texts, {}) if afterwards is None else afterwards(batch)
-    return by_record(records, released), {**found, "tokens": batch.tokens, "exempt": batch.exempt}
+    seen = {name: getattr(batch, name) for name in ("tokens", "exempt", "longest")}
+    return by_record(records, released), {**found, **seen}
 
 
-def _run_disclosures(
-    sanitizer: Sanitizer, settings: DocumentSettings, summary: DocumentSummary, *, tree: bool
-) -> tuple[str, ...]:
-    said = [*sanitizer.disclosed, KEYED]
+def add_counts(counts: Counter[str], others: Mapping[str, int]) -> None:
+    """Add what was counted elsewhere; of "longest" the larger one stays."""
+    longest = max(counts["longest"], others.get("longest", 0))
+    counts.update(others)
+    counts["longest"] = longest
+
+
+def run_disclosures(disclosed: Sequence[str], missing: str, *, copied: Sequence[str], tree: bool) -> tuple[str, ...]:
+    """Return what a run discloses whatever the noise, one sentence each.
+
+    Args:
+        disclosed: What every release of the sanitizer discloses.
+        missing: What becomes of documents without a text column; see `DocumentSettings`.
+        copied: Names of the columns copied unchanged.
+        tree: Whether a directory is released.
+    """
+    said = [*disclosed, KEYED]
     said.append("the number of documents and of texts in each, their order, and which of their texts are empty or null")
-    if settings.missing == "keep":
+    if missing == "keep":
         said.append("which documents lack a text column, and which held something else than text there (null now)")
-    if settings.missing == "skip":
+    if missing == "skip":
         said.append("that every document lacking a text column, or holding something else than text there, is left out")
-    if summary.copied_columns:
-        said.append("these columns, copied unchanged: " + ", ".join(map(printable, summary.copied_columns)))
+    if copied:
+        said.append(COPIED + ", ".join(copied))
     if tree:
-        said.append("file names and the directory tree, copied unchanged")
+        said.append(TREE)
     return tuple(said)

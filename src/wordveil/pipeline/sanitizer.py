@@ -153,6 +153,7 @@ class Sanitizer:
             disclosed=self.disclosed if ids is None else (*self.disclosed, KEYED),
             tokens=len(released),
             exempt=exempt,
+            longest=int(counts.max(initial=0)),
             provenance=self.provenance,
         )
 
@@ -188,10 +189,10 @@ class Sanitizer:
         """How strong the guarantee is, in one sentence worked out on two typical public words."""
         return in_words(self.embeddings, self.guarantee, self.parts.randomizer.metric)
 
-    def explained(self, tokens: int = 50) -> Explanation:
-        """Work the guarantee out on public words, and on a text of so many tokens."""
+    def explained(self, tokens: int = 50, **how: Any) -> Explanation:
+        """Work the guarantee out on public words, and on a text of so many tokens; `how` is as for `explain`."""
         drawn = self.parts.randomizer
-        return explain(self.embeddings, self.guarantee, metric=drawn.metric, tokens=tokens, randomizer=drawn)
+        return explain(self.embeddings, self.guarantee, metric=drawn.metric, tokens=tokens, randomizer=drawn, **how)
 
     def watch(self, warn: Warn = warn_caller) -> InputWatch:
         """Return what looks at the texts of a run for their owner before they are released; see `InputWatch`."""

@@ -36,6 +36,7 @@ __all__ = [
     "PrivacyUnit",
     "Standing",
     "check_distance",
+    "claimed",
     "round_down",
     "round_up",
     "weakest",
@@ -44,6 +45,7 @@ __all__ = [
 
 
 _TOLERATED = Decimal("1e-12")
+_SHORT, _NEAR = 6, 1e-9  # digits of a short number, and how far below one an epsilon may lie to be claimed as it
 
 
 class Standing(StrEnum):
@@ -87,6 +89,12 @@ def _rounded(value: float, digits: int, towards: str) -> str:
     return f"{float(Context(prec=digits, rounding=towards).plus(exact + tolerated)):.{digits}g}"
 
 
+def claimed(epsilon: float) -> float:
+    """Return an epsilon, or the short number it all but reaches: 8 for 7.999999999999999. Never less than given."""
+    short = float(round_up(epsilon, _SHORT))
+    return short if epsilon <= short <= epsilon * (1 + _NEAR) else epsilon
+
+
 class Guarantee(ABC):
     """A promise with its privacy unit, standing and assumptions; see the module docstring for the four kinds."""
 
@@ -119,7 +127,8 @@ class Bounded(Guarantee):
     """What every bound on the loss states.
 
     Attributes:
-        epsilon: Loss, in (0, inf); the subclass says in which unit and between which inputs.
+        epsilon: Loss, in (0, inf); the subclass says in which unit and between which inputs. One that lies less than a
+            billionth below a number of six digits is claimed as that number: 8 for 7.999999999999999.
         delta: Hockey-stick delta, not graded by distance, in [0, 1).
         slack: Nats added by arithmetic, whatever the inputs; None where no bound is known.
         unit: The privacy unit.
@@ -140,6 +149,7 @@ class Bounded(Guarantee):
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
             raise ParameterError("epsilon", self.epsilon, "must be in (0, inf).")
+        object.__setattr__(self, "epsilon", claimed(self.epsilon))
         if not 0 <= self.delta < 1:
             raise ParameterError("delta", self.delta, "must be in [0, 1).")
         slack = self.slack

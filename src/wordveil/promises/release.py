@@ -200,6 +200,7 @@ class BatchRelease:
         disclosed: What the batch discloses whatever the noise, one sentence each.
         tokens: Number of tokens randomized.
         exempt: Number of public words that stand in their places.
+        longest: Tokens randomized of the longest document.
         provenance: Where it came from.
     """
 
@@ -208,6 +209,7 @@ class BatchRelease:
     disclosed: tuple[str, ...]
     tokens: int
     exempt: int
+    longest: int
     provenance: Provenance
 
 

@@ -154,7 +154,8 @@ class Rephraser(Sanitizer):
     ) -> BatchRelease:
         """Rephrase a batch of documents; as for words, with a sentence for a token."""
         batch = super().release_documents(documents, ids=ids, progress=progress)
-        return replace(batch, tokens=batch.tokens // (1 + len(self.options.grids)))
+        each = 1 + len(self.options.grids)  # ids of a sentence
+        return replace(batch, tokens=batch.tokens // each, longest=batch.longest // each)
 
     def watch(self, warn: Warn = warn_caller) -> InputWatch:
         """Return what looks at texts for their owner; it counts words only where the encoder has a list of them."""
@@ -166,11 +167,11 @@ class Rephraser(Sanitizer):
         said = super().in_words
         return replace(said, sentence=said.sentence.replace("two words", "two sentences"))
 
-    def explained(self, tokens: int = 10) -> Explanation:
+    def explained(self, tokens: int = 10, **how: Any) -> Explanation:
         drawn = self.parts.randomizer
         once = "at epsilon each; a crowd of several prototypes is all that repetition shows, where there is one"
         advice = f"several releases of one sentence show its prototype, {once}" if self.mechanism.k == 1 else ""
-        found = explain(self.embeddings, self.guarantee, tokens=tokens)
+        found = explain(self.embeddings, self.guarantee, tokens=tokens, **how)
         return replace(found, procedure=drawn.procedure().replace("words", "sentences"), advice=advice)
 
     def __reduce__(self) -> tuple[Any, ...]:

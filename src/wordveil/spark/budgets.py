@@ -93,14 +93,17 @@ class UserBudget:
         which = "all documents" if self.over == "drop" else "the last documents"
         return f"which documents are left out: {which} of users with more than {round_up(self.max_nats)} nats"
 
-    def told(self, lost: DataFrame) -> dict[str, Any]:
-        """Return the budget and what it left out, JSON-ready."""
-        sentence = (
+    def sentence(self) -> str:
+        """Return what the bound promises."""
+        return (
             f"all documents of one user together lose at most {round_up(self.max_nats)} nats in this release, "
             "between inputs that agree in whose each document is and in how many tokens it has"
         )
+
+    def told(self, lost: DataFrame) -> dict[str, Any]:
+        """Return the budget and what it left out, JSON-ready."""
         left_out = {"users_over": lost.select(USER).distinct().count(), "documents_left_out": lost.count()}
-        return {**asdict(self), "sentence": sentence, **left_out}
+        return {**asdict(self), "sentence": self.sentence(), **left_out}
 
 
 def within_budget(

@@ -34,7 +34,7 @@ from wordveil.pipeline.ids import without_ids
 from wordveil.pipeline.input_watch import InputWatch
 from wordveil.pipeline.other_columns import check_kept, other_columns, settle_others
 from wordveil.pipeline.run import Notice, Position, Run, silent
-from wordveil.pipeline.runs import RunReport, fingerprint, release_records, run_report
+from wordveil.pipeline.runs import RunReport, add_counts, fingerprint, release_records, run_report
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.spark.budgets import UserBudget
 from wordveil.spark.keys import check_repeatable
@@ -249,7 +249,7 @@ class _Task(Worker):
 
         def process(records: list[Record]) -> Answers:
             answers, found = release_records(job, records, columns=self.settings.columns)
-            counts.update(found)
+            add_counts(counts, found)
             return answers
 
         left_out = left_out_of(self.folder, index)
@@ -337,8 +337,11 @@ class _Tree:
 
     @property
     def counts(self) -> Counter[str]:
-        """Documents, tokens and exempt tokens of all files."""
-        return sum((Counter(receipt.get("counts", {})) for receipt in self.receipts), Counter[str]())
+        """Documents, tokens and exempt tokens of all files, and the tokens of the longest document."""
+        counts = Counter[str]()
+        for receipt in self.receipts:
+            add_counts(counts, receipt.get("counts", {}))
+        return counts
 
     def finish(self) -> None:
         tell(self.summary().bad_files, self.found, self.notice)

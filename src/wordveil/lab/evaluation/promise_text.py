@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from wordveil.promises.guarantees import round_up
+
 __all__ = ["audit_legend", "audited", "promise_cells"]
 
 
@@ -24,7 +26,7 @@ def _claimed(row: dict[str, Any]) -> str:
     delta = guarantee.get("delta") or 0.0
     if audit is not None:
         delta = delta or audit["claimed_delta"]
-    return f"epsilon {epsilon:.4g}" + (f", delta {delta:.2g}" if delta else "")
+    return f"epsilon {round_up(epsilon)}" + (f", delta {delta:.2g}" if delta else "")
 
 
 def audited(audit: dict[str, Any] | None) -> str:

@@ -23,6 +23,7 @@ from wordveil.mechanisms.base import VectorMechanism
 from wordveil.parameters import copied_columns, listed_names
 from wordveil.pipeline.completion import Completion
 from wordveil.pipeline.run import Notice, Position, Run, silent
+from wordveil.pipeline.runs import file_digests
 from wordveil.pipeline.vectors.binding import bind
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.pipeline.vectors.releasing import RowReleaser, VectorSettings
@@ -102,6 +103,7 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
                 dtype=settings.dtype,
                 disclosed=vector_disclosures(binding.randomizer, kept=plan.keep, own_source=own_source),
                 provenance=binding.provenance(test_source=source.is_test_source),
+                outputs=file_digests(Path(destination)),
                 rows=reader.rows,
                 dimensions=plan.dimensions,
                 input_dimensions=reader.dimensions,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,6 +10,10 @@ from typing import Any
 from wordveil.arrays import FloatArray
 from wordveil.errors import ParameterError, printable
 from wordveil.mechanisms.base import VectorRandomizer
+from wordveil.pipeline.report_schema import SCHEMA
+from wordveil.pipeline.run_report import write_facts
+from wordveil.pipeline.run_warnings import claim_warnings
+from wordveil.pipeline.runs import FileDigest
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import Provenance, Reported
@@ -70,6 +73,7 @@ class VectorReport(Reported):
         dtype: Type of the released numbers, "float32" or "float64".
         disclosed: What is disclosed whatever the noise.
         provenance: Where it came from.
+        outputs: The file written.
         rows: Rows released.
         dimensions: Columns released: d, or m for a projection.
         input_dimensions: The d of the input.
@@ -88,6 +92,7 @@ class VectorReport(Reported):
     dtype: str
     disclosed: tuple[str, ...]
     provenance: Provenance
+    outputs: tuple[FileDigest, ...]
     rows: int
     dimensions: int
     input_dimensions: int
@@ -122,11 +127,13 @@ def vector_disclosures(
 
 
 def write_vector_report(report: VectorReport, path: Path) -> None:
-    """Write the report as JSON.
+    """Write the report as JSON, with what is to be warned of, its schema and its checksum.
 
     Raises:
         ParameterError: If the name does not end in .json.
     """
     if path.suffix != ".json":
         raise ParameterError("report", path.name, "must end in .json.")
-    path.write_text(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_facts(
+        {"schema": SCHEMA, "kind": "vectors", **report.as_dict(), "warnings": claim_warnings(report.guarantee)}, path
+    )

@@ -1,0 +1,168 @@
+"""The form of a report that travels: its schema, its canonical bytes and their checksum, and how it is read again.
+
+A report is a JSON object. As HTML it stands in a data block of its page, from which the whole page can be written anew.
+`schema` is "MAJOR.MINOR": a newer minor version adds fields that a reader may leave aside, a newer major one changes
+what fields mean and is refused. Reports written before there was a schema hold none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from wordveil import __version__
+from wordveil.errors import DataFormatError, ParameterError
+from wordveil.pipeline.runs import FileDigest
+from wordveil.promises.number_grids import NumberGrid
+from wordveil.promises.release import Provenance, TextOptions
+
+__all__ = ["SCHEMA", "StoredReport", "canonical", "checksum", "data_block", "known", "read_report", "sealed"]
+
+SCHEMA = "1.0"
+_APART = ("checksum", "signature")  # of the other facts
+_OPENING, _CLOSING = '<script type="application/json" id="wordveil-report">', "</script>"
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredReport:
+    """A report as it lies in a file.
+
+    Attributes:
+        path: The file.
+        facts: What it says, as JSON values.
+        text: The whole file.
+        html: Whether it is a page.
+    """
+
+    path: Path
+    facts: Mapping[str, Any]
+    text: str
+    html: bool
+
+    @property
+    def schema(self) -> tuple[int, int]:
+        """Major and minor version; (0, 0) for a report from before there was a schema."""
+        return _version(self.facts.get("schema", "0.0"))
+
+    @property
+    def is_of_another_version(self) -> bool:
+        """Whether it was not written by this version of wordveil, whose wording it need not have."""
+        return self.is_newer or self.facts["provenance"].get("version") != __version__
+
+    @property
+    def outputs(self) -> tuple[FileDigest, ...]:
+        """The released files; none where the release went to standard output, or an old report names none."""
+        return tuple(known(FileDigest, file, newer=self.is_newer) for file in self.facts.get("outputs", ()))
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the release came from."""
+        return known(Provenance, self.facts["provenance"], newer=self.is_newer)
+
+    @property
+    def options(self) -> TextOptions:
+        """Choices around the mechanism.
+
+        Raises:
+            TypeError: If there are no such choices.
+        """
+        options = dict(self.facts["options"])
+        try:
+            grids = tuple(known(NumberGrid, grid, newer=self.is_newer) for grid in options.pop("grids", ()))
+            return known(TextOptions, options | {"grids": grids}, newer=self.is_newer)
+        except ParameterError as problem:
+            raise TypeError from problem
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether it may hold fields that this version does not know."""
+        return self.schema > _version(SCHEMA)
+
+
+def canonical(facts: Mapping[str, Any]) -> bytes:
+    """Return the bytes that stand for a report: all its facts, whatever their order, but checksum and signature."""
+    facts = {name: fact for name, fact in facts.items() if name not in _APART}
+    return json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
+
+
+def checksum(facts: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the canonical bytes."""
+    return hashlib.sha256(canonical(facts)).hexdigest()
+
+
+def sealed(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return facts with their checksum, and without a signature of other facts."""
+    return {**{name: fact for name, fact in facts.items() if name not in _APART}, "checksum": checksum(facts)}
+
+
+def data_block(facts: Mapping[str, Any]) -> str:
+    """Return the element of a page that holds a report; no text of it can end the element."""
+    return f"{_OPENING}{json.dumps(facts, ensure_ascii=True).replace('<', chr(92) + 'u003c')}{_CLOSING}"
+
+
+def known(kind: type[_Value], given: Mapping[str, Any], *, newer: bool = False) -> _Value:
+    """Return a dataclass of stored fields; those that only a newer version knows are left aside.
+
+    Raises:
+        TypeError: If a field is missing, or one is unknown and the report is no newer one.
+    """
+    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: value for name, value in given.items() if name in names or not newer})
+
+
+def read_report(path: str | os.PathLike[str]) -> StoredReport:
+    """Read a report, JSON or HTML, of this version's schema or an older one, or of a newer minor version.
+
+    Args:
+        path: The file.
+
+    Raises:
+        DataFormatError: If it is no report, or its schema has a newer major version.
+    """
+    place = Path(path)
+    try:
+        text = place.read_text(encoding="utf-8")
+        html = text.lstrip().startswith("<")
+        facts = json.loads(_data_of(text) if html else text, object_pairs_hook=_once)
+        stored = StoredReport(path=place, facts=facts, text=text, html=html)
+        if not {"guarantee", "provenance"} <= set(facts):
+            raise ValueError
+        newer = stored.schema[0] > _version(SCHEMA)[0]
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise DataFormatError(
+            place, "is no report of `wordveil sanitize` or another command, in JSON or HTML."
+        ) from None
+    if newer:
+        problem = f"is a report of schema {facts['schema']}, which this version cannot read; it reads {SCHEMA}."
+        raise DataFormatError(place, problem, remedy="Install a newer wordveil.")
+    return stored
+
+
+def _version(schema: str) -> tuple[int, int]:
+    numbers = re.fullmatch(r"(\d{1,6})\.(\d{1,6})", schema)
+    if numbers is None:
+        raise ValueError
+    return int(numbers[1]), int(numbers[2])
+
+
+def _data_of(page: str) -> str:
+    """Return the data block of a page, of which there is exactly one."""
+    _, opening, rest = page.partition(_OPENING)
+    block, closing, rest = rest.partition(_CLOSING)
+    if not (opening and closing) or _OPENING in rest:
+        raise ValueError
+    return block
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; a name that stands twice would be read one way by people and another by programs."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError
+    return dict(pairs)

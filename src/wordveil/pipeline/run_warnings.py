@@ -1,0 +1,47 @@
+"""What a person is warned of before they trust a release: one list, which screen, JSON and HTML all take.
+
+A warning is a sentence of its own, and says what to do where something can be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wordveil.pipeline.explanations import InWords
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
+
+__all__ = ["claim_warnings", "release_warnings", "shown"]
+
+_GROUNDS = {
+    Standing.PUBLISHED: "the promise is published and verified by nobody here; ask for a proof before relying on it",
+    Standing.REFUTED: "the promise is refuted: a counter-example is known",
+}
+
+
+def claim_warnings(guarantee: Guarantee) -> tuple[str, ...]:
+    """Return what to be warned of whatever is released under a guarantee."""
+    if isinstance(guarantee, NoGuarantee):
+        return (f"nothing is promised: {guarantee.reason}",)
+    ground = _GROUNDS.get(guarantee.standing)
+    return () if ground is None else (ground,)
+
+
+def release_warnings(guarantee: Guarantee, words: InWords) -> tuple[str, ...]:
+    """Return what to be warned of when texts are released under a guarantee.
+
+    Args:
+        guarantee: What is promised.
+        words: How strong that is.
+    """
+    warnings = claim_warnings(guarantee)
+    if words.weak and not isinstance(guarantee, NoGuarantee):
+        what = "sentence" if guarantee.unit is PrivacyUnit.SENTENCE else "word"
+        warnings += (
+            f"a weak promise: an observer may become 99 % sure of a {what}, or more; a smaller --epsilon is stronger",
+        )
+    return warnings
+
+
+def shown(warnings: Iterable[str]) -> list[str]:
+    """Return warnings as the lines that a person at a terminal reads."""
+    return [f"warning: {line}" for line in warnings]
