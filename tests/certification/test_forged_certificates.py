@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -131,7 +132,8 @@ def test_in_a_large_vocabulary_some_pairs_are_and_the_promise_says_so():
         certificate = certify(mechanism, embeddings)
         fitted = mechanism.fit(embeddings, certificate)
         said = fitted.guarantee().assumptions[-1]
-        assert "not repeated when fitted: only the pairs of 103 words were held against it" in said
+        held = re.search(r"not repeated when fitted: only the pairs of (\d+) words were held against it", said)
+        assert 57 <= int(held[1]) <= 105  # 48 evenly spaced, 48 far out, of which some may be both, and 9 barred
         assert fitted.guarantee().standing is Standing.CERTIFIED
         for share in (0.5, 0.9):
             lowered = forged(certificate, epsilon=certificate.numbers["epsilon"] * share)

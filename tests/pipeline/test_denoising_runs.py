@@ -62,7 +62,8 @@ def test_a_released_file_is_read_in_its_own_format_and_keeps_its_promise(folder,
     for name in ("guarantee", "disclosed", "provenance", "options", "settings", "tokens", "documents"):
         assert after[name] == before[name]
     said = after["denoised"]
-    assert 0.9 * before["tokens"] < said["words"] <= before["tokens"]  # where it reads "not", that may be public
+    passed = sum(text.lower().replace(".", " ").replace(",", " ").split().count("not") for text in texts)
+    assert before["tokens"] - passed <= said["words"] <= before["tokens"]  # where it reads "not", that may be public
     assert 0 < said["attack"] < 1
     assert said["on_public_text"]["named"] > said["on_public_text"]["random"] > 0
     attack = [line for line in read_and_attacked(after) if line.startswith("attack: ")]
