@@ -81,7 +81,7 @@ def grant(
     with _ledger(state, database) as ledger:
         known = accounts_of(ledger, account, subject=True)
         if len(known) > 1:
-            raise ParameterError("account", "<hidden>", "is the name of several; write subject:NAME or key:ID, as budget show does.")
+            raise ParameterError("account", "<hidden>", "is the name of several; write subject:NAME or key:ID.")
         tables = opened(state, database, vocabularies=named_paths("--vocabulary", vocabulary)).tables()
         cost = cost_of(Setting.read(setting).open(*tables).guarantee, 1)
         granted = replace(cost, units=units(nats), delta_units=units(delta, DELTA_UNITS))

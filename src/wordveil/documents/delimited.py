@@ -33,6 +33,9 @@ __all__ = ["Csv", "Tsv"]
 
 _QUOTE = b'"'
 _WHOLE = re.compile(rb'"([^"]|"")*"')
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet may take for the beginning of a formula; the last four are wide forms of the first."""
+
 _CANDIDATE_DELIMITERS = (b",", b";", b"\t", b"|")
 
 
@@ -108,7 +111,8 @@ class _Delimited(DocumentFormat):
         return join_pieces(pieces, released, lambda text: self._encode(text, line))
 
     def _encode(self, text: ReleasedText, line: int) -> bytes:
-        raw = text.encode("utf-8")
+        guarded = f"'{text}" if self.details.csv_safe and text.startswith(FORMULA) else text
+        raw = guarded.encode("utf-8")
         special = self._delimiter in raw or b"\n" in raw or b"\r" in raw
         if not self._quoted:
             if special:
