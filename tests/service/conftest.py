@@ -37,6 +37,7 @@ def served(request, tmp_path_factory):
     from tests.service.serving import Served
 
     url = "" if request.param == "sqlite" else request.getfixturevalue("postgres").fresh()
-    running = Served(tmp_path_factory.mktemp("served"), "--subject-budget", "100", url=url)
+    opened = ["--setting", "letters=rephrase", "--setting", "short=neighbours:epsilon=4,k=8", "--setting", "far=tem:epsilon=9"]
+    running = Served(tmp_path_factory.mktemp("served"), "--subject-budget", "100", *opened, url=url)
     yield running
     running.end()

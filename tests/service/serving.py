@@ -1,7 +1,6 @@
 """The service as a team runs it: the command, in a process of its own, with all that it writes kept."""
 
 import contextlib
-import re
 import socket
 import sqlite3
 import subprocess
@@ -24,16 +23,17 @@ class Served:
             self.port = free.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
         self.options = [*options, *(["--database", url] if url else [])]
+        self.state = options[options.index("--state") + 1] if "--state" in options else "state"
         self.log = self.place / "log"
         self.start()
-        self.key = re.search(r"wv_\w+", self.log.read_text())[0]
+        self.key = (self.place / self.state / "first-key").read_text().strip()
         self.client = Client(self.address, self.key)
 
     def start(self):
         command = [sys.executable, "-c", "from wordveil.cli.main import main; main()", "serve", "--debug-log"]
         command += ["--port", str(self.port), *self.options]
         if "--state" not in self.options:
-            command += ["--state", str(self.place / "state")]
+            command += ["--state", str(self.place / self.state)]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.place)
         for _ in range(600):

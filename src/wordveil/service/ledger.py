@@ -78,13 +78,14 @@ class Ledger:
     Args:
         engine: The database, migrated; see `Ledger.open`.
         allowance: What accounts may spend every day without a grant, or None for nothing.
+
+    Attributes:
         clock: Tells the seconds since 1970.
     """
 
-    def __init__(
-        self, engine: Engine, allowance: Allowance | None = None, clock: Callable[[], float] = time.time
-    ) -> None:
-        self.engine, self.allowance, self.clock = engine, allowance, clock
+    def __init__(self, engine: Engine, allowance: Allowance | None = None) -> None:
+        self.engine, self.allowance = engine, allowance
+        self.clock: Callable[[], float] = time.time
         self._writing = engine.execution_options(**WRITES)
         self._insert: Any = {"sqlite": sqlite, "postgresql": postgresql}[engine.dialect.name].insert
         self._turn = Lock()
@@ -219,7 +220,8 @@ class Ledger:
         row = None
         if max(cost.units, cost.delta_units) <= LARGEST:
             row = connection.execute(SPEND, given).one_or_none()
-            if row is None and given["daily_"] and self._open(connection, account, cost, day=0):
+            if row is None and given["daily_"]:
+                self._open(connection, account, cost, day=0)
                 row = connection.execute(SPEND, given).one_or_none()
         if row is None:
             left = self._left(connection, account, cost.promise_id)
@@ -256,14 +258,13 @@ class Ledger:
                 if left < asked.cost.units:
                     raise BudgetSpentError(account, nats(left), nats(asked.cost.units))
 
-    def _open(self, connection: Connection, account: str, cost: Cost, *, day: int | None) -> bool:
-        """Open an empty budget where there is none, with the day of its latest allowance; return whether it did."""
+    def _open(self, connection: Connection, account: str, cost: Cost, *, day: int | None) -> None:
+        """Open an empty budget where there is none, with the day of its latest allowance."""
         named = self._insert(PROMISES).values(id=cost.promise_id, description=cost.promise)
         connection.execute(named.on_conflict_do_nothing())
         empty = dict.fromkeys(("granted", "spent", "delta_granted", "delta_spent"), 0)
         budget = {"account": account, "promise": cost.promise_id, "day": day, **empty}
-        opened = connection.execute(self._insert(BUDGETS).values(budget).on_conflict_do_nothing())
-        return bool(opened.rowcount == 1)
+        connection.execute(self._insert(BUDGETS).values(budget).on_conflict_do_nothing())
 
     def grant(self, account: str, cost: Cost) -> Balance:
         """Grant an account what `cost` says, on top of what it has.
