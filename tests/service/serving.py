@@ -18,12 +18,13 @@ class Served:
 
     def __init__(self, place, *options, url=""):
         self.place = Path(place)
+        self.state = options[options.index("--state") + 1] if "--state" in options else "state"
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
+        self.url = url or f"sqlite:///{self.place / self.state / 'ledger.db'}"
         self.address = f"http://127.0.0.1:{self.port}"
         self.options = [*options, *(["--database", url] if url else [])]
-        self.state = options[options.index("--state") + 1] if "--state" in options else "state"
         self.log = self.place / "log"
         self.start()
         self.key = (self.place / self.state / "first-key").read_text().strip()
@@ -47,7 +48,7 @@ class Served:
 
     def ledger_rows(self):
         """Return how many releases the embedded ledger has."""
-        database = sqlite3.connect(self.place / "state" / "ledger.db")
+        database = sqlite3.connect(self.place / self.state / "ledger.db")
         with contextlib.closing(database):
             return database.execute("SELECT count(*) FROM releases").fetchone()[0]
 

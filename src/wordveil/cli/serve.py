@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wordveil.service.ledger import Ledger
     from wordveil.service.opening import Opening
 
-__all__ = ["DatabaseOption", "StateOption", "VocabulariesOption", "named_paths", "opened", "serve"]
+__all__ = ["DatabaseOption", "StateOption", "VocabulariesOption", "make_first_key", "named_paths", "opened", "serve"]
 
 StateOption = Annotated[
     Path, option("--state", metavar="FOLDER", help="Where the secret lies, and the ledger if no --database is given.")
@@ -104,14 +104,14 @@ def serve(
         say(f"everything opens; would listen on {address}")
         return
     if not key_names(releaser.ledger):
-        _make_first_key(releaser.ledger, state, address)
+        make_first_key(releaser.ledger, state, address)
     say(f"listening on {address}")
     app = build_app(releaser, Limits(rate=rate, burst=4 * rate))
     reload = partial(opening.load, releaser)
     run(app, releaser.ledger, host=host, port=port, retry_hours=retry_hours, reload=reload)
 
 
-def _make_first_key(ledger: Ledger, state: Path, address: str) -> None:
+def make_first_key(ledger: Ledger, state: Path, address: str) -> None:
     """Make a key and show it to whoever sits at a terminal; what is kept of other output, as logs are, holds none."""
     from wordveil.files.atomic import write_whole
     from wordveil.service.access import make_key
