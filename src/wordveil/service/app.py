@@ -27,7 +27,6 @@ from wordveil.service.messages import (
     BatchRequest,
     DenoiseAnswer,
     DenoiseRequest,
-    ExplainRequest,
     HidesAmong,
     HidesRequest,
     ReleaseAnswer,
@@ -134,17 +133,6 @@ class Service:
         """Read what a release of this service may have said; nothing is charged, and a private text is refused."""
         return await self.work(partial(self.releaser.denoised, asked))
 
-    async def explain(self, asked: ExplainRequest) -> dict[str, Any]:
-        """Explain what a setting promises, in plain words, on public words."""
-        found = await self.work(partial(self.releaser.explained, asked))
-        return {
-            "guarantee": found.guarantee.as_dict(),
-            "how": found.procedure,
-            "examples": found.examples,
-            "advice": found.advice,
-            "text_loss": found.text_loss,
-        }
-
     async def hides_among(self, asked: HidesRequest) -> HidesAmong:
         """Show what may be released for words: the list or crowd that each hides among, with chances."""
         return await self.work(partial(self.releaser.hides_among, asked))
@@ -230,7 +218,6 @@ def build_routes(service: Service) -> FastAPI:
         ("/v1/sanitize", service.sanitize, post, (*KEY, *RETRY), released),
         ("/v1/sanitize/batch", service.sanitize_batch, post, (*KEY, *RETRY), released),
         ("/v1/denoise", service.denoise, post, KEY, {}),
-        ("/v1/explain", service.explain, post, KEY, {}),
         ("/v1/hides-among", service.hides_among, post, KEY, {}),
         ("/v1/settings", service.settings, get, KEY, {}),
         ("/v1/budgets/{account}", service.budgets, get, KEY, {}),

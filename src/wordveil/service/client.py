@@ -14,7 +14,6 @@ from wordveil.service.messages import (
     DenoiseAnswer,
     DenoiseRequest,
     Error,
-    ExplainRequest,
     HidesAmong,
     HidesRequest,
     ReleaseAnswer,
@@ -65,10 +64,6 @@ class Client:
     def denoise(self, asked: DenoiseRequest) -> DenoiseAnswer:
         """Ask what a release may have said; nothing is charged."""
         return DenoiseAnswer(**self._post("/v1/denoise", asked))
-
-    def explain(self, asked: ExplainRequest) -> dict[str, Any]:
-        """Explain a setting."""
-        return self._post("/v1/explain", asked)
 
     def hides_among(self, asked: HidesRequest) -> HidesAmong:
         """Ask for what may be released for words."""

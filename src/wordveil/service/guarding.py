@@ -19,7 +19,7 @@ from typing import Any
 
 from wordveil.errors import WordveilError
 from wordveil.service.access import Buckets, Caller, Callers
-from wordveil.service.refusals import RequestRefusedError, busy, told, too_large, unauthenticated
+from wordveil.service.refusals import UNAUTHENTICATED, RequestRefusedError, told
 
 __all__ = ["HEADERS", "Guard", "Limits", "log", "scope_of"]
 
@@ -32,6 +32,7 @@ UNCOUNTED = ("/health", "/ready")
 """What watches over the service asks here: nobody else can be in its way."""
 
 STRANGERS = ""
+TOO_LARGE = (413, "too-large", "The body is larger than this service takes.")
 
 HEADERS = {
     "cache-control": "no-store",
@@ -138,14 +139,14 @@ class Guard:
             with self._among(STRANGERS, self.limits.strangers):
                 caller = await self.callers.find(key)
         if caller is None:
-            raise unauthenticated()
+            raise RequestRefusedError(401, "unauthenticated", UNAUTHENTICATED)
         return caller
 
     @contextmanager
     def _among(self, name: str, most: int) -> Iterator[None]:
         """Count a request among those of a name while it is open; beyond as many as may be, it is refused."""
         if self._open[name] >= most:
-            raise busy()
+            raise RequestRefusedError(503, "busy", "Too many requests at once; wait a second.")
         self._open[name] += 1
         try:
             yield
@@ -174,7 +175,7 @@ class _Answer:
         """Run the application; until its answer begins, the clock runs too."""
         length = self.headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self.guard.limits.largest_body:
-            raise too_large()
+            raise RequestRefusedError(*TOO_LARGE)
         await self.guard.app(self.scope, self.receive, self.send)
 
     async def receive(self) -> Message:
@@ -182,7 +183,7 @@ class _Answer:
         message = await self._receive()
         self.read += len(message.get("body", b""))
         if self.read > self.guard.limits.largest_body:
-            raise too_large()
+            raise RequestRefusedError(*TOO_LARGE)
         self.whole = self.whole or not message.get("more_body", False)
         return message
 

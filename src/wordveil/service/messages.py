@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
@@ -14,7 +14,6 @@ __all__ = [
     "DenoiseAnswer",
     "DenoiseRequest",
     "Error",
-    "ExplainRequest",
     "Fate",
     "HidesAmong",
     "HidesRequest",
@@ -69,18 +68,6 @@ class BatchRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainRequest:
-    """A setting to explain, on pairs of public words."""
-
-    __pydantic_config__ = EXACTLY
-    setting: Setting = DEFAULT_SETTING
-    pairs: Annotated[list[tuple[Name, Name]], Field(max_length=10, examples=[[["diabetes", "asthma"]]])] = field(
-        default_factory=list
-    )
-    tokens: Annotated[int, Field(ge=1, le=100_000)] = 50
-
-
-@dataclass(frozen=True, kw_only=True)
 class HidesRequest:
     """Words whose lists or crowds are asked for."""
 
@@ -99,7 +86,6 @@ class DenoiseRequest:
     ]
     seal: Annotated[str, Field(max_length=64, description="Of the release: only what was released is read.")]
     setting: Setting = DEFAULT_SETTING
-    style: Literal["fluent", "faithful", "balanced"] = "fluent"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from wordveil.errors import GuaranteeError, ParameterError, WordveilError
 from wordveil.service.charges import BudgetSpentError, KeyRevokedError, RetryError
 from wordveil.service.messages import Error
 
-__all__ = ["KNOWN", "MISFIT", "RequestRefusedError", "busy", "told", "too_large", "unauthenticated"]
+__all__ = ["KNOWN", "MISFIT", "UNAUTHENTICATED", "RequestRefusedError", "told"]
 
 UNAUTHENTICATED = "Send a key of this service: Authorization: Bearer wv_..."
 MISFIT = "The request does not fit the schema at /openapi.json."
@@ -43,21 +43,6 @@ ANSWERS: tuple[tuple[Any, int, str, str], ...] = (
 """What kinds of errors are answered with; where a message is empty, the error's own words, which are public."""
 
 
-def unauthenticated() -> RequestRefusedError:
-    """Return why a request of nobody's is refused."""
-    return RequestRefusedError(401, "unauthenticated", UNAUTHENTICATED)
-
-
-def busy() -> RequestRefusedError:
-    """Return why a request beyond what may be asked at once is refused."""
-    return RequestRefusedError(503, "busy", "Too many requests at once; wait a second.")
-
-
-def too_large() -> RequestRefusedError:
-    """Return why a body is not read."""
-    return RequestRefusedError(413, "too-large", "The body is larger than this service takes.")
-
-
 def told(error: Exception) -> tuple[int, Error]:
     """Return status and error of an exception, without any value that was sent."""
     if isinstance(error, BudgetSpentError):
@@ -69,5 +54,5 @@ def told(error: Exception) -> tuple[int, Error]:
         return 422, Error(code="parameter", message=f"{error.name} {error.requirement}")
     if isinstance(error, HTTPException) and error.status_code in (404, 405):
         return error.status_code, Error(code="route", message="There is nothing at this address.")
-    status, code, message = next(answer for kind, *answer in ANSWERS if isinstance(error, kind))
+    _, status, code, message = next(answer for answer in ANSWERS if isinstance(error, answer[0]))
     return status, Error(code=code, message=message or str(error))

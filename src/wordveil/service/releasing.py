@@ -14,7 +14,6 @@ import numpy as np
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError
-from wordveil.pipeline.explanations import Explanation, explain
 from wordveil.promises.guarantees import Guarantee
 from wordveil.randomness import RandomSource
 from wordveil.service.access import Caller, Secret
@@ -25,7 +24,6 @@ from wordveil.service.messages import (
     BatchRequest,
     DenoiseAnswer,
     DenoiseRequest,
-    ExplainRequest,
     HidesAmong,
     HidesRequest,
     ReleaseAnswer,
@@ -210,7 +208,7 @@ class Releaser:
         if opened.rephrases or not hmac.compare_digest(asked.seal.encode(), self._seal(opened, asked.texts).encode()):
             requirement = "does not belong to these texts and this setting; only what this service released is read."
             raise ParameterError("seal", "<hidden>", requirement)
-        reader = settings.reader(asked.setting, asked.style)
+        reader = settings.reader(asked.setting)
         found = reader.read([ReleasedText(text) for text in asked.texts])
         return DenoiseAnswer(
             texts=[each.text for each in found],
@@ -220,26 +218,6 @@ class Releaser:
             guarantee=opened.promised,
             disclosed=list(opened.sanitizer.disclosed),
         )
-
-    def explained(self, asked: ExplainRequest) -> Explanation:
-        """Explain a setting on public words."""
-        opened = self.settings.named(asked.setting)
-        if opened.rephrases:
-            return opened.sanitizer.explained(asked.tokens)
-        drawn = opened.sanitizer.parts.randomizer
-        try:
-            return explain(
-                opened.sanitizer.embeddings,
-                opened.guarantee,
-                metric=drawn.metric,
-                pairs=asked.pairs,
-                tokens=asked.tokens,
-                randomizer=drawn,
-            )
-        except ParameterError as error:
-            if error.name == "pairs":
-                raise ParameterError("pairs", "<hidden>", "must be words of the vocabulary.") from None
-            raise
 
     def hides_among(self, asked: HidesRequest) -> HidesAmong:
         """Return what may be released for words, by the mechanism's own law; nothing of words nobody lists."""
@@ -262,7 +240,10 @@ class Releaser:
                 "vocabulary": opened.sanitizer.embeddings.header.name,
                 "words": len(opened.sanitizer.embeddings),
                 "checksum": opened.origin["checksum"],
-                "guarantee": opened.sentence,
+                "guarantee": opened.promised,
+                "how": opened.explained.procedure,
+                "examples": opened.explained.examples,
+                "advice": opened.explained.advice,
             }
             for name, opened in self.settings.opened.items()
         ]

@@ -6,9 +6,9 @@ import ast
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
-from wordveil.denoising.denoiser import Denoiser, Style
+from wordveil.denoising.denoiser import Denoiser
 from wordveil.errors import ParameterError
 from wordveil.names import DEFAULT_MECHANISM
 from wordveil.pipeline.sanitizer import Sanitizer
@@ -20,6 +20,8 @@ from wordveil.service.messages import DEFAULT_SETTING
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Opened", "Setting", "Settings", "settings_of"]
+
+T = TypeVar("T")
 
 REPHRASE = "rephrase"
 """What a setting names in the place of a mechanism to release whole public sentences."""
@@ -83,7 +85,7 @@ class Opened:
     def __init__(self, sanitizer: Sanitizer) -> None:
         self.sanitizer, self.guarantee = sanitizer, sanitizer.guarantee
         self.sentence, self.promised = self.guarantee.sentence(), self.guarantee.as_dict()
-        self.origin = asdict(sanitizer.provenance)
+        self.origin, self.explained = asdict(sanitizer.provenance), sanitizer.explained()
 
         self.rephrases = isinstance(sanitizer, Rephraser)
         self.soon_done = not self.rephrases and sanitizer.mechanism.name == DEFAULT_MECHANISM
@@ -98,7 +100,7 @@ class Settings:
 
     def __init__(self, opened: Mapping[str, Opened]) -> None:
         self.opened = opened
-        self._readers: dict[tuple[str, str], Denoiser] = {}
+        self._readers: dict[str, Denoiser] = {}
         self._making = threading.Lock()
 
     def named(self, name: str) -> Opened:
@@ -109,15 +111,15 @@ class Settings:
         """
         return _listed("setting", name, self.opened)
 
-    def reader(self, name: str, style: Style) -> Denoiser:
+    def reader(self, name: str) -> Denoiser:
         """Return what reads releases of a setting, made when the first release is read."""
         with self._making:
-            if (name, style) not in self._readers:
+            if name not in self._readers:
                 drawn = self.opened[name].sanitizer
-                self._readers[name, style] = Denoiser(
-                    drawn.embeddings, drawn.mechanism, options=drawn.options, style=style, certificate=drawn.certificate
+                self._readers[name] = Denoiser(
+                    drawn.embeddings, drawn.mechanism, options=drawn.options, certificate=drawn.certificate
                 )
-            return self._readers[name, style]
+            return self._readers[name]
 
 
 def settings_of(given: Iterable[str]) -> dict[str, Setting]:
@@ -144,7 +146,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def _listed(kind: str, name: Any, among: Mapping[str, Any]) -> Any:
+def _listed(kind: str, name: Any, among: Mapping[str, T]) -> T:
     if name not in among:
         raise ParameterError(kind, "<hidden>", f"must be one of {', '.join(among)}.")
     return among[name]

@@ -95,10 +95,8 @@ async function released(text, chosen) {
 
 async function explained(text, chosen, last) {
   const asked = [...new Set(words(text).map(bare).filter(Boolean))].filter((word) => word.length <= 64).slice(0, 500);
-  const [among, told] = await Promise.all([
-    ask("v1/hides-among", { ...chosen, words: asked }),
-    ask("v1/explain", { ...chosen, tokens: Math.max(1, last.tokens) }),
-  ]);
+  const told = settings.find(({ name }) => name === chosen.setting);
+  const among = await ask("v1/hides-among", { ...chosen, words: asked });
   const rows = asked.flatMap((word) => {
     const listed = among.words[word];
     const likely = (listed || []).filter(([, chance]) => chance > listed.at(-1)[1]);
@@ -139,6 +137,7 @@ async function spent(accounts) {
 
 async function release() {
   const text = at("text").value, chosen = { setting: at("setting").value };
+  if (!settings.length) await offer();
   const last = await released(text, chosen);
   await explained(text, chosen, last);
   await spent(Object.keys(last.left)).catch((error) => filled("spent", "li", [error.message]));
