@@ -29,7 +29,7 @@ PAGE = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 REPORTS = {"sanitize", "spark-sanitize", "rephrase", "denoise", "release", "evaluate"}
 WRITES_A_FILE = {*REPORTS, "rewrite", "train", "prior build"}
 LISTENS = {"serve", "proxy"}
-JSON_ALWAYS = {"budget show", "budget grant", "budget history", "budget export"}
+JSON_ALWAYS = {"budget export"}
 ONE_WORD = {"budget key", "budget revoke"}
 
 

@@ -31,6 +31,8 @@ BEFORE = {
     "certify": "vocabulary import",
     "audit": "vocabulary import",
     "rewrite": "train",
+    "budget show": "budget grant",
+    "budget history": "budget grant",
     "budget revoke": "budget key",
     "sentences info": "sentences build",
 }

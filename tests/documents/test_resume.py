@@ -224,6 +224,18 @@ def test_a_run_says_what_becomes_of_an_interrupted_one(tmp_path, shout):
     assert said == ["an interrupted run of this output was discarded; --resume would have gone on with it."]
 
 
+def test_a_run_says_that_its_output_is_a_link(tmp_path, shout):
+    (tmp_path / "in.jsonl").write_bytes(LINES)
+    theirs, link, said = tmp_path / "theirs.jsonl", tmp_path / "link.jsonl", []
+    theirs.write_text("what somebody had")
+    link.symlink_to("theirs.jsonl")
+    for target in (link, theirs):
+        told = {"settings": small(), "callbacks": Callbacks(notice=said.append)}
+        run_documents(tmp_path / "in.jsonl", target, shout, **told)
+    assert said == [f"the output is a link: what it leads to is written, {theirs}."]
+    assert link.is_symlink()
+
+
 @pytest.mark.parametrize("kind", ["txt", "jsonl.gz", "parquet", "tree"])
 def test_a_run_interrupted_before_anything_is_done_can_be_continued(tmp_path, shout, kind):
     source, columns = prepare(tmp_path, kind)

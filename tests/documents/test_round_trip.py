@@ -287,6 +287,19 @@ def test_quoting_follows_the_header_and_never_the_private_field(tmp_path, shout)
     assert run_bytes(tmp_path, "in.csv", content, same, columns=("text",)) == b'id,"text"\n1,"word"\n'
 
 
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+def test_a_released_formula_is_text_where_that_is_asked_for(first):
+    formula = lambda block: [[ReleasedText(first + 'A1&"x"')] for _ in block]  # noqa: E731
+    word = lambda block: [[ReleasedText("a=1")] for _ in block]  # noqa: E731
+    table = b"id,text\n=1,private\n"
+    for safe in (False, True):
+        details = FormatDetails(csv_safe=safe)
+        written = check_output("in.csv", table, process=formula, columns=("text",), details=details)
+        (_, row) = csv.reader(io.StringIO(written.decode(), newline=""))
+        assert row == ["=1", ("'" if safe else "") + first + 'A1&"x"']  # a copied cell stays as it is
+        assert check_output("in.csv", table, process=word, columns=("text",), details=details).endswith(b"=1,a=1\n")
+
+
 def test_table_without_header_names_columns_by_number(tmp_path, shout):
     details = FormatDetails(header=False)
     written = run_bytes(tmp_path, "in.csv", b"1,a\n2,b\n", shout, columns=("2",), details=details)

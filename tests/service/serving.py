@@ -1,7 +1,6 @@
 """The service as a team runs it: the command, in a process of its own, with all that it writes kept."""
 
 import contextlib
-import re
 import socket
 import sqlite3
 import subprocess
@@ -19,21 +18,23 @@ class Served:
 
     def __init__(self, place, *options, url=""):
         self.place = Path(place)
+        self.state = options[options.index("--state") + 1] if "--state" in options else "state"
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
+        self.url = url or f"sqlite:///{self.place / self.state / 'ledger.db'}"
         self.address = f"http://127.0.0.1:{self.port}"
         self.options = [*options, *(["--database", url] if url else [])]
         self.log = self.place / "log"
         self.start()
-        self.key = re.search(r"wv_\w+", self.log.read_text())[0]
+        self.key = (self.place / self.state / "first-key").read_text().strip()
         self.client = Client(self.address, self.key)
 
     def start(self):
         command = [sys.executable, "-c", "from wordveil.cli.main import main; main()", "serve", "--debug-log"]
         command += ["--port", str(self.port), *self.options]
         if "--state" not in self.options:
-            command += ["--state", str(self.place / "state")]
+            command += ["--state", str(self.place / self.state)]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.place)
         for _ in range(600):
@@ -47,7 +48,7 @@ class Served:
 
     def ledger_rows(self):
         """Return how many releases the embedded ledger has."""
-        database = sqlite3.connect(self.place / "state" / "ledger.db")
+        database = sqlite3.connect(self.place / self.state / "ledger.db")
         with contextlib.closing(database):
             return database.execute("SELECT count(*) FROM releases").fetchone()[0]
 

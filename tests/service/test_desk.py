@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -15,11 +14,12 @@ from wordveil.service.charges import Allowance, BudgetSpentError, Charged, Retry
 from wordveil.service.costs import NAT_UNITS, cost_of
 from wordveil.service.desk import Desk
 from wordveil.service.ledger import Ledger
-from wordveil.service.messages import BatchRequest, DenoiseRequest, How, ReleaseAnswer, TextRequest
-from wordveil.service.releasing import Asked, Releaser
-from wordveil.service.tables import setting_of
+from wordveil.service.messages import BatchRequest, DenoiseRequest, ReleaseAnswer, TextRequest
+from wordveil.service.releasing import Asked, Releaser, Retry
+from wordveil.service.settings import Opened, Setting, Settings, settings_of
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
+NONCE = "a client's secret"
 CALLER = Caller(id="ab" * 8, scopes=frozenset(["release"]))
 
 
@@ -28,16 +28,22 @@ def words():
     return load_embeddings(None, every_output=False)
 
 
+@pytest.fixture(scope="module")
+def default(words):
+    return Setting().open({"default": words}, {})
+
+
 @pytest.fixture
-def releaser(words, url):
-    made = Releaser(Ledger.open(url), Secret(b"s" * 32), {"default": words})
-    promise = cost_of(made.sanitizer(How()).guarantee, 1).promise_id
+def releaser(default, url):
+    made = Releaser(Ledger.open(url), Secret(b"s" * 32), Settings({"default": default}))
+    promise = cost_of(default.guarantee, 1).promise_id
     made.ledger.allowance = Allowance(promises=frozenset([promise]), units={"key": 10**18, "subject": 56 * NAT_UNITS})
     yield made
     made.ledger.close()
 
 
 def asked(text, retry=None, **how):
+    retry = retry and Retry(name=retry, nonce=NONCE)
     return Asked(texts=[text], how=TextRequest(text=text, **how), caller=CALLER, retry=retry)
 
 
@@ -66,9 +72,10 @@ def test_each_is_answered_by_its_own_release(releaser):
     assert [gaps(each.texts[0]) for each in found] == [*map(gaps, texts)]
     assert len({each.release for each in found}) == 40
     for text, each in zip(texts, found, strict=True):
-        promise = repr(releaser.sanitizer(How()).guarantee)
-        law = [each.provenance[name] for name in ("checksum", "candidates_checksum", "public_data")]
-        assert each.seal == releaser.secret.digest("seal", setting_of(How()), promise, *law, *each.texts)
+        opened = releaser.settings.named("default")
+        law = [each.provenance[name] for name in ("mechanism", "checksum", "candidates_checksum", "public_data")]
+        around = [repr(opened.sanitizer.options), repr(opened.guarantee)]
+        assert each.seal == releaser.secret.digest("seal", *around, *law, *each.texts)
         assert each.cost == str(8 * (text.count("depression")))
     batch = BatchRequest(texts=["good film!", "bad"])
     both = Asked(texts=batch.texts, how=batch, caller=CALLER)
@@ -102,7 +109,7 @@ def test_what_fails_for_one_fails_for_no_other_and_unpaid_is_never_drawn(release
     before = at_once(releaser, [asked("first", retry="k")])[0]
     found = at_once(
         releaser,
-        [good, poor, asked("another", retry="k"), asked("first", retry="k"), asked("x", vocabulary="none"), good],
+        [good, poor, asked("another", retry="k"), asked("first", retry="k"), asked("x", setting="none"), good],
     )
     kinds = [ReleaseAnswer, BudgetSpentError, RetryError, ReleaseAnswer, ParameterError, ReleaseAnswer]
     assert [*map(type, found)] == kinds
@@ -145,19 +152,85 @@ def test_what_is_counted_elsewhere_is_charged_with_the_others(releaser):
     assert PrivateText("a long text") not in repr(counted)
 
 
+def test_only_who_made_a_request_is_answered_again_and_a_guess_is_told_as_any_other_text(releaser):
+    def ask(text, nonce):
+        how = TextRequest(text=text, subject="s")
+        return Asked(texts=[text], how=how, caller=CALLER, retry=Retry(name="visit-17", nonce=nonce))
+
+    (first,) = at_once(releaser, [ask("hepatitis", NONCE)])
+    (again,) = at_once(releaser, [ask("hepatitis", NONCE)])
+    assert (again.texts, again.repeated) == (first.texts, True)
+    others = [ask(text, nonce) for text in ("hepatitis", "diabetes") for nonce in (None, NONCE + "?", "")]
+    refused = [*at_once(releaser, others), *(at_once(releaser, [each])[0] for each in others)]
+    assert {(type(each), str(each)) for each in refused} == {(RetryError, str(RetryError()))}
+    assert len(list(releaser.ledger.history("subject:s"))) == 1
+    # Without a nonce no request is answered again, and so tells nothing either.
+    alone = replace(ask("hepatitis", None), retry=Retry(name="visit-18"))
+    assert [type(at_once(releaser, [alone])[0]) for _ in range(2)] == [ReleaseAnswer, RetryError]
+
+
 def test_a_release_is_not_read_by_other_lists_beside_the_same_words(releaser, words, tmp_path):
     few = Embeddings.from_arrays([*words.words[:50]], words.vectors[:50], candidate_rule="all")
-    tables = {}
+    setting, opened = Setting.read("neighbours:epsilon=9,k=4,outputs=20"), {}
     for order in ("unknown", "frequency"):
         kept = few.save(tmp_path / order).directory / "header.json"
         kept.write_text(kept.read_text().replace('"order": "unknown"', f'"order": "{order}"'))
-        tables[order] = Releaser(releaser.ledger, releaser.secret, {"default": load_embeddings(tmp_path / order)})
-    releaser.use(tables["unknown"])
-    how: dict[str, Any] = {"epsilon": 9.0, "settings": {"k": 4, "outputs": 20}}
-    promise = cost_of(releaser.sanitizer(How(**how)).guarantee, 1).promise_id
+        opened[order] = setting.open({"default": load_embeddings(tmp_path / order)}, {})
+    releaser.settings = Settings({"few": opened["unknown"]})
+    promise = cost_of(opened["unknown"].guarantee, 1).promise_id
     releaser.ledger.allowance = Allowance(promises=frozenset([promise]), units={"key": 10**18})
-    (release,) = at_once(releaser, [asked(f"{few.words[0]} {few.words[1]}", **how)])
-    releaser.use(tables["frequency"])
-    assert releaser.sanitizer(How(**how)).guarantee.as_dict() == release.guarantee, "the promise is the same"
+    (release,) = at_once(releaser, [asked(f"{few.words[0]} {few.words[1]}", setting="few")])
+    releaser.settings = Settings({"few": opened["frequency"]})
+    assert opened["frequency"].promised == release.guarantee, "the promise is the same"
     with pytest.raises(ParameterError, match="does not belong to these texts"):
-        releaser.denoised(DenoiseRequest(texts=release.texts, seal=release.seal, **how))
+        releaser.denoised(DenoiseRequest(texts=release.texts, seal=release.seal, setting="few"))
+
+
+def test_sentences_are_not_read_whatever_their_seal(releaser):
+    sentences = Opened.__new__(Opened)
+    sentences.rephrases = True
+    releaser.settings = Settings({"letters": sentences})
+    with pytest.raises(ParameterError, match="does not belong to these texts"):
+        releaser.denoised(DenoiseRequest(texts=["She was here."], seal="", setting="letters"))
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (["notes"], "must be MECHANISM"),
+        (["a b=neighbours"], "must be NAME=MECHANISM"),
+        (["notes=neighbours", "notes=tem"], "each NAME once"),
+        (["notes=neighbours:k=1,k=2"], "each name once"),
+        (["notes=neighbours:k"], "must be MECHANISM"),
+    ],
+)
+def test_a_setting_that_cannot_be_read_is_refused(given, problem):
+    with pytest.raises(ParameterError, match=problem):
+        settings_of(given)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("nobody", "must be one of .*neighbours"),
+        ("neighbours:metric=euclidean", "has the parameters epsilon, k, lists, outputs"),
+        ("laplace:epsilon=1,calibration=published,allow_refuted=True", "has the parameters"),
+        ("neighbours:epsilon=many", "of another type|must be"),
+        ("neighbours:vocabulary=/etc/passwd", "must be one of default"),
+        ("tem", "lacks a parameter"),
+        ("rephrase:stock=/etc", "must be one of general"),
+        ("rephrase:k=3", "has the parameters crowd, epsilon, prototypes"),
+    ],
+)
+def test_a_setting_that_cannot_be_made_is_refused_when_the_service_opens(words, text, problem):
+    with pytest.raises(ParameterError, match=problem):
+        Setting.read(text).open({"default": words}, {"general": None})
+
+
+def test_a_setting_is_what_was_written(words):
+    opened = settings_of(["notes=neighbours:epsilon=4,k=8,unknown=mask,casing=vocabulary"])
+    assert [*opened] == ["default", "notes"]
+    made = opened["notes"].open({"default": words}, {}).sanitizer
+    assert repr(made.mechanism) == "NeighbourResponse(epsilon=4.0, k=8, outputs=4000, lists='nearest')"
+    assert (made.options.unknown, made.options.casing) == ("mask", "vocabulary")
+    assert settings_of(["default=tem:epsilon=2"])["default"].releases == "tem"

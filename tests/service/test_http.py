@@ -1,42 +1,35 @@
-import asyncio
+import contextlib
 import json
 import os
 import re
-import resource
 import signal
-import socket
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
-import uvicorn
 from tests.service.serving import Served
-from uvicorn.server import ServerState
 
-from wordveil.service.client import ServiceError
-from wordveil.service.guarding import Guard, Limits
-from wordveil.service.messages import (
-    BatchRequest,
-    DenoiseRequest,
-    Error,
-    ExplainRequest,
-    HidesRequest,
-    RephraseRequest,
-    TextRequest,
-    VectorsRequest,
-)
-from wordveil.service.running import Impatient
+from wordveil.service.client import Client, ServiceError
+from wordveil.service.messages import BatchRequest, DenoiseRequest, HidesRequest, TextRequest
 
 pytestmark = pytest.mark.slow
 
 TEXT = "Maria was diagnosed with depression in March."  # 7 tokens, 56 nats at the default of 8 a token
-GUARDRAIL = "/beta/litellm_basic_guardrail_api"
+TOOL = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
+
+
+def budget(served, *command):
+    """Run `wordveil budget` on the ledger of a service; return its exit code and what it prints."""
+    command = [*TOOL, "budget", *command, "--database", served.url]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=served.place)
+    return run.returncode, run.stdout + run.stderr
 
 
 def test_a_subjects_budget_is_spent_and_then_refused_with_account_and_rest(served):
@@ -46,19 +39,22 @@ def test_a_subjects_budget_is_spent_and_then_refused_with_account_and_rest(serve
     with pytest.raises(ServiceError, match=r"subject:spent has 44 nats left") as refused:
         served.client.sanitize(TextRequest(text=TEXT, subject="spent"))
     assert (refused.value.status, refused.value.error.code) == (402, "budget-spent")
-    (budget,) = served.client.budgets("subject:spent")
-    assert (budget["granted"], budget["spent"], budget["left"]) == ("100", "56", "44")
-    assert budget["composed"] == {"epsilon": "56", "delta": "0.000001"}  # few tokens of 8 nats lose all they can
-    assert float(budget["advanced"]["epsilon"]) > 300
+    (shown,) = served.client.budgets("subject:spent")
+    assert (shown["granted"], shown["spent"], shown["left"]) == ("100", "56", "44")
+    assert shown["daily"] == "100"
 
 
 def test_many_clients_at_once_spend_one_budget_to_the_last_release(served):
-    def ask(_):
-        answer = served.post("/v1/sanitize", json={"text": "depression", "subject": "crowded"})
-        return answer.status_code
+    with httpx.Client(base_url=served.address, headers=served.headers, timeout=60) as client:
 
-    with ThreadPoolExecutor(24) as pool:
-        statuses = list(pool.map(ask, range(40)))
+        def ask(_):
+            while (answer := client.post("/v1/sanitize", json=asked)).status_code == 429:
+                time.sleep(1)
+            return answer.status_code
+
+        asked = {"text": "depression", "subject": "crowded"}
+        with ThreadPoolExecutor(100) as pool:
+            statuses = list(pool.map(ask, range(500)))
     assert sorted(set(statuses)) == [200, 402]
     assert statuses.count(200) == 12  # 8 nats each from 100
     assert served.client.budgets("subject:crowded")[0]["left"] == "4"
@@ -75,9 +71,13 @@ def test_an_idempotency_key_gives_the_same_release_charged_once_also_after_a_kil
     assert first.texts == again.texts == later.texts
     assert [each.repeated for each in (first, again, later)] == [False, True, True]
     assert served.client.budgets("subject:again")[0]["spent"] == "56"
-    with pytest.raises(ServiceError) as refused:
-        served.client.sanitize(TextRequest(text="another", subject="again"), idempotency_key="k1")
-    assert refused.value.status == 409
+    told = []
+    with contextlib.closing(Client(served.address, served.key)) as another:  # its guess is told alike, right or wrong
+        for client, text in ((served.client, "another"), (another, "another"), (another, TEXT)):
+            with pytest.raises(ServiceError) as refused:
+                client.sanitize(TextRequest(text=text, subject="again"), idempotency_key="k1")
+            told.append((refused.value.status, str(refused.value)))
+    assert told == [(409, told[0][1])] * 3
     assert served.client.sanitize(TextRequest(text="good film"), idempotency_key="k2").texts != first.texts
 
 
@@ -93,28 +93,29 @@ def test_a_batch_is_paid_for_whole_or_not_released(served):
         served.client.sanitize_batch(BatchRequest(texts=[TEXT, TEXT], subject="batch"))
 
 
-def test_a_stream_answers_line_by_line_and_says_which_line_was_refused(served):
-    asked = [TextRequest(text="good film", subject="stream")] + [TextRequest(text=TEXT, subject="stream")] * 2
-    answers = list(served.client.sanitize_stream(asked))
-    assert [getattr(each, "tokens", None) for each in answers] == [2, 7, None]
-    assert isinstance(answers[2], Error)
-    assert (answers[2].account, answers[2].left) == ("subject:stream", "28")
-    garbled = served.post("/v1/sanitize/stream", content=b'not json\n\n{"text": "fine"}')
-    first, second = map(json.loads, garbled.text.splitlines())
-    assert first["error"]["code"] == "request"
-    assert second["tokens"] == 1
-
-
 def test_what_needs_a_grant_of_its_own_is_refused_without_one(served):
     with pytest.raises(ServiceError, match="has 0 nats left"):
-        served.client.sanitize(TextRequest(text=TEXT, mechanism="santext", epsilon=2.0))
-    with pytest.raises(ServiceError, match="has 0 nats left"):
-        served.client.vectors(VectorsRequest(vectors=[[0.1, 0.2]], epsilon=2.0))
+        served.client.sanitize(TextRequest(text=TEXT, setting="far"))
+    long = " ".join([TEXT] * 100)
+    with pytest.raises(ServiceError, match="has 0 nats left"):  # found out before it is counted
+        served.client.sanitize(TextRequest(text=long, setting="far"))
+
+
+def test_only_what_was_opened_is_there(served):
+    listed = served.client.settings()
+    assert [each["name"] for each in listed] == ["default", "letters", "short", "noisy", "far"]
+    assert listed[2]["mechanism"] == "NeighbourResponse(epsilon=4.0, k=8, outputs=4000, lists='nearest')"
+    assert served.client.sanitize(TextRequest(text=TEXT, setting="short")).cost == "28"
+    for chosen in ({"setting": "tem"}, {"mechanism": "tem"}, {"epsilon": 1.0}, {"settings": {"k": 2}}, {"k": 2}):
+        assert served.post("/v1/sanitize", json={"text": "x", **chosen}).status_code == 422
+    for gone in ("/v1/vectors", "/v1/sanitize/stream", "/v1/rephrase", "/beta/litellm_basic_guardrail_api"):
+        assert served.post(gone, json={}).status_code in (404, 405)
 
 
 def test_explanations_and_lists_speak_of_public_words(served):
-    told = served.client.explain(ExplainRequest(pairs=[("diabetes", "asthma")]))
-    assert "'diabetes' or 'asthma'" in told["examples"][0]
+    told = served.client.settings()[0]
+    assert "' or '" in told["examples"][0]
+    assert "16" in told["how"]
     listed = served.client.hides_among(HidesRequest(words=["depression", "zzyzx"])).words
     assert list(listed) == ["depression"]
     chances = [chance for _, chance in listed["depression"]]
@@ -123,20 +124,50 @@ def test_explanations_and_lists_speak_of_public_words(served):
 
 
 def test_sentences_become_public_sentences_from_a_budget_of_their_own(served):
-    asked = RephraseRequest(texts=["Maria was ill. We told nobody.", "The soup was cold."], subject="sentences")
-    first = served.client.rephrase(asked, idempotency_key="r1")
+    for payer in ("subject:sentences", "first"):
+        status, shown = budget(served, "grant", payer, "100", "--setting", "rephrase")
+        assert status == 0, shown
+    texts = ["Maria was ill. We told nobody.", "The soup was cold."]
+    asked = BatchRequest(texts=texts, subject="sentences", setting="letters")
+    first = served.client.sanitize_batch(asked, idempotency_key="r1")
     assert (first.tokens, first.cost, first.left["subject:sentences"]) == (3, "18", "82")
     assert first.guarantee["unit"].startswith("one sentence")
     assert "Maria" not in "".join(first.texts)
-    again = served.client.rephrase(asked, idempotency_key="r1")
+    again = served.client.sanitize_batch(asked, idempotency_key="r1")
     assert (again.texts, again.repeated) == (first.texts, True)
     served.client.sanitize(TextRequest(text="good", subject="sentences"))
-    spent = {budget["promise"]["unit"]: budget["spent"] for budget in served.client.budgets("subject:sentences")}
+    spent = {each["promise"]["unit"]: each["spent"] for each in served.client.budgets("subject:sentences")}
     assert spent == {first.guarantee["unit"]: "18", "one token of a text of fixed length": "8"}
-    with pytest.raises(ServiceError, match="has 0 nats left"):
-        served.client.rephrase(RephraseRequest(texts=["x"], epsilon=9.0))
-    with pytest.raises(ServiceError, match=r"stock must be one of general"):
-        served.client.rephrase(RephraseRequest(texts=["x"], stock="/etc"))
+    with pytest.raises(ServiceError, match="only what this service released is read"):
+        served.client.denoise(DenoiseRequest(texts=first.texts, seal=first.seal, setting="letters"))
+
+
+def test_budgets_are_shown_by_the_names_of_people(served):
+    status, key = budget(served, "key", "carol")
+    assert status == 0
+    assert budget(served, "key", "carol")[0] == 2  # names tell keys apart
+    id_ = key.split("_")[1]
+    assert budget(served, "show", "carol") == (0, "nothing was granted or spent yet\n")
+    with contextlib.closing(Client(served.address, key.strip())) as carol:
+        carol.sanitize(TextRequest(text="good film", subject="dora"))
+    for name in ("carol", "key:carol", f"key:{id_}"):
+        status, shown = budget(served, "show", name)
+        head, row = (re.split("  +", line) for line in shown.splitlines())
+        assert (status, head[:5]) == (0, ["account", "granted", "spent", "left", "daily"])
+        assert row[:5] == [f"key:{id_} (carol)", "10000", "16", "9984", "10000"]
+    status, shown = budget(served, "show", "dora", "--json")
+    assert [(each["account"], each["spent"]) for each in json.loads(shown)] == [("subject:dora", "16")]
+    assert "16" in budget(served, "history", "dora")[1]
+    assert len(json.loads(budget(served, "history", "carol", "--json")[1])) == 1
+    for unknown in ("nobody", "subject:nobody", "key:nobody", "key:dora"):
+        for command in ("show", "history"):
+            status, shown = budget(served, command, unknown)
+            assert status == 2
+            assert "is unknown" in shown
+    budget(served, "key", "dora")
+    status, shown = budget(served, "grant", "dora", "5")
+    assert status == 2
+    assert "name of several" in shown
 
 
 def test_what_is_denoised_was_released_here_to_the_last_letter_and_costs_nothing(served):
@@ -149,21 +180,19 @@ def test_what_is_denoised_was_released_here_to_the_last_letter_and_costs_nothing
     assert all(0 <= sure <= 1 for _, _, sure in read.named[0])
     assert served.client.budgets("subject:reader")[0]["spent"] == "56"
     other = served.client.sanitize(TextRequest(text="good film"))
-    rephrased = served.client.rephrase(RephraseRequest(texts=["x"]))
     for refused in (
         DenoiseRequest(texts=[TEXT], seal=release.seal),
         DenoiseRequest(texts=[TEXT], seal=""),
         DenoiseRequest(texts=[release.texts[0] + " "], seal=release.seal),
         DenoiseRequest(texts=release.texts, seal=other.seal),
-        DenoiseRequest(texts=release.texts, seal=release.seal, epsilon=4.0),
-        DenoiseRequest(texts=rephrased.texts, seal=rephrased.seal),
+        DenoiseRequest(texts=release.texts, seal=release.seal, setting="short"),
     ):
         with pytest.raises(ServiceError, match="only what this service released is read"):
             served.client.denoise(refused)
-    noisy = TextRequest(text=TEXT, epsilon=1.0)
+    noisy = TextRequest(text=TEXT, setting="noisy")
     release = served.client.sanitize(noisy)
     with pytest.raises(ServiceError, match="what would be read is invented"):
-        served.client.denoise(DenoiseRequest(texts=release.texts, seal=release.seal, epsilon=1.0))
+        served.client.denoise(DenoiseRequest(texts=release.texts, seal=release.seal, setting="noisy"))
 
 
 def test_a_signal_ends_it_after_all_that_is_on_its_way_is_answered(tmp_path):
@@ -245,111 +274,10 @@ def test_vocabularies_are_read_again_and_no_request_is_dropped(tmp_path):
     served.end()
 
 
-def test_litellm_is_told_to_go_on_with_released_text_or_to_stop(served):
-    asked = {"texts": [TEXT], "input_type": "request", "litellm_call_id": "c1", "structured_messages": []}
-    asked["request_data"] = {"user_api_key_user_id": "gateway"}
-
-    def guard(body=asked, key=served.key):
-        answer = httpx.post(f"{served.address}{GUARDRAIL}", json=body, headers={"x-api-key": key}, timeout=60)
-        assert answer.status_code == 200
-        return answer.json()
-
-    first, again = guard(), guard()
-    assert first["action"] == "GUARDRAIL_INTERVENED"
-    assert first == again
-    assert first["texts"] != [TEXT]
-    assert served.client.budgets("subject:gateway")[0]["spent"] == "56"
-    spent = guard(asked | {"litellm_call_id": "c2"})
-    assert (spent["action"], spent["texts"]) == ("BLOCKED", None)
-    assert guard(asked | {"input_type": "response"})["action"] == "NONE"
-    for broken in ({"texts": "no list"}, asked | {"images": ["x"]}, asked | {"request_data": {SUBJECT: "a b"}}, []):
-        assert guard(broken)["action"] == "BLOCKED"
-    assert guard(key="wv_nobody")["action"] == "BLOCKED"
-    assert guard({"texts": [], "structured_messages": []})["action"] == "NONE"
-    picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "Maria"}}]}
-    assert guard({"texts": [], "structured_messages": [picture]})["action"] == "BLOCKED"
-    spoken = {"role": "user", "content": "good film"}
-    fine = {
-        "texts": ["good film", "bad film"],
-        "structured_messages": [spoken, {"role": "user", "content": parts("bad film")}],
-    }
-    assert guard(fine)["action"] == "GUARDRAIL_INTERVENED"
-    assert guard(fine | {"structured_messages": [spoken | {"tool_calls": None}]})["action"] == "GUARDRAIL_INTERVENED"
-    for message in (
-        spoken | {"name": "Maria"},
-        spoken | {"reasoning_content": "Maria"},
-        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "Maria"}},
-        {"role": "user", "content": [*parts("good film"), {"type": "file", "file": {"file_data": "Maria"}}]},
-        {"role": "user", "content": [*parts("good film"), {"type": "text", "text": "bad film", "image_url": "Maria"}]},
-        {"role": "user", "content": "what is not among the texts"},
-        {"role": "Maria", "content": "good film"},
-        "Maria",
-    ):
-        blocked = guard(fine | {"structured_messages": [spoken, message]})
-        assert (blocked["action"], "not-sanitized" in blocked["blocked_reason"]) == ("BLOCKED", True)
-    assert guard(asked | {"texts": ["x" * 5_000_000]})["action"] == "BLOCKED"
-
-
-def parts(text):
-    return [{"type": "text", "text": text}]
-
-
-def test_a_crowd_of_idle_connections_keeps_no_request_from_its_answer(served):
-    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    idle = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(1005)]
-    answer = httpx.post(f"{served.address}{GUARDRAIL}", json={"texts": ["x"]}, headers=served.headers, timeout=60)
-    assert (answer.status_code, answer.json()["action"]) == (200, "GUARDRAIL_INTERVENED")
-    for each in idle:
-        each.close()
-
-
-def test_who_asks_for_nothing_is_sent_away():
-    async def connected():
-        config = uvicorn.Config(lambda: None, timeout_keep_alive=1, http=Impatient, log_config=None)
-        config.load()
-        made = partial(Impatient, config=config, server_state=ServerState(), app_state={})
-        server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0)
-        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-        async with asyncio.timeout(20):
-            assert await reader.read() == b""
-        writer.close()
-        server.close()
-        await asyncio.sleep(0.2)
-
-    asyncio.run(connected())
-
-
-def test_beyond_the_limit_of_requests_a_guardrail_blocks_and_others_are_told_to_wait():
-    def answered(path):
-        sent = []
-
-        async def send(message):
-            sent.append(message)
-
-        guard = Guard(None, Limits(requests=0), seen=lambda *told: None)
-        asyncio.run(guard({"type": "http", "headers": [], "path": path}, None, send))
-        return sent[0]["status"], json.loads(sent[1]["body"])
-
-    status, body = answered(GUARDRAIL)
-    assert (status, body["action"]) == (200, "BLOCKED")
-    status, body = answered("/v1/sanitize")
-    assert (status, body["error"]["code"]) == (503, "busy")
-
-
-def test_where_noise_is_always_fresh_an_idempotency_key_is_refused(served):
-    body = {"vectors": [[0.1, 0.2]], "epsilon": 2.0}
-    for route, given in (("/v1/vectors", {"json": body}), ("/v1/sanitize/stream", {"content": b'{"text": "x"}'})):
-        answer = served.post(route, headers={"idempotency-key": "k"}, **given)
-        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "idempotency-key")
-
-
-SUBJECT = "user_api_key_user_id"
-
-
 @pytest.mark.parametrize("key", ["x", "wv_", f"wv_{'0' * 16}_{'0' * 64}", "Basic x"])
 def test_nobody_without_a_key_gets_anything(served, key):
     headers = {"authorization": f"Bearer {key}"}
-    for method, path in (("POST", "/v1/sanitize"), ("GET", "/v1/mechanisms"), ("GET", "/metrics")):
+    for method, path in (("POST", "/v1/sanitize"), ("GET", "/v1/settings"), ("GET", "/metrics")):
         body = {"json": {"text": TEXT}} if method == "POST" else {}
         answer = httpx.request(method, f"{served.address}{path}", headers=headers, **body)
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "unauthenticated")
@@ -359,12 +287,14 @@ def test_errors_have_one_shape_and_all_answers_strict_headers(served):
     answers = [
         served.post("/v1/sanitize", json={"text": TEXT, TEXT: 1}),
         served.post("/v1/sanitize", content=TEXT),
-        served.post("/v1/sanitize", json={"text": TEXT, "mechanism": TEXT}),
-        served.post("/v1/sanitize", json={"text": TEXT, "settings": {"k": TEXT}}),
-        served.post("/v1/sanitize", content=f'{{"text": "x", "settings": {{"epsilon": 1{"0" * 400}}}}}'),
-        served.post("/v1/sanitize", content='{"text": "x", "settings": {"epsilon": NaN}}'),
+        served.post("/v1/sanitize", json={"text": TEXT, "setting": TEXT}),
+        served.post("/v1/hides-among", content=f'{{"words": [1{"0" * 400}]}}'),
+        served.post("/v1/hides-among", content='{"words": NaN}'),
+        served.post("/v1/sanitize", json={"text": "x"}, headers={"idempotency-key": "x" * 201}),
+        served.post("/v1/sanitize", json={"text": "x"}, headers={"idempotency-key": "x", "idempotency-nonce": "short"}),
+        served.post("/v1/sanitize", json={"text": "x"}, headers={"idempotency-nonce": "x" * 20}),
         served.post("/v1/sanitize", json={"text": TEXT, "subject": TEXT}),
-        served.post("/v1/explain", json={"pairs": [["depression", "Zzyzx"]]}),
+        served.post("/v1/denoise", json={"texts": ["Zzyzx"], "seal": "Zzyzx"}),
         served.post(f"/{TEXT}", json={}),
         served.post("/v1/sanitize", content=b"x" * 5_000_000),
         served.post("/v1/sanitize", json={"text": "x" * 200_000}),
@@ -381,28 +311,6 @@ def test_errors_have_one_shape_and_all_answers_strict_headers(served):
         assert "server" not in answer.headers
 
 
-def test_an_answer_that_does_not_begin_in_time_is_an_error_and_one_that_began_may_take_longer():
-    async def app(scope, receive, send):
-        await asyncio.sleep(scope["before"])
-        await send({"type": "http.response.start", "status": 200})
-        await asyncio.sleep(0.3)
-        await send({"type": "http.response.body", "body": b"whole"})
-
-    def answered(before):
-        sent, seen = [], []
-
-        async def send(message):
-            sent.append(message)
-
-        guard = Guard(app, Limits(seconds=0.1), seen=lambda *told: seen.append(told))
-        asyncio.run(guard({"type": "http", "headers": [], "path": "/", "before": before}, None, send))
-        return sent[0]["status"], sent[-1]["body"], [status for _, status, _ in seen]
-
-    assert answered(0) == (200, b"whole", [200])
-    status, body, seen = answered(5)
-    assert (status, json.loads(body)["error"]["code"], seen) == (504, "timeout", [504])
-
-
 SECRETS = ("Qvxzwyk", "Wjqpzzt", "Xkkzqjv", "Zzqwxvj")
 
 
@@ -411,16 +319,17 @@ def test_nothing_that_the_service_writes_holds_a_word_of_what_was_sent(tmp_path)
     word, subject_less, header, path = SECRETS
     text = f"{word} was diagnosed with depression."
     seen = []
-    for body in ({"text": text, "subject": "s"}, {"text": text, word: 1}, {"text": text, "mechanism": word}, text):
-        for route in ("/v1/sanitize", "/v1/sanitize/stream", "/v1/explain", GUARDRAIL, f"/{path}?q={path}"):
+    for body in ({"text": text, "subject": "s"}, {"text": text, word: 1}, {"text": text, "setting": word}, text):
+        for route in ("/v1/sanitize", "/v1/hides-among", f"/{path}?q={path}"):
             headers = {"x-note": header, "user-agent": header}
             seen.append(served.post(route, json=body, headers=headers, params={"q": path}).status_code)
-    served.post("/v1/sanitize", json={"text": text, "subject": "s"}, headers={"idempotency-key": subject_less})
+    for _ in range(2):
+        headers = {"idempotency-key": subject_less, "idempotency-nonce": header * 3}
+        seen.append(served.post("/v1/sanitize", json={"text": text, "subject": "s"}, headers=headers).status_code)
+    assert seen[-2:] == [200, 200]
     served.post("/v1/hides-among", json={"words": [word]})
-    seen.append(served.post("/v1/rephrase", json={"texts": [text], "subject": "s"}).status_code)
     seen.append(served.post("/v1/denoise", json={"texts": [text], "seal": word}).status_code)
-    seen.append(served.post("/v1/denoise", json={"texts": [text], "seal": word, "style": word}).status_code)
-    assert seen[-3:] == [200, 422, 422]
+    assert seen[-1] == 422
     metrics = httpx.get(f"{served.address}/metrics", headers=served.headers).text
     shown = (
         Path(f"/proc/{served.process.pid}/cmdline").read_bytes() + Path(f"/proc/{served.process.pid}/comm").read_bytes()
@@ -430,7 +339,7 @@ def test_nothing_that_the_service_writes_holds_a_word_of_what_was_sent(tmp_path)
     served.end()
     assert 200 in seen
     assert 422 in seen
-    assert releases >= 3
+    assert releases == 2
     assert "/v1/sanitize 200" in served.log.read_text()
     written = [metrics.encode(), shown, *(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())]
     assert len(written) >= 5
@@ -462,7 +371,7 @@ def test_a_key_that_is_revoked_or_for_reading_only_releases_nothing(tmp_path):
 
 def test_the_document_of_the_interface_names_every_route_with_examples(served):
     document = httpx.get(f"{served.address}/openapi.json").json()
-    assert {"/v1/sanitize", "/v1/sanitize/batch", "/v1/sanitize/stream", GUARDRAIL, "/ready"} <= set(document["paths"])
+    assert {"/v1/sanitize", "/v1/sanitize/batch", "/v1/settings", "/ready"} <= set(document["paths"])
     assert "Maria was diagnosed" in json.dumps(document)
     assert re.fullmatch(r"3\.\d+\.\d+", document["openapi"])
 

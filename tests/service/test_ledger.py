@@ -35,7 +35,6 @@ from wordveil.service.charges import Allowance, BudgetSpentError, KeyRevokedErro
 from wordveil.service.costs import LARGEST, NAT_UNITS, cost_of, nats, promise_of, units
 from wordveil.service.ledger import Ledger
 from wordveil.service.schema import METADATA
-from wordveil.service.sums import advanced, composed
 
 KILLS = 50
 SCOPE = ("a vocabulary",)
@@ -96,7 +95,7 @@ def test_promises_that_do_not_add_up_are_told_apart():
         local,
         replace(local, scope=("v",)),
         replace(local, slack=None),
-        replace(local, unit=PrivacyUnit.VECTOR),
+        replace(local, unit=PrivacyUnit.SENTENCE),
         metric,
         replace(metric, metric="angular"),
         wv.NeighbourDP(epsilon=1.0, graph="g", standing=Standing.PROVED, scope=SCOPE),
@@ -128,63 +127,24 @@ def test_a_cost_that_no_ledger_can_hold_is_refused():
         cost_of(wv.LocalDP(epsilon=1.0, delta=0.5, standing=Standing.PROVED, scope=SCOPE), 2)
 
 
-def test_both_sums_are_shown_where_both_apply(ledger):
-    small = cost_of(wv.LocalDP(epsilon=0.1, slack=1e-9, standing=Standing.PROVED, scope=("vocabulary abab",)), 100)
-    assert small.promise == COST.promise
-    ledger.grant(ACCOUNT, granted(10**4 * NAT_UNITS))
-    for _ in range(10):
-        ledger.charge(charge(cost=small))
-    (balance,) = ledger.balances(ACCOUNT)
-    assert balance.spent == "100.00000101"  # each release rounded up to a unit
-    assert balance.advanced == advanced(small.promise, 10 * small.squares, 0)
-    assert 20 < float(balance.advanced["epsilon"]) < 30
-    assert balance.composed == composed(small.promise, small.loss, 1000, 0, units(balance.spent))
-    assert 20 < float(balance.composed["epsilon"]) < float(balance.advanced["epsilon"])
-    metric = cost_of(wv.MetricDP(epsilon=0.1, metric="euclidean", standing=Standing.PROVED, scope=SCOPE), 100)
-    ledger.grant(ACCOUNT, replace(metric, units=NAT_UNITS))
-    assert {(each.advanced is None, each.composed is None) for each in ledger.balances(ACCOUNT)} == {
-        (True, True),
-        (False, False),
-    }
-
-
-def test_tokens_count_at_the_loss_of_the_first_and_for_nothing_after_a_larger_one(ledger):
-    def paid(epsilon, count):
-        return charge(cost=cost_of(replace(PROMISE, epsilon=epsilon), count))
-
-    ledger.grant(ACCOUNT, granted(10**4 * NAT_UNITS))
-    shown = []
-    for epsilon, count in ((0.2, 300), (0.1, 500), (0.2, 200), (0.3, 1), (0.2, 1)):
-        ledger.charge(paid(epsilon, count))
-        (balance,) = ledger.balances(ACCOUNT)
-        shown.append(balance.composed)
-    loss = cost_of(replace(PROMISE, epsilon=0.2), 1).loss
-    assert loss == math.ceil((Fraction(0.2) + Fraction(1e-9)) * NAT_UNITS)
-    expected = [composed(COST.promise, loss, tokens, 0, loss * tokens) for tokens in (300, 800, 1000)]
-    assert shown == [*expected, None, None]
-    # Of a group, the largest is the first: all were asked for before any was answered.
-    ledger.grant("subject:two", granted(10**4 * NAT_UNITS))
-    ledger.charge_all([replace(paid(epsilon, 100), accounts=("subject:two",)) for epsilon in (0.1, 0.2)])
-    assert ledger.balances("subject:two")[0].composed == composed(COST.promise, loss, 200, 0, loss * 200)
-
-
-def test_a_ledger_of_the_first_version_has_no_advanced_sum_for_what_was_spent(tmp_path):
+def test_a_ledger_of_the_third_version_keeps_what_was_granted_and_spent(tmp_path):
     url = f"sqlite:///{tmp_path / 'l.db'}"
     ledger = Ledger.open(url)
     ledger.grant(ACCOUNT, granted(2 * COST.units))
-    ledger.grant("subject:new", granted(2 * COST.units))
     ledger.charge(charge())
+    before = ledger.balances()
     with ledger.transaction() as connection:
-        for column in ("squares", "tokens", "loss"):
+        for column in ("day", "daily"):
             connection.execute(text(f"ALTER TABLE budgets DROP COLUMN {column}"))
-        connection.execute(text("DROP TABLE facts"))
-        connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+        for column in ("squares", "tokens", "loss"):
+            connection.execute(text(f"ALTER TABLE budgets ADD COLUMN {column} BIGINT NOT NULL DEFAULT 0"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
     ledger.close()
-    ledger = Ledger.open(url)
-    assert {each.account: each.advanced is None for each in ledger.balances()} == {ACCOUNT: True, "subject:new": False}
-    assert {each.account: each.composed is None for each in ledger.balances()} == {ACCOUNT: True, "subject:new": False}
-    ledger.charge(charge())
-    assert ledger.balances(ACCOUNT)[0].advanced is ledger.balances(ACCOUNT)[0].composed is None
+    ledger = Ledger.open(url, DAILY)  # and is not filled up
+    assert ledger.balances() == before
+    assert ledger.charge(charge()).left == {ACCOUNT: "0"}
+    with pytest.raises(BudgetSpentError):
+        ledger.charge(charge())
     ledger.close()
 
 
@@ -232,19 +192,69 @@ def test_delta_is_a_budget_of_its_own(ledger):
     ledger.charge(charge(cost=COST))
 
 
-def test_new_accounts_are_allowed_what_was_set_and_only_for_its_promise(url):
-    allowance = Allowance(promises=frozenset([COST.promise_id]), units={"subject": 2 * COST.units})
-    ledger = Ledger.open(url, allowance)
-    assert ledger.charge(charge()).left == {ACCOUNT: nats(COST.units)}
+DAILY = Allowance(promises=frozenset([COST.promise_id]), units={"subject": 2 * COST.units})
+NOON = 20_000.5 * 86_400  # seconds
+
+
+def test_an_allowance_is_for_a_day_and_its_promise_and_does_not_add_up(url):
+    days = [0.0]
+    ledger = Ledger.open(url, DAILY)
+    ledger.clock = lambda: NOON + 86_400 * days[0]
+    spent = []
+    for day in (0, 0.4, 0.6, 0.6, 1.4, 0.3, 4.0, 4.1, 4.4):  # .5 is midnight; the clock may go back
+        days[0] = day
+        before = ledger.balances(ACCOUNT)
+        (outcome,) = ledger.charge_all([charge()])
+        after = ledger.balances(ACCOUNT)
+        if isinstance(outcome, BudgetSpentError):
+            assert (outcome.left, after) == ("0", before)
+        else:
+            assert outcome.left[ACCOUNT] == after[0].left
+            spent.append(day)
+    assert spent == [0, 0.4, 0.6, 0.6, 4.0, 4.1]
+    days[0] = 5
+    assert (ledger.balances(ACCOUNT)[0].left, ledger.balances(ACCOUNT)[0].daily) == (nats(2 * COST.units),) * 2
     for refused in (charge(accounts=("key:x",)), charge(cost=cost_of(replace(PROMISE, scope=("ef",)), 1))):
         with pytest.raises(BudgetSpentError):
             ledger.charge(refused)
-    ledger.grant("subject:other", granted(5))
-    assert left(ledger, "subject:other") == Fraction(2 * COST.units + 5, 10**9)
+    with pytest.raises(BudgetSpentError, match=f"{nats(2 * COST.units)} nats left"):
+        ledger.charge(charge(cost=cost_of(PROMISE, 3), accounts=("subject:new",)))
     ledger.close()
-    reopened = Ledger.open(url, allowance)  # nothing is allowed a second time
-    assert reopened.charge(charge()).left == {ACCOUNT: "0"}
+    reopened = Ledger.open(url, DAILY)  # a start allows nothing a second time
+    reopened.clock = lambda: NOON + 86_400 * 4.4
+    with pytest.raises(BudgetSpentError):
+        reopened.charge(charge())
     reopened.close()
+
+
+def test_what_was_granted_is_all_there_is_and_a_grant_adds_to_an_allowance(url):
+    days = [0.0]
+    ledger = Ledger.open(url, DAILY)
+    ledger.clock = lambda: NOON + 86_400 * days[0]
+    ledger.grant("subject:closed", granted(0))
+    ledger.charge(charge())
+    ledger.grant(ACCOUNT, granted(COST.units))
+    assert left(ledger) == Fraction(2 * COST.units, 10**9)
+    for days[0] in (0, 3):
+        with pytest.raises(BudgetSpentError):
+            ledger.charge(charge(accounts=("subject:closed",)))
+    assert left(ledger) == Fraction(2 * COST.units, 10**9)  # no less than a day's: not filled up
+    ledger.close()
+
+
+def test_what_cannot_pay_is_known_before_it_is_counted_and_a_repeat_is_let_through(url):
+    ledger = Ledger.open(url, DAILY)
+    asked = charge(retry="name", fingerprint="body", setting="now")
+    for _ in range(2):
+        ledger.check_paying(asked)
+    ledger.charge(asked)
+    ledger.charge(charge())
+    ledger.check_paying(asked)
+    for refused in (charge(), replace(asked, retry="another"), charge(accounts=("key:x",))):
+        with pytest.raises(BudgetSpentError, match="has 0 nats left"):
+            ledger.check_paying(refused)
+    assert len(list(ledger.history())) == 2
+    ledger.close()
 
 
 def test_a_ledger_takes_one_secret_only(ledger):
@@ -452,7 +462,7 @@ def test_the_steps_make_the_tables_that_the_ledger_reads(ledger):
     with ledger.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
         made = {name for (name,) in connection.execute(text("SELECT version_num FROM alembic_version"))}
-    assert made == {"0003"}
+    assert made == {"0004"}
 
 
 def test_commits_of_sqlite_are_on_the_disk_and_the_file_is_the_owners(tmp_path):

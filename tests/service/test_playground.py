@@ -43,7 +43,8 @@ def test_a_paragraph_is_released_by_keyboard_at_phone_width(served, browser, sch
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.locator("#result").wait_for(state="visible", timeout=30_000)
-    assert page.locator("#texts article").count() == 4  # the original, two releases, and whole sentences
+    assert page.locator("#texts article").count() == 3  # the original and two releases
+    assert "epsilon=8.0, k=16" in page.locator("#offered").inner_text()
     assert page.locator("#texts mark").count() > 2
     assert page.locator("#texts img").count() == 0
     assert "cost" in page.locator("#status").inner_text()
@@ -51,9 +52,8 @@ def test_a_paragraph_is_released_by_keyboard_at_phone_width(served, browser, sch
     assert len(among.split(", ")) == 16
     assert "local DP (proved)" in page.locator("#promise").inner_text()
     spent = [line for line in page.locator("#spent li").all_inner_texts() if "one token" in line]
-    sums = r"key:\w+, local DP for one token of .*: [\d.]+ nats by the plain sum; by advanced composition [\d.]+ "
-    sums += r"outside probability 0\.000001; by privacy loss distributions [\d.]+ outside probability 0\.000001"
-    assert re.fullmatch(sums, spent[0])
+    pattern = r"key:\w+, local DP for one token of .*: [\d.]+ nats, [\d.]+ left; filled up to 10000 every day"
+    assert re.fullmatch(pattern, spent[0])
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     unnamed = "e => ![...e.labels].length"
     for field in page.locator("textarea, input, select").element_handles():
@@ -61,7 +61,6 @@ def test_a_paragraph_is_released_by_keyboard_at_phone_width(served, browser, sch
     page.locator("#named li").first.wait_for(timeout=60_000)
     assert re.search(r"is expected to name \d+ % of its words", page.locator("#attacker").inner_text())
     assert all("% sure" in line for line in page.locator("#named li").all_inner_texts())
-    assert page.locator("#texts article h3").last.inner_text() == "As whole sentences, 6 nats"
     assert page.locator("#curve path.line").count() == 3
     assert violations(page) == []
     SHOTS.mkdir(parents=True, exist_ok=True)  # docs/images holds copies
@@ -107,13 +106,28 @@ def test_the_page_is_painted_within_a_second(served, browser):
     page.close()
 
 
-def test_what_a_mechanism_costs_that_has_no_budget_is_told(served, browser):
+def test_a_setting_that_has_no_budget_is_told(served, browser):
     page = browser.new_page()
     page.goto(f"{served.address}/#key={served.key}")
-    page.locator("#mechanism").select_option("tem")
-    assert page.locator("#k").is_disabled()
+    page.locator("#setting option:text-is('far')").wait_for(state="attached")
+    page.locator("#setting").select_option("far")
+    assert "TEM" in page.locator("#offered").inner_text()
     page.locator("button").click()
     page.locator("#status:has-text('has 0 nats left')").wait_for(timeout=60_000)
+    page.close()
+
+
+def test_a_key_leaves_the_address_also_where_a_link_brings_it_to_the_open_page(served, browser):
+    page = browser.new_page()
+    page.goto(served.address)
+    for number, key in enumerate([served.key, "wv_somebody"]):
+        page.evaluate("key => { location.hash = `key=${key}` }", key)  # no reload: what a link to the page does
+        page.wait_for_function("() => !location.hash")
+        assert key not in page.url
+        assert page.locator("#key").input_value() == served.key, number  # another's does not take its place
+    page.go_back()
+    assert "wv_" not in page.url
+    page.locator("#setting option:text-is('far')").wait_for(state="attached")  # the key is used
     page.close()
 
 

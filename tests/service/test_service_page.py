@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import os
+import pty
 import re
 import shlex
 import subprocess
@@ -10,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from tests.service.serving import Served
+
+from wordveil.service.messages import TextRequest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
@@ -20,14 +24,16 @@ TOOL = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
 def test_the_commands_and_the_client_of_the_page(tmp_path):
     served = Served(tmp_path, "--state", "wordveil-service")
     commands = [shlex.split(line) for line in re.findall(r"^\$ wordveil (budget .*)$", PAGE, flags=re.MULTILINE)]
-    assert len(commands) == 6
+    assert len(commands) == 7
     said = {}
+    served.client.sanitize(TextRequest(text="good film", subject="dora"))
     for command in commands:
         run = subprocess.run([*TOOL, *command], cwd=tmp_path, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
         said[tuple(command[:2])] = run.stdout
-    assert '"left": "10500"' not in said["budget", "show"]  # granted before the first release: no allowance yet
-    assert '"left": "500"' in said["budget", "show"]
+    (row,) = (line.split() for line in said["budget", "show"].splitlines()[1:])
+    assert (row[1:6]) == ["(carol)", "60", "0", "60", "0"]
+    assert "subject:dora" in said["budget", "export"]
     asked = re.search(r"^    (curl .*?)\n\n", PAGE, flags=re.MULTILINE | re.DOTALL)[1]
     asked = asked.replace("http://127.0.0.1:8080", served.address)
     run = subprocess.run(["bash", "-c", asked], env={"KEY": served.key, "PATH": "/usr/bin:/bin"}, capture_output=True)
@@ -38,14 +44,47 @@ def test_the_commands_and_the_client_of_the_page(tmp_path):
     given += "from wordveil.service.messages import DenoiseRequest, TextRequest\n"
     given += f"key, note = {served.key!r}, 'good film'\n"
     program = given + re.sub(r"^    ", "", snippet, flags=re.MULTILINE).replace("http://127.0.0.1:8080", served.address)
-    # The page's two requests share an idempotency key and differ: the second is refused, as the page says.
+    # The page's two requests share an idempotency key and no nonce: the second is refused, as the page says.
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "idempotency key was used for another request" in run.stderr
+    assert "idempotency key was used before" in run.stderr
     run = subprocess.run(
         [sys.executable, "-c", program.replace("visit-17", "visit-18")], capture_output=True, text=True
     )
     assert run.returncode == 0, run.stderr
     served.end()
+
+
+def test_every_setting_of_the_page_opens(tmp_path):
+    commands = [shlex.split(line) for line in re.findall(r"^\$ wordveil (serve .*)$", PAGE, flags=re.MULTILINE)]
+    assert sum("--setting" in command for command in commands) == 1
+    for command in commands:
+        run = subprocess.run([*TOOL, *command], cwd=tmp_path, capture_output=True, text=True)
+        assert "everything opens" in run.stderr
+
+
+def test_the_first_key_is_written_to_no_log_but_to_a_file_of_its_owners(tmp_path):
+    served = Served(tmp_path)
+    file = tmp_path / "state" / "first-key"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert served.client.settings()
+    served.end()
+    log = served.log.read_text()
+    assert "wv_" not in log
+    assert str(file) in log
+
+
+def test_the_first_key_is_shown_to_who_sits_at_a_terminal(tmp_path):
+    ours, terminal = pty.openpty()
+    program = "from pathlib import Path; from wordveil.cli.serve import make_first_key; "
+    program += "from wordveil.service.ledger import Ledger; "
+    program += "make_first_key(Ledger.open('sqlite:///l.db'), Path('.'), 'http://x/')"
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, stderr=terminal, check=True)
+    os.close(terminal)
+    shown = os.read(ours, 10_000).decode()
+    os.close(ours)
+    key = re.search(r"first API key, shown once: (wv_\w+)", shown)[1]
+    assert f"http://x/#key={key}" in shown
+    assert not (tmp_path / "first-key").exists()
 
 
 def test_the_curve_is_that_of_the_stored_measurement():

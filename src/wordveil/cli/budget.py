@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wordveil.cli.app import Command
-from wordveil.cli.common import Wanted, open_vocabulary, prepare, say
+from wordveil.cli.common import say
 from wordveil.cli.options import argument, option
-from wordveil.cli.serve import DatabaseOption, StateOption, opened
+from wordveil.cli.printing import JsonOption, aligned
+from wordveil.cli.printing import show as show_result
+from wordveil.cli.serve import DatabaseOption, StateOption, VocabulariesOption, named_paths, opened
+from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from wordveil.service.ledger import Ledger
@@ -22,27 +27,35 @@ __all__ = ["app"]
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 STATE = Path("wordveil-service")
 
-AccountArgument = Annotated[str, argument(metavar="ACCOUNT", help="subject:NAME or key:NAME.")]
-AnyAccountArgument = Annotated[str, argument(metavar="[ACCOUNT]", help="subject:NAME or key:NAME; default: all.")]
+NAMES = "subject:NAME, key:NAME or the NAME of either"
+AccountArgument = Annotated[str, argument(metavar="ACCOUNT", help=f"{NAMES}.")]
+AnyAccountArgument = Annotated[str, argument(metavar="[ACCOUNT]", help=f"{NAMES}; default: all.")]
+
+BALANCE = ("granted", "spent", "left", "daily")
+RELEASE = ("time", "tokens", "cost", "mechanism", "release")
 
 
-def _ledger(state: Path, database: str) -> Ledger:
-    return opened(state, database).ledger()
-
-
-def _checked(account: str) -> str | None:
-    from wordveil.service.access import check_account
-
-    return check_account(account) if account else None
+@contextmanager
+def _ledger(state: Path, database: str) -> Iterator[Ledger]:
+    ledger = opened(state, database).ledger()
+    try:
+        yield ledger
+    finally:
+        ledger.close()
 
 
 @app.command(cls=Command)
-def show(account: AnyAccountArgument = "", *, state: StateOption = STATE, database: DatabaseOption = "") -> None:
-    """Show budgets, one a line as JSON: granted, spent, left, in nats over the whole history of texts."""
-    ledger = _ledger(state, database)
-    for balance in ledger.balances(_checked(account)):
-        typer.echo(json.dumps(asdict(balance)))
-    ledger.close()
+def show(
+    account: AnyAccountArgument = "",
+    *,
+    as_json: JsonOption = False,
+    state: StateOption = STATE,
+    database: DatabaseOption = "",
+) -> None:
+    """Show budgets: granted, spent, left, and what they are filled up to every day, in nats."""
+    with _ledger(state, database) as ledger:
+        rows = [asdict(balance) for known in _meant(ledger, account) for balance in ledger.balances(known)]
+        show_result(rows, _table(ledger, rows, BALANCE), as_json=as_json)
 
 
 @app.command(cls=Command)
@@ -50,54 +63,68 @@ def grant(
     account: AccountArgument,
     nats: Annotated[str, argument(metavar="NATS", help="What is granted on top of what there is.")],
     *,
-    wanted: Wanted,
-    rephrase: Annotated[
-        bool,
-        option("--rephrase", help="For sentences; without --prototypes the best size for --epsilon."),
-    ] = False,
-    prototypes: Annotated[int | None, option("--prototypes", help="With --rephrase: size of the stock.")] = None,
+    setting: Annotated[
+        str,
+        option("--setting", metavar="MECHANISM:...", help="As for serve; its epsilon plays no part."),
+    ] = "neighbours",
+    vocabulary: VocabulariesOption = None,
     delta: Annotated[str, option("--delta", help="Delta granted on top of what there is.")] = "0",
+    as_json: JsonOption = False,
     state: StateOption = STATE,
     database: DatabaseOption = "",
 ) -> None:
-    """Grant an account a budget for releases that promise what this mechanism does; its epsilon plays no part."""
-    ledger = _ledger(state, database)
-    from wordveil.pipeline.sanitizer import Sanitizer
-    from wordveil.promises.release import TextOptions
-    from wordveil.sentences.rephrasing import EPSILON, Rephraser
+    """Grant an account a budget for releases that promise what this setting does."""
+    from wordveil.service.access import accounts_of
     from wordveil.service.costs import DELTA_UNITS, cost_of, units
+    from wordveil.service.settings import Setting
 
-    checked = _checked(account) or account
-    if rephrase:
-        epsilon = EPSILON if wanted.epsilon is None else wanted.epsilon
-        guarantee = Rephraser(epsilon=epsilon, prototypes=prototypes).guarantee
-    else:
-        embeddings = open_vocabulary(wanted.vocabulary)
-        prepared = prepare(wanted, embeddings)
-        options = TextOptions(unknown="typed")
-        sanitizer = Sanitizer(embeddings, prepared.mechanism, options=options, certificate=prepared.certificate)
-        guarantee = sanitizer.guarantee
-    granted = replace(cost_of(guarantee, 1), units=units(nats), delta_units=units(delta, DELTA_UNITS))
-    typer.echo(json.dumps(asdict(ledger.grant(checked, granted))))
-    ledger.close()
+    with _ledger(state, database) as ledger:
+        known = accounts_of(ledger, account, subject=True)
+        if len(known) > 1:
+            raise ParameterError("account", "<hidden>", "is the name of several; write subject:NAME or key:ID.")
+        tables = opened(state, database, vocabularies=named_paths("--vocabulary", vocabulary)).tables()
+        cost = cost_of(Setting.read(setting).open(*tables).guarantee, 1)
+        granted = replace(cost, units=units(nats), delta_units=units(delta, DELTA_UNITS))
+        balance = asdict(ledger.grant(known[0], granted))
+        show_result(balance, _table(ledger, [balance], BALANCE), as_json=as_json)
 
 
 @app.command(cls=Command)
-def history(account: AccountArgument, *, state: StateOption = STATE, database: DatabaseOption = "") -> None:
-    """Show what an account paid for, the oldest first, a line of JSON each."""
-    _print_history(_ledger(state, database), _checked(account))
+def history(
+    account: AccountArgument, *, as_json: JsonOption = False, state: StateOption = STATE, database: DatabaseOption = ""
+) -> None:
+    """Show what an account paid for, the oldest first."""
+    with _ledger(state, database) as ledger:
+        rows = [row for known in _meant(ledger, account) for row in ledger.history(known)]
+        show_result(rows, _table(ledger, rows, RELEASE), as_json=as_json)
 
 
 @app.command(cls=Command)
 def export(*, state: StateOption = STATE, database: DatabaseOption = "") -> None:
     """Print every charge of every account as NDJSON."""
-    _print_history(_ledger(state, database), None)
+    with _ledger(state, database) as ledger:
+        for row in ledger.history():
+            typer.echo(json.dumps(row))
 
 
-def _print_history(ledger: Ledger, account: str | None) -> None:
-    for row in ledger.history(account):
-        typer.echo(json.dumps(row))
-    ledger.close()
+def _meant(ledger: Ledger, account: str) -> list[str | None]:
+    from wordveil.service.access import accounts_of
+
+    return [*accounts_of(ledger, account)] if account else [None]
+
+
+def _table(ledger: Ledger, rows: Sequence[Mapping[str, Any]], columns: tuple[str, ...]) -> list[str]:
+    """Return rows of the ledger for people: with the names of keys, and promises in few words."""
+    from wordveil.service.access import key_names
+
+    names = key_names(ledger)
+    table = []
+    for row in rows:
+        account, promise = row["account"], row["promise"]
+        named = f"{account} ({names[account]})" if account in names else account
+        table.append({"account": named, **{name: row[name] for name in columns}})
+        table[-1]["promise"] = f"{promise['promise']} for {promise['unit']}"
+    return aligned(table) if table else ["nothing was granted or spent yet"]
 
 
 @app.command(cls=Command)
@@ -109,11 +136,10 @@ def key(
     database: DatabaseOption = "",
 ) -> None:
     """Make an API key and print it; only its digest is kept."""
-    ledger = _ledger(state, database)
     from wordveil.service.access import SCOPES, make_key
 
-    typer.echo(make_key(ledger, name, ("read",) if read_only else SCOPES))
-    ledger.close()
+    with _ledger(state, database) as ledger:
+        typer.echo(make_key(ledger, name, ("read",) if read_only else SCOPES))
 
 
 @app.command(cls=Command)
@@ -124,9 +150,8 @@ def revoke(
     database: DatabaseOption = "",
 ) -> None:
     """Refuse an API key from now on."""
-    ledger = _ledger(state, database)
     from wordveil.service.access import revoke_key
 
-    revoke_key(ledger, name)
+    with _ledger(state, database) as ledger:
+        revoke_key(ledger, name)
     say("refused from now on")
-    ledger.close()

@@ -97,6 +97,10 @@ class ReadingOptions:
     no_header: Annotated[
         bool, option("--no-header", help="CSV, TSV: the first line is data; columns are called 1, 2, ...")
     ] = False
+    csv_safe: Annotated[
+        bool,
+        option("--csv-safe", help="CSV, TSV: put ' before a released text that a spreadsheet may take for a formula."),
+    ] = False
     whole_file: Annotated[bool, option("--whole-file", help="Read a text file as one document, not line by line.")] = (
         False
     )
@@ -127,7 +131,11 @@ class ReadingOptions:
             missing=cast("Missing", self.missing),
             encoding=self.encoding,
             details=FormatDetails(
-                whole_file=self.whole_file, delimiter=self.delimiter, quoting=self.quoting, header=not self.no_header
+                whole_file=self.whole_file,
+                delimiter=self.delimiter,
+                quoting=self.quoting,
+                header=not self.no_header,
+                csv_safe=self.csv_safe,
             ),
             block_characters=CHARACTERS_PER_TOKEN * block_tokens,
             line_buffered=line_buffered,

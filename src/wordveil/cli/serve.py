@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,9 +14,10 @@ from wordveil.cli.options import option
 from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
+    from wordveil.service.ledger import Ledger
     from wordveil.service.opening import Opening
 
-__all__ = ["DatabaseOption", "StateOption", "opened", "serve"]
+__all__ = ["DatabaseOption", "StateOption", "VocabulariesOption", "make_first_key", "named_paths", "opened", "serve"]
 
 StateOption = Annotated[
     Path, option("--state", metavar="FOLDER", help="Where the secret lies, and the ledger if no --database is given.")
@@ -27,6 +29,10 @@ DatabaseOption = Annotated[
         metavar="URL",
         help="sqlite:///FILE or postgresql+psycopg://...; else $WORDVEIL_DATABASE, which no process list shows.",
     ),
+]
+VocabulariesOption = Annotated[
+    list[str] | None,
+    option("--vocabulary", metavar="NAME=PATH", help="Another vocabulary; default=PATH replaces the embedded one."),
 ]
 MOST_HOURS = 8760
 DATABASE = "WORDVEIL_DATABASE"
@@ -47,18 +53,24 @@ def serve(
     port: Annotated[int, option("--port", help="Port to listen on.")] = 8080,
     state: StateOption = Path("wordveil-service"),
     database: DatabaseOption = "",
-    vocabulary: Annotated[
-        list[str] | None,
-        option("--vocabulary", metavar="NAME=PATH", help="Another vocabulary; default=PATH replaces the embedded one."),
-    ] = None,
+    vocabulary: VocabulariesOption = None,
     stock: Annotated[
         list[str] | None,
         option("--stock", metavar="NAME=FOLDER", help="Another stock for rephrasing; general=FOLDER replaces ours."),
     ] = None,
-    subject_budget: Annotated[str, option("--subject-budget", help="Nats that each new data subject may spend.")] = (
-        "10000"
-    ),
-    key_budget: Annotated[str, option("--key-budget", help="Nats that each new API key may spend.")] = "1000000",
+    setting: Annotated[
+        list[str] | None,
+        option(
+            "--setting",
+            metavar="NAME=MECHANISM:...",
+            help="Another setting that clients may name: notes=neighbours:epsilon=6,unknown=mask or letters=rephrase; "
+            "default=... replaces the one that is open without this.",
+        ),
+    ] = None,
+    subject_budget: Annotated[
+        str, option("--subject-budget", help="Nats that each data subject may spend a day by the default setting.")
+    ] = "200",
+    key_budget: Annotated[str, option("--key-budget", help="The same for each API key.")] = "10000",
     rate: Annotated[float, option("--rate", help="Requests a second of one API key.")] = 50.0,
     retry_hours: Annotated[float, option("--retry-hours", help="How long an idempotency key holds.")] = 24.0,
     debug_log: Annotated[bool, option("--debug-log", help="Log at debug level; no text is logged then either.")] = (
@@ -67,39 +79,59 @@ def serve(
     check: Annotated[bool, option("--check", help="Open everything, say where it would listen, and end.")] = False,
 ) -> None:
     """Serve releases over HTTP, paid from budgets that cannot be overspent (extra: serve)."""
-    opening = opened(
-        state,
-        database,
-        vocabularies=_named("--vocabulary", vocabulary),
-        stocks=_named("--stock", stock),
-        subject_budget=subject_budget,
-        key_budget=key_budget,
-    )
     if not 0 < retry_hours <= MOST_HOURS:
         raise ParameterError("--retry-hours", retry_hours, f"must be in (0, {MOST_HOURS}].")
-    from wordveil.service.access import any_key, make_key
+    from wordveil.service.access import key_names
     from wordveil.service.app import build_app
     from wordveil.service.guarding import Limits
     from wordveil.service.running import run
+    from wordveil.service.settings import settings_of
 
     logging.basicConfig(level=logging.DEBUG if debug_log else logging.INFO, format="%(asctime)s %(name)s %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
+    opening = opened(
+        state,
+        database,
+        vocabularies=named_paths("--vocabulary", vocabulary),
+        stocks=named_paths("--stock", stock),
+        settings=settings_of(setting or ()),
+        subject_budget=subject_budget,
+        key_budget=key_budget,
+    )
     releaser = opening.releaser()
     address = f"http://{host}:{port}/"
     if check:
         say(f"everything opens; would listen on {address}")
         return
-    if not any_key(releaser.ledger):
-        key = make_key(releaser.ledger, "first")
-        say(f"first API key, shown once: {key}")
-        say(f"in the browser: {address}#key={key}")
+    if not key_names(releaser.ledger):
+        make_first_key(releaser.ledger, state, address)
     say(f"listening on {address}")
     app = build_app(releaser, Limits(rate=rate, burst=4 * rate))
     reload = partial(opening.load, releaser)
     run(app, releaser.ledger, host=host, port=port, retry_hours=retry_hours, reload=reload)
 
 
-def _named(option_: str, given: list[str] | None) -> dict[str, Path]:
+def make_first_key(ledger: Ledger, state: Path, address: str) -> None:
+    """Make a key and show it to whoever sits at a terminal; what is kept of other output, as logs are, holds none."""
+    from wordveil.files.atomic import write_whole
+    from wordveil.service.access import make_key
+
+    key = make_key(ledger, "first")
+    if sys.stderr is not None and sys.stderr.isatty():
+        say(f"first API key, shown once: {key}")
+        say(f"in the browser: {address}#key={key}")
+    else:
+        file = state / "first-key"
+        write_whole(file, f"{key}\n".encode(), private=True)
+        say(f"first API key: in {file}, which only its owner can read; take it from there and delete the file")
+
+
+def named_paths(option_: str, given: list[str] | None) -> dict[str, Path]:
+    """Read NAME=PATH options.
+
+    Raises:
+        ParameterError: If one has another form.
+    """
     pairs = [named.partition("=") for named in given or ()]
     if any(not name or not path for name, _, path in pairs):
         raise ParameterError(option_, given, "must be NAME=PATH.")

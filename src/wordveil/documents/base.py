@@ -135,6 +135,7 @@ class FormatDetails:
         delimiter: CSV/TSV: one character; None takes a tab for TSV and looks at the header line for CSV.
         quoting: CSV/TSV: "auto" (TSV none; CSV as its header line), "none", "minimal" or "all".
         header: CSV/TSV: the first line holds the column names; without one they are "1", "2", ...
+        csv_safe: CSV/TSV: a released text that a spreadsheet may take for a formula begins with an apostrophe.
         ascii_json: JSON/JSONL: write released characters beyond ASCII as `\uXXXX`.
         section_documents: Documents after which a compressed member of the output ends, and a run into it can resume.
             Their number is disclosed anyway; their lengths, and the places that follow from them, are not.
@@ -145,6 +146,7 @@ class FormatDetails:
     delimiter: str | None = None
     quoting: str = "auto"
     header: bool = True
+    csv_safe: bool = False
     ascii_json: bool = False
     section_documents: int = 4096
     row_group_rows: int = 16_384

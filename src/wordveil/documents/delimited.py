@@ -35,6 +35,9 @@ __all__ = ["Csv", "Tsv"]
 _QUOTE = b'"'
 _WHOLE = re.compile(rb'"([^"]|"")*"')
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet may take for the beginning of a formula; the last four are wide forms of the first."""
+
 _CANDIDATE_DELIMITERS = (b",", b";", b"\t", b"|")
 
 
@@ -111,7 +114,8 @@ class _Delimited(DocumentFormat):
         return join_pieces(pieces, released, lambda text: self._encode(text, line))
 
     def _encode(self, text: ReleasedText, line: int) -> bytes:
-        raw = text.encode("utf-8")
+        guarded = f"'{text}" if self.details.csv_safe and text.startswith(FORMULA) else text
+        raw = guarded.encode("utf-8")
         special = self._delimiter in raw or b"\n" in raw or b"\r" in raw
         if not self._quoted:
             if special:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from wordveil.errors import ParameterError, ResumeError, WordveilError
+from wordveil.errors import ParameterError, ResumeError, WordveilError, printable
 from wordveil.files.atomic import Unfinished, check_not_busy, is_replaceable, publish, stamp
 from wordveil.files.journal import RUN_KEY, Journal, is_resumable, journal_path
 from wordveil.files.run_key import key_digest, remove_run_key, run_key_path, save_run_key
@@ -124,6 +124,8 @@ class Run:
 
     def _into_place(self) -> None:
         target = Path(self.destination).resolve()
+        if Path(self.destination).is_symlink():
+            self.notice(f"the output is a link: what it leads to is written, {printable(str(target))}.")
         check_not_busy(target)
         if self._is_complete(target):
             return

@@ -5,6 +5,7 @@ An API key is 32 random bytes behind a public name, so one round of a hash keeps
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import os
@@ -22,13 +23,13 @@ from wordveil.files.atomic import write_whole
 from wordveil.service.ledger import Ledger
 from wordveil.service.schema import API_KEYS
 
-__all__ = ["SCOPES", "Buckets", "Caller", "Callers", "Secret", "any_key", "check_account", "make_key", "revoke_key"]
+__all__ = ["SCOPES", "Buckets", "Caller", "Callers", "Secret", "accounts_of", "key_names", "make_key", "revoke_key"]
 
 SCOPES = ("release", "read")
 """What a key may be for: to release (and spend), and to read budgets and metrics."""
 
 _KEY = re.compile(r"wv_([0-9a-f]{16})_([0-9a-f]{64})")
-_ACCOUNT = re.compile(r"(subject|key):[A-Za-z0-9_.@+-]{1,128}")
+_NAME = re.compile(r"[A-Za-z0-9_.@+-]{1,128}")
 SECRET_BYTES = 32
 MOMENT = 1.0  # seconds
 
@@ -46,39 +47,54 @@ class Caller:
         return f"key:{self.id}"
 
 
-def check_account(account: str) -> str:
-    """Return the account's name.
+def key_names(ledger: Ledger, *, held: bool = False) -> dict[str, str]:
+    """Return the names that people gave to keys, or to those that still hold, by the keys' accounts."""
+    with ledger.engine.connect() as connection:
+        rows = connection.execute(select(API_KEYS)).all()
+    return {f"key:{row.id}": row.name for row in rows if not (held and row.revoked)}
+
+
+def accounts_of(ledger: Ledger, name: str, *, subject: bool = False) -> list[str]:
+    """Return the accounts that somebody means: subject:NAME, key:NAME, or NAME where it may be either.
+
+    Args:
+        ledger: Knows the keys, by what stands in them and by the names they were given, and who has a budget.
+        name: The name.
+        subject: A subject that is named as such need not be known.
 
     Raises:
-        ParameterError: If it is not subject:NAME or key:NAME, of letters, digits and ._@+-; it is not shown.
+        ParameterError: If nobody is called so; what was given is not shown.
     """
-    if not _ACCOUNT.fullmatch(account):
-        raise ParameterError("account", "<hidden>", "must be subject:NAME or key:NAME, NAME of letters, digits, ._@+-")
-    return account
+    kind, _, bare = name.rpartition(":")
+    if kind not in ("", "key", "subject") or not _NAME.fullmatch(bare):
+        raise ParameterError("account", "<hidden>", "must be NAME, subject:NAME or key:NAME, of letters, digits, ._@+-")
+    if kind == "subject" and subject:
+        return [name]
+    keys = [account for account, named in key_names(ledger).items() if bare in (named, account.removeprefix("key:"))]
+    subjects = [f"subject:{bare}"] if ledger.balances(f"subject:{bare}") else []
+    if not (known := (keys if kind != "subject" else []) + (subjects if kind != "key" else [])):
+        raise ParameterError("account", "<hidden>", "is unknown: no key has this name, and no subject with a budget.")
+    return known
 
 
 def make_key(ledger: Ledger, name: str, scopes: tuple[str, ...] = SCOPES) -> str:
     """Make an API key and store its digest; return the key, which nothing can show again.
 
     Raises:
-        ParameterError: If a scope does not exist or the name is too long.
+        ParameterError: If a scope does not exist, or the name is taken or none.
     """
     for scope in scopes:
         if scope not in SCOPES:
             raise ParameterError("scope", scope, f"must be one of {', '.join(SCOPES)}.")
-    if not 1 <= len(name) <= 64:
-        raise ParameterError("name", f"<{len(name)} characters>", "must have 1 to 64 characters.")
+    if len(name) > 64 or not _NAME.fullmatch(name):
+        raise ParameterError("name", f"<{len(name)} characters>", "must have 1 to 64 letters, digits or ._@+-")
+    if name in key_names(ledger, held=True).values():
+        raise ParameterError("name", name, "is the name of another key; choose one that tells them apart.")
     id_, secret = os.urandom(8).hex(), os.urandom(32).hex()
     row = {"id": id_, "digest": _digest(secret), "name": name, "scopes": " ".join(scopes), "time": time.time()}
     with ledger.transaction() as connection:
         connection.execute(insert(API_KEYS).values(row))
     return f"wv_{id_}_{secret}"
-
-
-def any_key(ledger: Ledger) -> bool:
-    """Whether a key was ever made."""
-    with ledger.engine.connect() as connection:
-        return connection.execute(select(API_KEYS.c.id).limit(1)).first() is not None
 
 
 def revoke_key(ledger: Ledger, name: str) -> None:
@@ -95,39 +111,50 @@ def revoke_key(ledger: Ledger, name: str) -> None:
 
 
 class Callers:
-    """Tells whose key a key is.
+    """Tells whose key a key is, by one look at all keys a moment.
 
-    What was found is taken for true for a moment. Releases do not rely on it: the transaction that charges them asks
-    once more whether the key holds.
+    However many keys strangers try, the ledger is asked once a moment, and not once for each. Releases do not rely on
+    it: the transaction that charges them asks once more whether the key holds.
 
     Args:
         ledger: Where the keys' digests are.
-        most: Callers remembered.
     """
 
-    def __init__(self, ledger: Ledger, most: int = 10_000) -> None:
-        self._ledger, self._most = ledger, most
-        self._known: dict[str, tuple[Caller, float]] = {}
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._looking: asyncio.Task[None] | None = None
+        self._look()
 
     def known(self, key: str) -> Caller | None:
-        """Return whose key this is, if it was found a moment ago."""
-        caller, since = self._known.get(_digest(key), (None, 0.0))
-        return caller if time.monotonic() - since < MOMENT else None
-
-    def find(self, key: str) -> Caller | None:
-        """Return whose key this is; None where it is nobody's, or revoked."""
+        """Return whose key this was at the latest look."""
         parts = _KEY.fullmatch(key)
-        if parts is None:
+        digest, caller = self._holding.get(parts[1], ("", None)) if parts else ("", None)
+        return caller if parts and hmac.compare_digest(digest, _digest(parts[2])) else None
+
+    async def find(self, key: str) -> Caller | None:
+        """Return whose key this is; None where it is nobody's, or revoked. A key not seen before waits for a look."""
+        if _KEY.fullmatch(key) is None:
             return None
+        await self.look(again=self.known(key) is None)
+        return self.known(key)
+
+    async def look(self, *, again: bool = False) -> None:
+        """Look, unless the latest look was a moment ago; `again` waits until it was."""
+        if again or time.monotonic() - self._looked > MOMENT:
+            if self._looking is None or self._looking.done():
+                self._looking = asyncio.create_task(self._look_later())
+            await asyncio.shield(self._looking)
+
+    async def _look_later(self) -> None:
+        await asyncio.sleep(max(0.0, self._looked + MOMENT - time.monotonic()))
+        await asyncio.to_thread(self._look)
+
+    def _look(self) -> None:
+        looked = time.monotonic()
         with self._ledger.engine.connect() as connection:
-            row = connection.execute(select(API_KEYS).where(API_KEYS.c.id == parts[1])).one_or_none()
-        if row is None or not hmac.compare_digest(row.digest, _digest(parts[2])) or row.revoked is not None:
-            return None
-        caller = Caller(id=row.id, scopes=frozenset(row.scopes.split()))
-        if len(self._known) >= self._most:
-            self._known.clear()
-        self._known[_digest(key)] = caller, time.monotonic()
-        return caller
+            rows = connection.execute(select(API_KEYS).where(API_KEYS.c.revoked.is_(None))).all()
+        self._holding = {row.id: (row.digest, Caller(id=row.id, scopes=frozenset(row.scopes.split()))) for row in rows}
+        self._looked = looked
 
 
 def _digest(secret: str) -> str:

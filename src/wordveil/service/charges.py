@@ -35,7 +35,16 @@ class BudgetSpentError(WordveilError):
 
 
 class RetryError(WordveilError):
-    """A retry name was used before for another request, or for a setting that has changed since."""
+    """A retry name was used before, and this is not the same request by who made that one, or settings changed since.
+
+    Which of these it is, is not told: it would tell who guesses a text that the guess is right.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This idempotency key was used before. Only the same request with the same Idempotency-Nonce, while the "
+            "settings stay, is answered again; use a new key."
+        )
 
 
 class KeyRevokedError(WordveilError):
@@ -44,17 +53,19 @@ class KeyRevokedError(WordveilError):
 
 @dataclass(frozen=True, kw_only=True)
 class Allowance:
-    """What accounts are granted when they first pay for a release of a promise.
+    """What accounts may spend on releases of a promise every day, from midnight to midnight UTC, without a grant.
 
     Attributes:
-        promises: Ids of the promises, each granted by itself; of others, nothing is granted unasked.
-        units: By the kind of the account, the part of its name before the colon.
-        delta_units: The same for delta.
+        promises: Ids of the promises, each with an allowance of its own; of others, nothing is spent without a grant.
+        units: A day's, by the kind of the account, the part of its name before the colon.
     """
 
     promises: frozenset[str]
     units: dict[str, int]
-    delta_units: int = 0
+
+    def of(self, account: str, promise: str) -> int:
+        """Return what an account may spend a day on a promise."""
+        return self.units.get(account.partition(":")[0], 0) if promise in self.promises else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +75,7 @@ class Charge:
     Attributes:
         accounts: Who pays, each the whole cost.
         cost: The cost.
-        tokens: Number of tokens, or vectors.
+        tokens: Number of tokens, or sentences.
         mechanism: With its parameters.
         vocabulary: SHA-256 of the vocabulary, or "".
         guarantee: The promise in a sentence.
@@ -115,11 +126,9 @@ class Balance:
         granted: What may be spent.
         spent: What is spent: the plain sum.
         left: The difference.
+        daily: What it is filled up to every day; "0" for a budget that was granted.
         delta_granted: The same of delta.
         delta_spent: The same of delta.
-        advanced: The same releases by advanced composition: an epsilon and its delta; see `sums.advanced`. None where
-            that does not apply. Only the plain sum is limited.
-        composed: The same by their privacy loss distribution; see `sums.composed`. None where that does not apply.
     """
 
     account: str
@@ -127,7 +136,6 @@ class Balance:
     granted: str
     spent: str
     left: str
+    daily: str
     delta_granted: str
     delta_spent: str
-    advanced: dict[str, str] | None
-    composed: dict[str, str] | None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+import secrets
 from dataclasses import asdict
 from typing import Any
 
@@ -15,14 +14,10 @@ from wordveil.service.messages import (
     DenoiseAnswer,
     DenoiseRequest,
     Error,
-    ExplainRequest,
     HidesAmong,
     HidesRequest,
     ReleaseAnswer,
-    RephraseRequest,
     TextRequest,
-    VectorsAnswer,
-    VectorsRequest,
 )
 
 __all__ = ["Client", "ServiceError"]
@@ -48,11 +43,14 @@ class Client:
     Args:
         address: Of the service, such as "http://127.0.0.1:8080".
         key: An API key of it.
+        nonce: What tells repeats of this client from those of others with the key, at least 16 characters; random
+            unless given. Keep one, as you keep the key, where repeats are to outlive the process.
         timeout: Seconds to wait.
     """
 
-    def __init__(self, address: str, key: str, *, timeout: float = 60.0) -> None:
+    def __init__(self, address: str, key: str, *, nonce: str | None = None, timeout: float = 60.0) -> None:
         headers = {"authorization": f"Bearer {key}"}
+        self._nonce = nonce or secrets.token_hex(16)
         self._http = httpx.Client(base_url=address, headers=headers, timeout=timeout)
 
     def sanitize(self, asked: TextRequest, *, idempotency_key: str | None = None) -> ReleaseAnswer:
@@ -63,35 +61,18 @@ class Client:
         """Release texts together: all are paid for, or none is released."""
         return ReleaseAnswer(**self._post("/v1/sanitize/batch", asked, idempotency_key))
 
-    def sanitize_stream(self, asked: Iterable[TextRequest]) -> Iterator[ReleaseAnswer | Error]:
-        """Release texts one by one; an error stands in the place of what is refused."""
-        lines = b"".join(json.dumps(asdict(each)).encode() + b"\n" for each in asked)
-        with self._http.stream("POST", "/v1/sanitize/stream", content=lines) as answer:
-            if answer.status_code != httpx.codes.OK:
-                answer.read()
-            for line in _checked(answer).iter_lines():
-                said = json.loads(line)
-                yield Error(**said["error"]) if "error" in said else ReleaseAnswer(**said)
-
-    def rephrase(self, asked: RephraseRequest, *, idempotency_key: str | None = None) -> ReleaseAnswer:
-        """Release public sentences in the place of the texts' own."""
-        return ReleaseAnswer(**self._post("/v1/rephrase", asked, idempotency_key))
-
     def denoise(self, asked: DenoiseRequest) -> DenoiseAnswer:
         """Ask what a release may have said; nothing is charged."""
         return DenoiseAnswer(**self._post("/v1/denoise", asked))
 
-    def vectors(self, asked: VectorsRequest) -> VectorsAnswer:
-        """Release vectors."""
-        return VectorsAnswer(**self._post("/v1/vectors", asked))
-
-    def explain(self, asked: ExplainRequest) -> dict[str, Any]:
-        """Explain a setting."""
-        return self._post("/v1/explain", asked)
-
     def hides_among(self, asked: HidesRequest) -> HidesAmong:
         """Ask for what may be released for words."""
         return HidesAmong(**self._post("/v1/hides-among", asked))
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Ask for the settings that are open."""
+        listed: list[dict[str, Any]] = _checked(self._http.get("/v1/settings")).json()
+        return listed
 
     def budgets(self, account: str) -> list[dict[str, Any]]:
         """Ask for the budgets of an account."""
@@ -103,7 +84,7 @@ class Client:
         self._http.close()
 
     def _post(self, path: str, asked: Any, retry: str | None = None) -> dict[str, Any]:
-        headers = {} if retry is None else {"idempotency-key": retry}
+        headers = {} if retry is None else {"idempotency-key": retry, "idempotency-nonce": self._nonce}
         said: dict[str, Any] = _checked(self._http.post(path, json=asdict(asked), headers=headers)).json()
         return said
 

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.promises.composing import require_same_promise
-from wordveil.promises.guarantees import SUMMED, Guarantee, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.guarantees import SUMMED, Guarantee, NoGuarantee, Standing
 
 __all__ = ["DELTA_UNITS", "LARGEST", "NAT_UNITS", "Cost", "cost_of", "nats", "promise_of", "units"]
 
@@ -40,22 +40,14 @@ class Cost:
         promise: Which budget pays, as JSON: costs of one promise add up, of two they do not.
         units: Loss in units of 1 / NAT_UNITS, rounded up.
         delta_units: Delta in units of 1 / DELTA_UNITS, rounded up.
-        squares: Sum of the squared losses of its tokens, in units of 1 / NAT_UNITS, rounded up; see `sums.advanced`.
-        tokens: How many there are; see `sums.composed`.
-        loss: Of each of them at most, in units of 1 / NAT_UNITS, rounded up.
     """
 
     promise: str
     units: int
     delta_units: int
-    squares: int = 0
-    tokens: int = 0
-    loss: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        summed = ("units", "delta_units", "squares", "tokens")
-        sums = {name: getattr(self, name) + getattr(other, name) for name in summed}
-        return replace(self, **sums | {"squares": min(sums["squares"], LARGEST), "loss": max(self.loss, other.loss)})
+        return replace(self, units=self.units + other.units, delta_units=self.delta_units + other.delta_units)
 
     @property
     def promise_id(self) -> str:
@@ -77,7 +69,7 @@ def promise_of(guarantee: Guarantee) -> str:
     """
     if isinstance(guarantee, NoGuarantee) or guarantee.standing is Standing.REFUTED:
         raise GuaranteeError("Nothing is promised, so no budget can pay for it; choose another setting.")
-    if guarantee.unit not in (*SUMMED, PrivacyUnit.VECTOR):
+    if guarantee.unit not in SUMMED:
         raise GuaranteeError(f"A promise per '{guarantee.unit}' does not add up over texts; draw for each token.")
     require_same_promise(guarantee, guarantee)  # that it says what its unit is
     facts = {name: getattr(guarantee, name, "") for name in ("promise", "metric", "graph", "scope")}
@@ -87,7 +79,7 @@ def promise_of(guarantee: Guarantee) -> str:
 
 @lru_cache(maxsize=4096)
 def cost_of(guarantee: Guarantee, count: int) -> Cost:
-    """Return what a release of so many tokens, or vectors, costs under a promise for each.
+    """Return what a release of so many tokens, or sentences, costs under a promise for each.
 
     Raises:
         GuaranteeError: If no budget can pay for such a promise, or the deltas reach 1.
@@ -101,9 +93,7 @@ def cost_of(guarantee: Guarantee, count: int) -> Cost:
         raise GuaranteeError("The deltas add up to 1 or more, which promises nothing; release less at once.")
     if spent > LARGEST:
         raise ParameterError("epsilon", getattr(guarantee, "epsilon", None), "costs more than a ledger can hold.")
-    squares = min(LARGEST, math.ceil(count * (epsilon + slack) ** 2 * NAT_UNITS))
-    loss = min(LARGEST, math.ceil((epsilon + slack) * NAT_UNITS))
-    return Cost(promise=promise, units=spent, delta_units=delta, squares=squares, tokens=count, loss=loss)
+    return Cost(promise=promise, units=spent, delta_units=delta)
 
 
 def units(amount: str, scale: int = NAT_UNITS) -> int:

@@ -1,6 +1,6 @@
-"""What stands before every route: sizes, times, errors of one shape, headers, and a log without a word of a request.
+"""What stands before every route: keys, counts, sizes, times, headers, and a log without a word of a request.
 
-Pure ASGI, so that a stream passes through and nothing of a request is held longer than its route needs it.
+Pure ASGI: whose request it is, is asked of its headers before anything of its body is read.
 """
 
 from __future__ import annotations
@@ -10,22 +10,29 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from wordveil.service.messages import Error, GuardrailAnswer
+from wordveil.errors import WordveilError
+from wordveil.service.access import Buckets, Caller, Callers
+from wordveil.service.refusals import UNAUTHENTICATED, RequestRefusedError, told
 
-__all__ = ["GUARDRAIL_PATH", "HEADERS", "Guard", "Limits", "error_body", "log", "only_texts"]
+__all__ = ["HEADERS", "Guard", "Limits", "log", "scope_of"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
-ROLES = ("system", "developer", "user", "assistant")
-GUARDRAIL_PATH = "/beta/litellm_basic_guardrail_api"
+UNCOUNTED = ("/health", "/ready")
+"""What watches over the service asks here: nobody else can be in its way."""
+
+STRANGERS = ""
+TOO_LARGE = (413, "too-large", "The body is larger than this service takes.")
 
 HEADERS = {
     "cache-control": "no-store",
@@ -46,33 +53,11 @@ ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 log = logging.getLogger("wordveil.service")
 
 
-def error_body(path: str, status: int, error: Error) -> tuple[int, bytes]:
-    """Return status and body of an error; to LiteLLM every failure is an answer that blocks.
-
-    A gateway may be set to let a request pass where its guardrail fails; an answer leaves it no choice.
-    """
-    if path == GUARDRAIL_PATH:
-        blocked = GuardrailAnswer(action="BLOCKED", blocked_reason=f"{error.code}: {error.message}")
-        return 200, json.dumps(asdict(blocked)).encode()
-    return status, json.dumps({"error": asdict(error)}).encode()
-
-
-def only_texts(messages: list[Any], texts: set[str]) -> bool:
-    """Whether messages, as a model's vendor would get them, hold a role and texts among these, and nothing else."""
-    for message in messages:
-        said = (
-            {name: value for name, value in message.items() if value is not None} if isinstance(message, dict) else {}
-        )
-        content = said.get("content", "")
-        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        if not said.keys() <= {"role", "content"} or said.get("role") not in ROLES or not isinstance(parts, list):
-            return False
-        for part in parts:
-            if not isinstance(part, dict) or {*part} != {"type", "text"} or part["type"] != "text":
-                return False
-            if part["text"] and part["text"] not in texts:
-                return False
-    return True
+def scope_of(path: str) -> str:
+    """Return what a key must be for to ask at a path; "" where anybody may."""
+    if path == "/metrics" or path.startswith("/v1/budgets/"):
+        return "read"
+    return "release" if path.startswith("/v1/") else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,57 +70,89 @@ class Limits:
         rate: Requests a second of a key.
         burst: Requests of a key at once.
         workers: Requests worked on at once.
-        requests: Requests that wait or are worked on at once.
+        requests: Requests of a key that wait or are worked on at once.
+        strangers: Requests without a key that are answered at once, all of them together.
     """
 
-    largest_body: int = 4_000_000
+    largest_body: int = 1_000_000
     seconds: float = 60.0
     rate: float = 50.0
     burst: float = 200.0
     workers: int = 8
-    requests: int = 1000
-
-
-class _TooLarge(Exception):  # noqa: N818 - ends a request, within this module
-    pass
+    requests: int = 200
+    strangers: int = 50
 
 
 class Guard:
-    """Guards an application.
+    """Guards an application, which finds the caller of a request in its state.
 
     Args:
         app: What is guarded.
-        limits: Of each request, and of all at once.
+        limits: Of each request, and of all of a key at once.
+        callers: Tells whose key a key is.
         seen: Told of each request's route, status and seconds.
     """
 
-    def __init__(self, app: App, limits: Limits, *, seen: Callable[[str, int, float], None]) -> None:
-        self.app, self.limits, self.seen, self.open = app, limits, seen, 0
+    def __init__(self, app: App, limits: Limits, callers: Callers, *, seen: Callable[[str, int, float], None]) -> None:
+        self.app, self.limits, self.callers, self.seen = app, limits, callers, seen
+        self._buckets = Buckets(limits.rate, limits.burst)
+        self._open: Counter[str] = Counter()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Handle one request."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         answer = _Answer(self, scope, receive, send)
-        self.open += 1
         try:
-            if self.open > self.limits.requests:
-                message = "Too many requests at once; wait a second."
-                return await answer.fail(503, Error(code="busy", message=message))
-            await answer.run()
-        except _TooLarge:
-            await answer.fail(413, Error(code="too-large", message="The body is larger than this service takes."))
-        except TimeoutError:
-            message = "The request took too long; if it was charged, asking again under its idempotency key is free."
-            await answer.fail(504, Error(code="timeout", message=message))
+            async with asyncio.timeout(self.limits.seconds) as answer.clock:
+                await self._serve(answer)
         except Exception as error:  # noqa: BLE001 - whatever it is, its message may hold private text
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            log.error("internal %s in %s:%s", type(error).__name__, Path(place.filename).name, place.lineno)
-            await answer.fail(500, Error(code="internal", message="The service failed; nothing is released."))
+            if not isinstance(error, WordveilError | TimeoutError):
+                place = traceback.extract_tb(error.__traceback__)[-1]
+                log.error("internal %s in %s:%s", type(error).__name__, Path(place.filename).name, place.lineno)
+            await answer.fail(error)
         finally:
-            self.open -= 1
             answer.told()
         return None
+
+    async def _serve(self, answer: _Answer) -> None:
+        if answer.scope["path"] in UNCOUNTED:
+            return await answer.run()
+        wanted = scope_of(answer.scope["path"])
+        if not wanted:
+            with self._among(STRANGERS, self.limits.strangers):
+                return await answer.run()
+        caller = await self._caller(answer.key)
+        if wanted not in caller.scopes:
+            raise RequestRefusedError(403, "forbidden", f"This key is not for the scope {wanted}.")
+        if not self._buckets.take(caller.id):
+            raise RequestRefusedError(429, "too-many", "This key asks too often; wait a second.")
+        with self._among(caller.id, self.limits.requests):
+            answer.scope.setdefault("state", {})["caller"] = caller
+            return await answer.run()
+
+    async def _caller(self, key: str) -> Caller:
+        """Return whose key it is; who was not seen before waits among strangers until it is known."""
+        if self.callers.known(key) is not None:
+            caller = await self.callers.find(key)
+        else:
+            with self._among(STRANGERS, self.limits.strangers):
+                caller = await self.callers.find(key)
+        if caller is None:
+            raise RequestRefusedError(401, "unauthenticated", UNAUTHENTICATED)
+        return caller
+
+    @contextmanager
+    def _among(self, name: str, most: int) -> Iterator[None]:
+        """Count a request among those of a name while it is open; beyond as many as may be, it is refused."""
+        if self._open[name] >= most:
+            raise RequestRefusedError(503, "busy", "Too many requests at once; wait a second.")
+        self._open[name] += 1
+        try:
+            yield
+        finally:
+            self._open[name] -= 1
+            self._open += Counter()  # forgets those that have none
 
 
 class _Answer:
@@ -143,40 +160,50 @@ class _Answer:
 
     def __init__(self, guard: Guard, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         self.guard, self.scope, self._receive, self._send = guard, scope, receive, send
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.began, self.status, self.read = time.monotonic(), 0, 0
         self.clock: asyncio.Timeout | None = None
+        self.whole = not {b"content-length", b"transfer-encoding"} & self.headers.keys()
+
+    @property
+    def key(self) -> str:
+        """The API key that the headers hold; "" for none."""
+        kind, _, key = self.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        return key.strip() if kind.lower() == "bearer" else ""
 
     async def run(self) -> None:
         """Run the application; until its answer begins, the clock runs too."""
-        length = dict(self.scope["headers"]).get(b"content-length", b"0")
+        length = self.headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self.guard.limits.largest_body:
-            raise _TooLarge
-        async with asyncio.timeout(self.guard.limits.seconds) as self.clock:
-            await self.guard.app(self.scope, self.receive, self.send)
+            raise RequestRefusedError(*TOO_LARGE)
+        await self.guard.app(self.scope, self.receive, self.send)
 
     async def receive(self) -> Message:
         """Hand on a part of the body, while all parts are not too large together."""
         message = await self._receive()
         self.read += len(message.get("body", b""))
         if self.read > self.guard.limits.largest_body:
-            raise _TooLarge
+            raise RequestRefusedError(*TOO_LARGE)
+        self.whole = self.whole or not message.get("more_body", False)
         return message
 
     async def send(self, message: Message) -> None:
         """Hand on a part of the answer, its headers with ours."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message = {**message, "headers": [*message.get("headers", []), *ENCODED]}
+            ending = [] if self.whole else [(b"connection", b"close")]  # nobody waits for the rest of a body
+            message = {**message, "headers": [*message.get("headers", []), *ENCODED, *ending]}
             if self.clock is not None:
                 self.clock.reschedule(None)
         await self._send(message)
 
-    async def fail(self, status: int, error: Error) -> None:
+    async def fail(self, error: Exception) -> None:
         """Answer with an error, unless an answer has begun: that one ends where it stands."""
         if self.status:
             return
         self.clock = None
-        status, body = error_body(self.scope["path"], status, error)
+        status, shown = told(error)
+        body = json.dumps({"error": asdict(shown)}).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
         await self.send({"type": "http.response.body", "body": body})

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import Lock
@@ -39,12 +39,15 @@ from wordveil.service.charges import (
 from wordveil.service.costs import DELTA_UNITS, LARGEST, Cost, nats
 from wordveil.service.database import WRITES, open_database
 from wordveil.service.schema import API_KEYS, BUDGETS, CHARGES, FACTS, GRANTS, PROMISES, RELEASES
-from wordveil.service.sums import advanced, composed
 
 __all__ = ["Ledger"]
 
 
-SQUARES, TOKENS, LOSS = (bindparam(name, type_=BigInteger) for name in ("squares_", "tokens_", "loss_"))
+DAY = 86_400  # seconds
+UNITS, DAILY, TODAY = (bindparam(name, type_=BigInteger) for name in ("units_", "daily_", "today_"))
+# A day began, and less is left than its allowance: what was not spent of the last one's does not add up.
+FILLED = (BUDGETS.c.day < TODAY) & (BUDGETS.c.granted - BUDGETS.c.spent < DAILY) & (BUDGETS.c.spent <= LARGEST - DAILY)
+GRANTED = case((FILLED, BUDGETS.c.spent + DAILY), else_=BUDGETS.c.granted)
 
 # Built once: building a statement takes longer than running it.
 REVOKED = select(API_KEYS.c.id).where((API_KEYS.c.id == bindparam("key")) & API_KEYS.c.revoked.is_not(None))
@@ -54,27 +57,19 @@ SPEND = (
         (BUDGETS.c.account == bindparam("account_"))
         & (BUDGETS.c.promise == bindparam("promise_"))
         # As differences, so that no sum leaves the range of the column.
-        & (BUDGETS.c.spent <= BUDGETS.c.granted - bindparam("units_"))
+        & (BUDGETS.c.spent <= GRANTED - UNITS)
         & (BUDGETS.c.delta_spent <= BUDGETS.c.delta_granted - bindparam("delta_"))
     )
     .values(
-        spent=BUDGETS.c.spent + bindparam("units_"),
+        granted=GRANTED,
+        day=case((BUDGETS.c.day < TODAY, TODAY), else_=BUDGETS.c.day),
+        daily=case((BUDGETS.c.day < TODAY, DAILY), else_=BUDGETS.c.daily),
+        spent=BUDGETS.c.spent + UNITS,
         delta_spent=BUDGETS.c.delta_spent + bindparam("delta_"),
-        squares=case(
-            (BUDGETS.c.squares <= LARGEST - SQUARES, BUDGETS.c.squares + SQUARES),
-            else_=LARGEST,
-        ),
-        # What a token loses is set by the first release; where a later one loses more, their number says nothing.
-        loss=case((BUDGETS.c.tokens == 0, LOSS), else_=BUDGETS.c.loss),
-        tokens=case(
-            (BUDGETS.c.tokens == 0, TOKENS),
-            ((BUDGETS.c.loss >= LOSS) & (BUDGETS.c.tokens <= LARGEST - TOKENS), BUDGETS.c.tokens + TOKENS),
-            else_=LARGEST,
-        ),
     )
     .returning(BUDGETS.c.granted, BUDGETS.c.spent)
 )
-"""Spends where so much is left: the comparison and the change are one statement on a locked row."""
+"""Spends where so much is left, filled up if a day began: comparison and change are one statement on a locked row."""
 
 
 class Ledger:
@@ -82,11 +77,15 @@ class Ledger:
 
     Args:
         engine: The database, migrated; see `Ledger.open`.
-        allowance: What new accounts are granted, or None for nothing.
+        allowance: What accounts may spend every day without a grant, or None for nothing.
+
+    Attributes:
+        clock: Tells the seconds since 1970.
     """
 
     def __init__(self, engine: Engine, allowance: Allowance | None = None) -> None:
         self.engine, self.allowance = engine, allowance
+        self.clock: Callable[[], float] = time.time
         self._writing = engine.execution_options(**WRITES)
         self._insert: Any = {"sqlite": sqlite, "postgresql": postgresql}[engine.dialect.name].insert
         self._turn = Lock()
@@ -168,7 +167,7 @@ class Ledger:
         new = [each for each in asked if each.retry not in earlier]
         names = [each.retry for each in new if each.retry is not None]
         if len({*names}) < len(names):
-            raise RetryError("This idempotency key is in use at this moment.")  # one by one, the second finds the first
+            raise RetryError  # one by one, the second finds the first
         left = self._spend_all(connection, new)
         after: list[dict[str, str]] = []
         for each in reversed(new):  # what is left in the end was left after the last of them
@@ -187,7 +186,7 @@ class Ledger:
         """Return what was charged before, by retry name.
 
         Raises:
-            RetryError: If it was for another request.
+            RetryError: If it was for another request; why it was, is not told: what was asked for is private.
         """
         names = {each.retry for each in asked if each.retry is not None}
         found: dict[str | None, Charged] = {}
@@ -195,13 +194,10 @@ class Ledger:
             return found
         for row in connection.execute(select(RELEASES).where(RELEASES.c.retry.in_(sorted(names)))).all():
             for now in asked:  # all of them: two requests may come at once under one name
-                if now.retry == row.retry and row.fingerprint != now.fingerprint:
-                    raise RetryError("This idempotency key was used for another request; use a new one.")
-                if now.retry == row.retry and row.setting != now.setting:
-                    raise RetryError("The settings have changed since this request was first made; use a new key.")
-            budgets = select(BUDGETS).join(CHARGES, BUDGETS.c.account == CHARGES.c.account)
-            mine = budgets.where(CHARGES.c.release == row.id, BUDGETS.c.promise == row.promise)
-            left = {budget.account: nats(budget.granted - budget.spent) for budget in connection.execute(mine)}
+                if now.retry == row.retry and (row.fingerprint, row.setting) != (now.fingerprint, now.setting):
+                    raise RetryError
+            payers = connection.execute(select(CHARGES.c.account).where(CHARGES.c.release == row.id)).scalars()
+            left = {account: nats(self._left(connection, account, row.promise)) for account in sorted(payers)}
             found[row.retry] = Charged(release=row.id, salt=row.salt, repeated=True, left=left)
         return found
 
@@ -220,41 +216,55 @@ class Ledger:
     def _spend(self, connection: Connection, account: str, cost: Cost) -> int:
         """Charge one account; return what it has left."""
         given = {"account_": account, "promise_": cost.promise_id, "units_": cost.units, "delta_": cost.delta_units}
-        given |= {"squares_": cost.squares, "tokens_": cost.tokens, "loss_": cost.loss}
+        given |= self._day_of(account, cost.promise_id)
         row = None
         if max(cost.units, cost.delta_units) <= LARGEST:
             row = connection.execute(SPEND, given).one_or_none()
-            if row is None and self.allowance is not None and cost.promise_id in self.allowance.promises:
-                allowed = self.allowance.units.get(account.partition(":")[0], 0)
-                self._open(connection, account, cost, allowed, self.allowance.delta_units)
+            if row is None and given["daily_"]:
+                self._open(connection, account, cost, day=0)
                 row = connection.execute(SPEND, given).one_or_none()
         if row is None:
-            has = connection.execute(select(BUDGETS).where(_of(account, cost))).one_or_none()
-            raise BudgetSpentError(account, nats(0 if has is None else has.granted - has.spent), nats(cost.units))
+            left = self._left(connection, account, cost.promise_id)
+            raise BudgetSpentError(account, nats(left), nats(cost.units))
         return int(row.granted - row.spent)
 
-    def _open(self, connection: Connection, account: str, cost: Cost, units: int, delta_units: int) -> None:
-        """Open a budget where there is none, with what is granted to begin with."""
+    def _day_of(self, account: str, promise: str) -> dict[str, Any]:
+        """Return which day it is, and what an account is allowed on it."""
+        daily = 0 if self.allowance is None else self.allowance.of(account, promise)
+        return {"today_": self._today(), "daily_": daily}
+
+    def _today(self) -> int:
+        return int(self.clock() // DAY)
+
+    def _left(self, connection: Connection, account: str, promise: str) -> int:
+        """Return what an account could spend now."""
+        day = self._day_of(account, promise)
+        left = select(GRANTED - BUDGETS.c.spent).where(_of(account, promise))
+        units = connection.execute(left, day).scalar_one_or_none()
+        return int(day["daily_"] if units is None else units)
+
+    def check_paying(self, asked: Charge) -> None:
+        """Refuse a charge that its accounts could not pay now, before anything is done for it; charge nothing.
+
+        Raises:
+            BudgetSpentError: If an account has less left; not under a retry name that was charged before.
+        """
+        with self.engine.connect() as connection:
+            known = select(RELEASES.c.id).where(RELEASES.c.retry == asked.retry)
+            if asked.retry is not None and connection.execute(known).first() is not None:
+                return
+            for account in asked.accounts:
+                left = self._left(connection, account, asked.cost.promise_id)
+                if left < asked.cost.units:
+                    raise BudgetSpentError(account, nats(left), nats(asked.cost.units))
+
+    def _open(self, connection: Connection, account: str, cost: Cost, *, day: int | None) -> None:
+        """Open an empty budget where there is none, with the day of its latest allowance."""
         named = self._insert(PROMISES).values(id=cost.promise_id, description=cost.promise)
         connection.execute(named.on_conflict_do_nothing())
-        empty = {
-            "spent": 0,
-            "delta_spent": 0,
-            "squares": 0,
-            "tokens": 0,
-            "loss": 0,
-            "granted": units,
-            "delta_granted": delta_units,
-        }
-        opened = connection.execute(
-            self._insert(BUDGETS).values(account=account, promise=cost.promise_id, **empty).on_conflict_do_nothing()
-        )
-        if opened.rowcount == 1 and units + delta_units:
-            self._note_grant(connection, account, cost.promise_id, units, delta_units)
-
-    def _note_grant(self, connection: Connection, account: str, promise: str, units: int, delta_units: int) -> None:
-        noted = {"account": account, "promise": promise, "units": units, "delta_units": delta_units}
-        connection.execute(insert(GRANTS).values(id=os.urandom(16).hex(), time=time.time(), **noted))
+        empty = dict.fromkeys(("granted", "spent", "delta_granted", "delta_spent"), 0)
+        budget = {"account": account, "promise": cost.promise_id, "day": day, **empty}
+        connection.execute(self._insert(BUDGETS).values(budget).on_conflict_do_nothing())
 
     def grant(self, account: str, cost: Cost) -> Balance:
         """Grant an account what `cost` says, on top of what it has.
@@ -264,20 +274,19 @@ class Ledger:
         """
         promise = cost.promise_id
         with self.transaction() as connection:
-            begin = self.allowance is not None and promise in self.allowance.promises and self.allowance
-            allowed = begin.units.get(account.partition(":")[0], 0) if begin else 0
-            self._open(connection, account, cost, allowed, begin.delta_units if begin else 0)
+            self._open(connection, account, cost, day=None)
             room = (BUDGETS.c.granted <= LARGEST - cost.units) & (BUDGETS.c.delta_granted <= LARGEST - cost.delta_units)
             raised = connection.execute(
                 update(BUDGETS)
-                .where(_of(account, cost) & room)
+                .where(_of(account, promise) & room)
                 .values(
                     granted=BUDGETS.c.granted + cost.units, delta_granted=BUDGETS.c.delta_granted + cost.delta_units
                 )
             )
             if raised.rowcount != 1:
                 raise ParameterError("amount", nats(cost.units), "is more than a ledger can hold with what is there.")
-            self._note_grant(connection, account, promise, cost.units, cost.delta_units)
+            noted = {"account": account, "promise": promise, "units": cost.units, "delta_units": cost.delta_units}
+            connection.execute(insert(GRANTS).values(id=os.urandom(16).hex(), time=self.clock(), **noted))
         return next(balance for balance in self.balances(account) if balance.promise == json.loads(cost.promise))
 
     def balances(self, account: str | None = None) -> list[Balance]:
@@ -287,7 +296,23 @@ class Ledger:
             wanted = wanted.where(BUDGETS.c.account == account)
         with self.engine.connect() as connection:
             rows = connection.execute(wanted.order_by(BUDGETS.c.account, BUDGETS.c.promise)).all()
-        return [_balance(row) for row in rows]
+        return [self._balance(row) for row in rows]
+
+    def _balance(self, row: Row[Any]) -> Balance:
+        """Return a budget as it stands now: filled up if a day began since it was spent from."""
+        allowed = row.daily if self.allowance is None else self.allowance.of(row.account, row.promise)
+        daily = allowed or 0 if row.day is not None else 0
+        granted = max(row.granted, row.spent + daily) if daily and row.day < self._today() else row.granted
+        return Balance(
+            account=row.account,
+            promise=json.loads(row.description),
+            granted=nats(granted),
+            spent=nats(row.spent),
+            left=nats(granted - row.spent),
+            daily=nats(daily),
+            delta_granted=nats(row.delta_granted, DELTA_UNITS),
+            delta_spent=nats(row.delta_spent, DELTA_UNITS),
+        )
 
     def history(self, account: str | None = None) -> Iterator[dict[str, Any]]:
         """Yield the releases an account paid for, or all, the oldest first, as JSON-ready values."""
@@ -329,22 +354,8 @@ class Ledger:
         return int(emptied.rowcount)
 
 
-def _balance(row: Row[Any]) -> Balance:
-    return Balance(
-        account=row.account,
-        promise=json.loads(row.description),
-        granted=nats(row.granted),
-        spent=nats(row.spent),
-        left=nats(row.granted - row.spent),
-        delta_granted=nats(row.delta_granted, DELTA_UNITS),
-        delta_spent=nats(row.delta_spent, DELTA_UNITS),
-        advanced=advanced(row.description, row.squares, row.delta_spent),
-        composed=composed(row.description, row.loss, row.tokens, row.delta_spent, row.spent),
-    )
-
-
-def _of(account: Any, cost: Cost) -> Any:
-    return (BUDGETS.c.account == account) & (BUDGETS.c.promise == cost.promise_id)
+def _of(account: str, promise: str) -> Any:
+    return (BUDGETS.c.account == account) & (BUDGETS.c.promise == promise)
 
 
 def _made(asked: Charge, left: dict[str, str]) -> Charged:

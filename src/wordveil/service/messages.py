@@ -1,135 +1,91 @@
-"""What goes over the wire, for the service and its client. No error echoes a field."""
+"""What goes over the wire, for the service and its client, and what becomes of each field. No error echoes one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from wordveil.names import DEFAULT_MECHANISM
-
 __all__ = [
+    "DEFAULT_SETTING",
     "BatchRequest",
     "DenoiseAnswer",
     "DenoiseRequest",
     "Error",
-    "ExplainRequest",
-    "GuardrailAnswer",
-    "GuardrailRequest",
+    "Fate",
     "HidesAmong",
     "HidesRequest",
-    "How",
     "ReleaseAnswer",
-    "RephraseRequest",
-    "Setting",
     "TextRequest",
-    "VectorsAnswer",
-    "VectorsRequest",
 ]
+
+DEFAULT_SETTING = "default"
+"""The setting that is open without any option, and meant where a request names none."""
 
 MOST_CHARACTERS = 100_000
 MOST_TEXTS = 1_000
 EXACTLY = ConfigDict(extra="forbid")
 
-Setting = (
-    bool
-    | Annotated[int, Field(ge=-(10**9), le=10**9)]
-    | Annotated[float, Field(allow_inf_nan=False)]
-    | Annotated[str, Field(max_length=256)]
-)
+
+class Fate(Enum):
+    """What becomes of what stands in a place of a request; a field of a request that says nothing else is public."""
+
+    RELEASED = "released"
+    REFUSED = "refused"
+    PUBLIC = "public by declaration"
+    UNSEEN = "not seen"
+
+
 Name = Annotated[str, Field(max_length=64)]
-PrivateField = Annotated[
-    str, Field(max_length=MOST_CHARACTERS, examples=["Maria was diagnosed with depression in March."])
-]
+Setting = Annotated[str, Field(max_length=64, description="A name from /v1/settings: what the operator opened.")]
+Text = Annotated[str, Field(max_length=MOST_CHARACTERS, examples=["Maria was diagnosed with depression in March."])]
 Subject = Annotated[
     str | None,
     Field(pattern=r"^[A-Za-z0-9_.@+-]{1,128}$", description="Whose text it is: pays for the release with the key."),
 ]
-Epsilon = Annotated[float | None, Field(gt=0, le=1e6, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class How:
-    """How to release: a mechanism over a vocabulary; what is left out is the service's default."""
+class TextRequest:
+    """One text to release, by a setting that the operator opened."""
 
     __pydantic_config__ = EXACTLY
-    mechanism: Name = DEFAULT_MECHANISM
-    epsilon: Epsilon = None
-    settings: Annotated[dict[Name, Setting], Field(max_length=16)] = field(default_factory=dict)
-    vocabulary: Name = "default"
-    unknown: Literal["random", "typed", "drop", "mask"] = "typed"
-    casing: Literal["sentence", "vocabulary", "shape"] = "sentence"
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextRequest(How):
-    """One text to release."""
-
-    text: PrivateField
+    text: Annotated[Text, Fate.RELEASED]
+    setting: Setting = DEFAULT_SETTING
     subject: Subject = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchRequest(How):
+class BatchRequest:
     """Texts to release together: all are paid for, or none is released."""
 
-    texts: Annotated[list[PrivateField], Field(max_length=MOST_TEXTS)]
+    __pydantic_config__ = EXACTLY
+    texts: Annotated[list[Text], Field(max_length=MOST_TEXTS), Fate.RELEASED]
+    setting: Setting = DEFAULT_SETTING
     subject: Subject = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainRequest(How):
-    """A setting to explain, on pairs of public words."""
-
-    pairs: Annotated[list[tuple[Name, Name]], Field(max_length=10, examples=[[["diabetes", "asthma"]]])] = field(
-        default_factory=list
-    )
-    tokens: Annotated[int, Field(ge=1, le=100_000)] = 50
-
-
-@dataclass(frozen=True, kw_only=True)
-class HidesRequest(How):
+class HidesRequest:
     """Words whose lists or crowds are asked for."""
 
+    __pydantic_config__ = EXACTLY
     words: Annotated[list[Name], Field(max_length=500, examples=[["depression"]])]
+    setting: Setting = DEFAULT_SETTING
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorsRequest:
-    """Rows to release with noise of their own, each a vector."""
-
-    __pydantic_config__ = EXACTLY
-    vectors: Annotated[
-        list[Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=1, max_length=10_000)]],
-        Field(min_length=1, max_length=10_000, examples=[[[0.1, 0.2], [0.3, 0.4]]]),
-    ]
-    epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
-    mechanism: Name = "laplace"
-    settings: Annotated[dict[Name, Setting], Field(max_length=16)] = field(default_factory=dict)
-    subject: Subject = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class RephraseRequest:
-    """Texts whose sentences become public sentences of a stock; the promise is per sentence, see docs/rephrase.md."""
-
-    __pydantic_config__ = EXACTLY
-    texts: Annotated[list[PrivateField], Field(max_length=MOST_TEXTS)]
-    epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, description="Nats a sentence.")] = 6.0
-    prototypes: Annotated[int | None, Field(ge=2, le=100_000, description="Size of the stock.")] = None
-    crowd: Annotated[int, Field(ge=1, le=10_000)] = 1
-    stock: Name = "general"
-    subject: Subject = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class DenoiseRequest(How):
+class DenoiseRequest:
     """Released texts as the service gave them, with their setting: what they may have said is read off them."""
 
-    texts: Annotated[list[PrivateField], Field(max_length=MOST_TEXTS, examples=[["Clara was seen with depression."]])]
+    __pydantic_config__ = EXACTLY
+    texts: Annotated[
+        list[Text], Field(max_length=MOST_TEXTS, examples=[["Clara was seen with depression."]]), Fate.REFUSED
+    ]
     seal: Annotated[str, Field(max_length=64, description="Of the release: only what was released is read.")]
-    style: Literal["fluent", "faithful", "balanced"] = "fluent"
+    setting: Setting = DEFAULT_SETTING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,46 +129,10 @@ class ReleaseAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorsAnswer:
-    """Released rows, and all that a release of texts says."""
-
-    release: str
-    vectors: list[list[float]]
-    cost: str
-    left: dict[str, str]
-    guarantee: dict[str, Any]
-    disclosed: list[str]
-    provenance: dict[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
 class HidesAmong:
     """Of each word that the vocabulary lists: what may be released for it, the likeliest first, with its chance."""
 
     words: dict[str, list[tuple[str, float]]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class GuardrailRequest:
-    """What LiteLLM's Generic Guardrail API sends; other fields are ignored."""
-
-    __pydantic_config__ = ConfigDict(extra="ignore")
-    texts: Annotated[list[PrivateField], Field(max_length=MOST_TEXTS)] = field(default_factory=list)
-    input_type: Literal["request", "response"] = "request"
-    litellm_call_id: Annotated[str | None, Field(max_length=256)] = None
-    request_data: dict[str, Any] | None = None
-    structured_messages: list[Any] | None = None
-    images: list[Any] | None = None
-    tool_calls: list[Any] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class GuardrailAnswer:
-    """What LiteLLM is to do: go on with `texts`, or refuse."""
-
-    action: Literal["NONE", "GUARDRAIL_INTERVENED", "BLOCKED"]
-    texts: list[str] | None = None
-    blocked_reason: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Opening a service: its ledger, secret and vocabularies, and what new accounts are allowed."""
+"""Opening a service: its ledger, secret, vocabularies and settings, and what accounts are allowed every day."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wordveil.sentences.stock import load_stock
+from wordveil.sentences.stock import Stock, load_stock
 from wordveil.service.access import Secret
 from wordveil.service.charges import Allowance
 from wordveil.service.costs import cost_of, units
 from wordveil.service.ledger import Ledger
-from wordveil.service.messages import How, RephraseRequest
+from wordveil.service.messages import DEFAULT_SETTING
 from wordveil.service.releasing import Releaser
-from wordveil.vocabulary.table import load_embeddings
+from wordveil.service.settings import Setting, Settings
+from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 __all__ = ["Opening", "default_database"]
 
@@ -32,8 +33,8 @@ class Opening:
         database: URL of the ledger; "" for SQLite in `state`.
         vocabularies: Files or folders by name; "default" is the embedded one unless given.
         stocks: Folders of stocks for rephrasing by name; "general" is the one that ships unless given.
-        subject_budget: Nats that a new subject is allowed, for the promise of the default setting, and once more for
-            that of rephrasing as it is by default, which is another.
+        settings: What is open to clients, by name; the default is, unless given otherwise.
+        subject_budget: Nats that a subject may spend a day, for the promise of the default setting.
         key_budget: The same for API keys.
     """
 
@@ -41,6 +42,7 @@ class Opening:
     database: str = field(default="", repr=False)
     vocabularies: Mapping[str, Path] = field(default_factory=dict)
     stocks: Mapping[str, Path] = field(default_factory=dict)
+    settings: Mapping[str, Setting] = field(default_factory=lambda: {DEFAULT_SETTING: Setting()})
     subject_budget: str = "0"
     key_budget: str = "0"
 
@@ -55,17 +57,20 @@ class Opening:
         self.load(releaser)
         return releaser
 
-    def load(self, releaser: Releaser) -> None:
-        """Read vocabularies and stocks, and let a releaser use them from now on; on an error it keeps what it has."""
-        tables = {"default": load_embeddings(None, every_output=False)} if "default" not in self.vocabularies else {}
-        tables |= {name: load_embeddings(path) for name, path in self.vocabularies.items()}
+    def tables(self) -> tuple[dict[str, Embeddings], dict[str, Stock]]:
+        """Read vocabularies, and stocks where a setting asks for one."""
+        words = {"default": load_embeddings(None, every_output=False)} if "default" not in self.vocabularies else {}
+        words |= {name: load_embeddings(path) for name, path in self.vocabularies.items()}
         stocks = {"general": load_stock()} if "general" not in self.stocks else {}
-        stocks |= {name: load_stock(path) for name, path in self.stocks.items()}
-        fresh = Releaser(releaser.ledger, releaser.secret, tables, stocks)
-        promises = [fresh.sanitizer(how).guarantee for how in (How(), RephraseRequest(texts=[]))]
+        return words, stocks | {name: load_stock(path) for name, path in self.stocks.items()}
+
+    def load(self, releaser: Releaser) -> None:
+        """Read everything, and let a releaser use it from now on; on an error it keeps what it has."""
+        tables = self.tables()
+        opened = {name: setting.open(*tables) for name, setting in self.settings.items()}
+        identities = frozenset([cost_of(opened[DEFAULT_SETTING].guarantee, 1).promise_id])
         allowed = {"subject": units(self.subject_budget), "key": units(self.key_budget)}
-        identities = frozenset(cost_of(promise, 1).promise_id for promise in promises)
         if (before := releaser.ledger.allowance) is not None:  # what is on its way is charged under the old ones
             identities |= before.promises
         releaser.ledger.allowance = Allowance(promises=identities, units=allowed)
-        releaser.use(fresh)
+        releaser.settings = Settings(opened)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
@@ -12,7 +14,7 @@ from wordveil.errors import GuaranteeError, ParameterError, WordveilError
 from wordveil.service.charges import BudgetSpentError, KeyRevokedError, RetryError
 from wordveil.service.messages import Error
 
-__all__ = ["KNOWN", "MISFIT", "RequestRefusedError", "told", "unauthenticated"]
+__all__ = ["KNOWN", "MISFIT", "UNAUTHENTICATED", "RequestRefusedError", "told"]
 
 UNAUTHENTICATED = "Send a key of this service: Authorization: Bearer wv_..."
 MISFIT = "The request does not fit the schema at /openapi.json."
@@ -27,9 +29,18 @@ class RequestRefusedError(WordveilError):
         super().__init__(message)
 
 
-def unauthenticated() -> RequestRefusedError:
-    """Return why a request of nobody's is refused."""
-    return RequestRefusedError(401, "unauthenticated", UNAUTHENTICATED)
+ANSWERS: tuple[tuple[Any, int, str, str], ...] = (
+    (KeyRevokedError, 401, "unauthenticated", UNAUTHENTICATED),
+    (RetryError, 409, "idempotency-key", ""),
+    (GuaranteeError, 422, "guarantee", ""),
+    (UnreadableReleaseError, 422, "unreadable", ""),
+    (TimeoutError, 504, "timeout", "The request took too long; if it was charged, asking again as before is free."),
+    (SQLAlchemyError, 503, "ledger", "The ledger does not answer; nothing was released."),
+    (RequestValidationError | ValidationError | HTTPException, 422, "request", MISFIT),
+    (WordveilError, 422, "setting", "This setting cannot be used here."),
+    (Exception, 500, "internal", "The service failed; nothing is released."),
+)
+"""What kinds of errors are answered with; where a message is empty, the error's own words, which are public."""
 
 
 def told(error: Exception) -> tuple[int, Error]:
@@ -39,22 +50,9 @@ def told(error: Exception) -> tuple[int, Error]:
         return 402, Error(code="budget-spent", message=message, account=error.account, left=error.left)
     if isinstance(error, RequestRefusedError):
         return error.status, Error(code=error.code, message=str(error))
-    if isinstance(error, KeyRevokedError):
-        return 401, Error(code="unauthenticated", message=UNAUTHENTICATED)
-    if isinstance(error, RetryError):
-        return 409, Error(code="idempotency-key", message=str(error))
     if isinstance(error, ParameterError):
         return 422, Error(code="parameter", message=f"{error.name} {error.requirement}")
-    if isinstance(error, GuaranteeError):
-        return 422, Error(code="guarantee", message=str(error))
-    if isinstance(error, SQLAlchemyError):
-        return 503, Error(code="ledger", message="The ledger does not answer; nothing was released.")
     if isinstance(error, HTTPException) and error.status_code in (404, 405):
         return error.status_code, Error(code="route", message="There is nothing at this address.")
-    if isinstance(error, RequestValidationError | ValidationError | HTTPException):
-        return 422, Error(code="request", message=MISFIT)
-    if isinstance(error, UnreadableReleaseError):  # speaks of public text alone
-        return 422, Error(code="unreadable", message=str(error))
-    if isinstance(error, WordveilError):
-        return 422, Error(code="setting", message="This setting cannot be used here.")
-    return 500, Error(code="internal", message="The service failed; nothing is released.")
+    _, status, code, message = next(answer for answer in ANSWERS if isinstance(error, answer[0]))
+    return status, Error(code=code, message=message or str(error))

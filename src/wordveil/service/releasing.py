@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import secrets
+from collections.abc import Hashable, Iterable, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from wordveil.arrays import PrivateText, ReleasedText
-from wordveil.denoising.denoiser import Denoiser, Style
 from wordveil.errors import ParameterError
-from wordveil.names import DEFAULT_MECHANISM
-from wordveil.pipeline.explanations import Explanation, explain
-from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.vectors.binding import bind
-from wordveil.pipeline.vectors.releasing import release_vectors
-from wordveil.plugins import mechanism_class, mechanism_names
 from wordveil.promises.guarantees import Guarantee
 from wordveil.randomness import RandomSource
-from wordveil.sentences.stock import Stock
 from wordveil.service.access import Caller, Secret
 from wordveil.service.charges import Charge, Charged
 from wordveil.service.costs import cost_of, nats
@@ -31,24 +24,32 @@ from wordveil.service.messages import (
     BatchRequest,
     DenoiseAnswer,
     DenoiseRequest,
-    ExplainRequest,
     HidesAmong,
     HidesRequest,
-    How,
     ReleaseAnswer,
-    RephraseRequest,
     TextRequest,
-    VectorsAnswer,
-    VectorsRequest,
 )
-from wordveil.service.tables import Made, Tables, mechanism_of, setting_of
+from wordveil.service.settings import Opened, Settings
 from wordveil.text.encoding import tokens_per_document, tokens_per_text
-from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Asked", "Counted", "Releaser"]
+__all__ = ["Asked", "Counted", "Releaser", "Retry"]
 
 SHORT = 2000  # characters
 SHOWN = 24  # words shown of a list
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retry:
+    """The name under which a request is charged once.
+
+    Attributes:
+        name: The name.
+        nonce: What only the client that made the request knows: with it the same request gives the same release again,
+            without it no request does. Whoever knows the name alone could else ask with guesses of the text, for free.
+    """
+
+    name: str = field(repr=False)
+    nonce: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,13 +60,13 @@ class Asked:
         texts: The private texts.
         how: The setting, and whose texts they are.
         caller: Whose key pays.
-        retry: The name under which the same request gives the same release again, charged once.
+        retry: The name under which the request is charged once.
     """
 
     texts: Sequence[str] = field(repr=False)
-    how: TextRequest | BatchRequest | RephraseRequest = field(repr=False)
+    how: TextRequest | BatchRequest = field(repr=False)
     caller: Caller
-    retry: str | None = field(default=None, repr=False)
+    retry: Retry | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +75,12 @@ class Counted:
 
     Attributes:
         asked: The texts.
-        made: What releases them.
+        opened: What releases them.
         charge: What they cost.
     """
 
     asked: Asked
-    made: Made
+    opened: Opened
     charge: Charge
 
 
@@ -89,43 +90,27 @@ class Releaser:
     Args:
         ledger: Pays.
         secret: What idempotent noise is drawn under.
-        vocabularies: By name; "default" is the one used where none is named.
-        stocks: Of public sentences, by name; "general" is the one used where none is named.
+        settings: What is open.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        secret: Secret,
-        vocabularies: Mapping[str, Embeddings] | None = None,
-        stocks: Mapping[str, Stock] | None = None,
-    ) -> None:
+    def __init__(self, ledger: Ledger, secret: Secret, settings: Settings | None = None) -> None:
         self.ledger, self.secret = ledger, secret
-        self._tables = Tables(vocabularies or {}, stocks or {})
-
-    def use(self, other: Releaser) -> None:
-        """Release with another's vocabularies from now on; what is on its way ends with those it began with."""
-        self._tables = other._tables
-
-    @property
-    def vocabularies(self) -> Mapping[str, Embeddings]:
-        """The vocabularies by name."""
-        return self._tables.vocabularies
-
-    def sanitizer(self, how: How | RephraseRequest) -> Sanitizer:
-        """Return the sanitizer, or rephraser, of a setting.
-
-        Raises:
-            ParameterError: If there is no such mechanism, vocabulary or stock, or a setting does not fit.
-        """
-        return self._tables.made(how).sanitizer
+        self.settings = settings or Settings({})
+        """Exchanged as a whole: what is on its way ends with those it began with."""
 
     def soon_done(self, asked: Asked) -> bool:
-        """Whether a request is released at once: a short text by the default mechanism, its setting at hand."""
-        how = asked.how
-        if isinstance(how, RephraseRequest) or how.mechanism != DEFAULT_MECHANISM or sum(map(len, asked.texts)) > SHORT:
-            return False
-        return setting_of(how) in self._tables.kept
+        """Whether a request is released at once: a short text whose words are drawn from lists."""
+        opened = self.settings.named(asked.how.setting)
+        return opened.soon_done and sum(map(len, asked.texts)) <= SHORT
+
+    def check_paying(self, asked: Asked) -> None:
+        """Refuse what its accounts cannot pay one token of, before its texts are read.
+
+        Raises:
+            BudgetSpentError: If one of them has less left than that.
+        """
+        opened = self.settings.named(asked.how.setting)
+        self.ledger.check_paying(self._charge(asked, opened, 1))
 
     def count(self, asked: Sequence[Asked]) -> list[Counted]:
         """Count the tokens of texts, those of one setting together; return what to charge for each request.
@@ -133,34 +118,37 @@ class Releaser:
         Raises:
             ParameterError: If a setting does not exist.
         """
-        made = [self._tables.made(each.how) for each in asked]
+        settings = self.settings  # one for all that follows, whatever is read again meanwhile
+        opened = [settings.named(each.how.setting) for each in asked]
         found: dict[int, Counted] = {}
-        for places in _alike([id(each) for each in made]):
-            own = made[places[0]]
+        for places in _alike([id(each) for each in opened]):
+            ours = opened[places[0]]
             documents = [[PrivateText(text) for text in asked[place].texts] for place in places]
-            parts = [*own.sanitizer.parts.encoder.encode_parts([*chain.from_iterable(documents)])]
+            parts = [*ours.sanitizer.parts.encoder.encode_parts([*chain.from_iterable(documents)])]
             tokens = tokens_per_document(tokens_per_text(parts), documents).tolist()
             for place, count in zip(places, tokens, strict=True):
-                found[place] = Counted(asked=asked[place], made=own, charge=self._charge(asked[place], own, count))
+                found[place] = Counted(asked=asked[place], opened=ours, charge=self._charge(asked[place], ours, count))
         return [found[place] for place in range(len(asked))]
 
-    def _charge(self, asked: Asked, made: Made, tokens: int) -> Charge:
+    def _charge(self, asked: Asked, opened: Opened, tokens: int) -> Charge:
         again = {}
         if asked.retry is not None:
-            domain = made.sanitizer.parts.domain
+            domain = opened.sanitizer.parts.domain
+            # Of a request without a nonce nothing is kept that another could be found equal to.
+            nonce = asked.retry.nonce or secrets.token_hex(32)
             again = {
-                "retry": self.secret.digest("retry", asked.caller.id, asked.retry),
-                "fingerprint": self.secret.digest("request", repr(asked.how), *asked.texts),
-                "setting": self.secret.digest("setting", domain, repr(made.guarantee)),
+                "retry": self.secret.digest("retry", asked.caller.id, asked.retry.name),
+                "fingerprint": self.secret.digest("request", nonce, repr(asked.how), *asked.texts),
+                "setting": self.secret.digest("setting", domain, repr(opened.guarantee)),
             }
         return Charge(
             accounts=_payers(asked.caller, asked.how.subject),
-            cost=cost_of(made.guarantee, tokens),
+            cost=cost_of(opened.guarantee, tokens),
             tokens=tokens,
-            mechanism=made.origin["mechanism"],
-            vocabulary=made.origin["checksum"],
-            guarantee=made.sentence,
-            assumptions=_assumptions(made.guarantee),
+            mechanism=opened.origin["mechanism"],
+            vocabulary=opened.origin["checksum"],
+            guarantee=opened.sentence,
+            assumptions=_assumptions(opened.guarantee),
             key=asked.caller.id,
             **again,
         )
@@ -173,9 +161,9 @@ class Releaser:
         answers: dict[int, ReleaseAnswer] = {}
         salts = [charged.salt for _, charged in paid]
         alone = [None if salt is None else place for place, salt in enumerate(salts)]
-        for places in _alike([(id(counted.made), each) for (counted, _), each in zip(paid, alone, strict=True)]):
+        for places in _alike([(id(counted.opened), each) for (counted, _), each in zip(paid, alone, strict=True)]):
             private = [PrivateText(text) for place in places for text in paid[place][0].asked.texts]
-            drawn, salt = copy(paid[places[0]][0].made.sanitizer), salts[places[0]]  # a copy has a fresh source
+            drawn, salt = copy(paid[places[0]][0].opened.sanitizer), salts[places[0]]  # a copy has a fresh source
             if salt is not None:
                 drawn.source = RandomSource(self.secret.noise_key(salt))
             release = drawn.release_batch(private, ids=None if salt is None else [*map(str, range(len(private)))])
@@ -188,7 +176,7 @@ class Releaser:
     def _answer(
         self, counted: Counted, charged: Charged, disclosed: Sequence[str], texts: Sequence[ReleasedText]
     ) -> ReleaseAnswer:
-        how, charge, made = counted.asked.how, counted.charge, counted.made
+        charge, opened = counted.charge, counted.opened
         return ReleaseAnswer(
             release=charged.release,
             texts=list(texts),
@@ -196,16 +184,17 @@ class Releaser:
             cost=nats(charge.cost.units),
             left=charged.left,
             repeated=charged.repeated,
-            guarantee=made.promised,
+            guarantee=opened.promised,
             disclosed=list(disclosed),
-            provenance=made.origin,
-            seal="" if isinstance(how, RephraseRequest) else self._seal(made, texts),
+            provenance=opened.origin,
+            seal="" if opened.rephrases else self._seal(opened, texts),
         )
 
-    def _seal(self, made: Made, released: Sequence[str]) -> str:
+    def _seal(self, opened: Opened, released: Sequence[str]) -> str:
         """Return what only this service can have put on texts that it released under a setting, promise and law."""
-        law = [str(made.origin[name]) for name in ("checksum", "candidates_checksum", "public_data")]
-        return self.secret.digest("seal", made.setting, repr(made.guarantee), *law, *released)
+        law = [opened.origin[name] for name in ("mechanism", "checksum", "candidates_checksum", "public_data")]
+        around = repr(opened.sanitizer.options)
+        return self.secret.digest("seal", around, repr(opened.guarantee), *law, *released)
 
     def denoised(self, asked: DenoiseRequest) -> DenoiseAnswer:
         """Read what a release may have said: post-processing, which costs nothing.
@@ -214,77 +203,25 @@ class Releaser:
             ParameterError: If the texts are no release of this service, under this setting, to the last letter.
             UnreadableReleaseError: If the noise leaves too little.
         """
-        tables = self._tables  # one for all that follows, whatever is read again meanwhile
-        made = tables.made(asked)
-        if not hmac.compare_digest(asked.seal.encode(), self._seal(made, asked.texts).encode()):
+        settings = self.settings  # one for all that follows, whatever is read again meanwhile
+        opened = settings.named(asked.setting)
+        if opened.rephrases or not hmac.compare_digest(asked.seal.encode(), self._seal(opened, asked.texts).encode()):
             requirement = "does not belong to these texts and this setting; only what this service released is read."
             raise ParameterError("seal", "<hidden>", requirement)
-        kept = made.sanitizer
-        reader = tables.readers.get(f"{asked.style} {made.setting}", lambda: _reader(kept, asked.style))
+        reader = settings.reader(asked.setting)
         found = reader.read([ReleasedText(text) for text in asked.texts])
         return DenoiseAnswer(
             texts=[each.text for each in found],
             read=[not each.refused for each in found],
             attack=[float(each.named.mean()) if len(each.named) else 0.0 for each in found],
             named=[[*zip(each.released, each.guesses, each.named.tolist(), strict=True)] for each in found],
-            guarantee=kept.guarantee.as_dict(),
-            disclosed=list(kept.disclosed),
+            guarantee=opened.promised,
+            disclosed=list(opened.sanitizer.disclosed),
         )
-
-    def vectors(self, asked: VectorsRequest, caller: Caller) -> VectorsAnswer:
-        """Release vectors; every row is charged."""
-        rows = _rows(asked.vectors)
-        mechanism = mechanism_of(asked.mechanism, {**asked.settings, "epsilon": asked.epsilon})
-        if mechanism.releases != "vectors":
-            raise ParameterError("mechanism", asked.mechanism, "selects words; choose one that adds noise to vectors.")
-        binding = bind(mechanism, rows.shape[1], None)
-        binding.checked(rows, 0)  # what cannot be released is not charged
-        guarantee = binding.guarantee(test_source=False)
-        cost = cost_of(guarantee, len(rows))
-        charged = self.ledger.charge(
-            Charge(
-                accounts=_payers(caller, asked.subject),
-                cost=cost,
-                tokens=len(rows),
-                mechanism=repr(mechanism),
-                vocabulary="",
-                guarantee=guarantee.sentence(),
-                assumptions=_assumptions(guarantee),
-                key=caller.id,
-            )
-        )
-        release = release_vectors(rows, mechanism)
-        return VectorsAnswer(
-            release=charged.release,
-            vectors=release.vectors.tolist(),
-            cost=nats(cost.units),
-            left=charged.left,
-            guarantee=release.guarantee.as_dict(),
-            disclosed=list(release.disclosed),
-            provenance=asdict(release.provenance),
-        )
-
-    def explained(self, asked: ExplainRequest) -> Explanation:
-        """Explain a setting on public words."""
-        kept = self.sanitizer(asked)
-        drawn = kept.parts.randomizer
-        try:
-            return explain(
-                kept.embeddings,
-                kept.guarantee,
-                metric=drawn.metric,
-                pairs=asked.pairs,
-                tokens=asked.tokens,
-                randomizer=drawn,
-            )
-        except ParameterError as error:
-            if error.name == "pairs":
-                raise ParameterError("pairs", "<hidden>", "must be words of the vocabulary.") from None
-            raise
 
     def hides_among(self, asked: HidesRequest) -> HidesAmong:
         """Return what may be released for words, by the mechanism's own law; nothing of words nobody lists."""
-        kept = self.sanitizer(asked)
+        kept = self.settings.named(asked.setting).sanitizer
         drawn, listed = kept.parts.randomizer, {}
         for word in asked.words:
             id_ = kept.embeddings.id(word)
@@ -294,16 +231,21 @@ class Releaser:
                 listed[word] = [(kept.embeddings.words[drawn.outputs[i]], float(rows[0][i])) for i in first]
         return HidesAmong(words=listed)
 
-    def mechanisms(self) -> list[dict[str, Any]]:
-        """Return every mechanism with its paper and its parameters."""
+    def listed(self) -> list[dict[str, Any]]:
+        """Return the open settings with what each promises."""
         return [
             {
                 "name": name,
-                "paper": mechanism_class(name).paper,
-                "releases": mechanism_class(name).releases,
-                "parameters": [field.name for field in fields(mechanism_class(name)) if field.init],
+                "mechanism": opened.origin["mechanism"],
+                "vocabulary": opened.sanitizer.embeddings.header.name,
+                "words": len(opened.sanitizer.embeddings),
+                "checksum": opened.origin["checksum"],
+                "guarantee": opened.promised,
+                "how": opened.explained.procedure,
+                "examples": opened.explained.examples,
+                "advice": opened.explained.advice,
             }
-            for name in mechanism_names()
+            for name, opened in self.settings.opened.items()
         ]
 
 
@@ -321,13 +263,3 @@ def _payers(caller: Caller, subject: str | None) -> list[str]:
 
 def _assumptions(guarantee: Guarantee) -> tuple[str, ...]:
     return getattr(guarantee, "assumptions", ())
-
-
-def _reader(kept: Sanitizer, style: Style) -> Denoiser:
-    return Denoiser(kept.embeddings, kept.mechanism, options=kept.options, style=style, certificate=kept.certificate)
-
-
-def _rows(vectors: list[list[float]]) -> Any:
-    if len({len(row) for row in vectors}) != 1:
-        raise ParameterError("vectors", "<hidden>", "must be rows of one length.")
-    return np.array(vectors, dtype=np.float64)

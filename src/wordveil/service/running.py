@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from threading import Lock
@@ -15,6 +16,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from wordveil.service.guarding import log
 from wordveil.service.ledger import Ledger
+
+if sys.platform != "win32":
+    import resource
 
 __all__ = ["run"]
 
@@ -36,6 +40,7 @@ def run(
         retry_hours: How long an idempotency key holds.
         reload: Called in a thread of its own on the signal HUP.
     """
+    _allow_connections()
     config = uvicorn.Config(
         app,
         host=host,
@@ -48,9 +53,17 @@ def run(
         timeout_keep_alive=10,
         timeout_graceful_shutdown=GRACE,
         http=Impatient,
+        ws="none",
     )
     asyncio.run(_serve(uvicorn.Server(config), ledger, retry_hours, reload))
     ledger.close()
+
+
+def _allow_connections() -> None:
+    """Take as many connections as the system lets this process have: strangers' too are held for some seconds."""
+    if sys.platform != "win32":
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def _serve(server: uvicorn.Server, ledger: Ledger, retry_hours: float, reload: Callable[[], None] | None) -> None:
@@ -64,21 +77,41 @@ async def _serve(server: uvicorn.Server, ledger: Ledger, retry_hours: float, rel
 
 
 class Impatient(H11Protocol):  # type: ignore[misc, unused-ignore]
-    """A connection that is closed if it asks for nothing."""
+    """A connection that is closed if it does not ask for something whole in time, whatever it sends."""
+
+    _head: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override, unused-ignore]
         super().connection_made(transport)
-        wait = self.timeout_keep_alive
-        self.timeout_keep_alive_task = self.loop.call_later(wait, self.timeout_keep_alive_handler)
+        self._await_head()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._head is not None:
+            self._head.cancel()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        """Begin to wait for the head of a request; unlike uvicorn's own clock, no byte of it stops this one."""
+        if self._head is not None:
+            self._head.cancel()
+        self._head = self.loop.call_later(self.timeout_keep_alive, self._give_up)
+
+    def _give_up(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
 
 
 def _reloaded(reload: Callable[[], None]) -> None:
     try:
         with _RELOADING:
             reload()
-        log.info("vocabularies and stocks are read again")
+        log.info("vocabularies, stocks and settings are read again")
     except Exception as error:  # noqa: BLE001 - the service goes on with what it has
-        log.error("vocabularies and stocks stay as they were: %s", type(error).__name__)
+        log.error("vocabularies, stocks and settings stay as they were: %s", type(error).__name__)
 
 
 @contextlib.asynccontextmanager

@@ -25,10 +25,9 @@ BUDGETS = Table(
     Column("spent", BigInteger, nullable=False),
     Column("delta_granted", BigInteger, nullable=False),
     Column("delta_spent", BigInteger, nullable=False),
-    Column("squares", BigInteger, nullable=False, server_default="0"),  # of all losses, for advanced composition
-    # For composition by privacy loss: how many tokens, none of which loses more than those of the first release.
-    Column("tokens", BigInteger, nullable=False, server_default="0"),
-    Column("loss", BigInteger, nullable=False, server_default="0"),
+    # Of a budget that an allowance fills up: number of the latest day in UTC, counted from 1970, and its allowance.
+    Column("day", BigInteger),
+    Column("daily", BigInteger),
     # The second lock on the door: no statement, ours or anybody's, can store a budget that is overspent.
     CheckConstraint("spent >= 0 AND spent <= granted", name="never_overspent"),
     CheckConstraint("delta_spent >= 0 AND delta_spent <= delta_granted", name="delta_never_overspent"),

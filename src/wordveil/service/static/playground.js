@@ -5,16 +5,37 @@ const at = (id) => document.getElementById(id);
 const written = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
 const filled = (id, tag, lines) => at(id).replaceChildren(...lines.map((line) => written(tag, line)));
 
-// The key comes behind #, which no browser sends to a server, and leaves the address at once.
-const given = new URLSearchParams(location.hash.slice(1)).get("key");
-if (given) {
-  at("key").value = given;
-  history.replaceState(null, "", location.pathname);
+// A key comes behind #, which no browser sends to a server, and leaves the address at once, also where a link brings it
+// to a page that is open; a key that is there already stays.
+function takeKey() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("key");
+  if (location.hash) history.replaceState(null, "", location.pathname);
+  if (given && !at("key").value) at("key").value = given;
+  offer();
 }
 
-for (const name of ["epsilon", "k", "samples"]) {
-  at(name).addEventListener("input", () => { at(`${name}-shown`).value = at(name).value; });
+at("samples").addEventListener("input", () => { at("samples-shown").value = at("samples").value; });
+
+// The settings that the operator opened, once there is a key to ask for them with.
+let settings = [];
+async function offer() {
+  if (!at("key").value) return;
+  try {
+    settings = await ask("v1/settings");
+    at("setting").replaceChildren(...settings.map(({ name }) => written("option", name)));
+    describe();
+  } catch (error) {
+    at("status").textContent = error.message;
+  }
 }
+
+function describe() {
+  const { mechanism, vocabulary } = settings.find(({ name }) => name === at("setting").value);
+  at("offered").textContent = `${mechanism}, ${vocabulary}`;
+}
+at("setting").addEventListener("change", describe);
+at("key").addEventListener("change", offer);
+addEventListener("hashchange", takeKey);
 
 async function ask(path, body) {
   const answer = await fetch(path, {
@@ -59,18 +80,6 @@ function column(title, parts) {
   return shown;
 }
 
-const how = () => {
-  const mechanism = at("mechanism").value;
-  const listed = mechanism === "nearest" || mechanism === "crowds";
-  return {
-    mechanism: listed ? "neighbours" : mechanism,
-    epsilon: Number(at("epsilon").value),
-    settings: listed ? { k: Number(at("k").value), lists: mechanism } : {},
-    unknown: at("unknown").value,
-  };
-};
-at("mechanism").addEventListener("change", () => { at("k").disabled = !("k" in how().settings); });
-
 const percent = (share) => `${Math.round(100 * share)} %`;
 
 async function released(text, chosen) {
@@ -80,27 +89,21 @@ async function released(text, chosen) {
     last = await ask("v1/sanitize", { ...chosen, text });
     columns.push(column(`Release ${number}`, marked(text, last.texts[0])));
   }
-  if (at("sentences").checked) {
-    const whole = await ask("v1/rephrase", { texts: [text] }).catch((error) => ({ texts: [error.message] }));
-    const cost = whole.cost ? `, ${whole.cost} nats` : "";
-    columns.push(column(`As whole sentences${cost}`, [document.createTextNode(whole.texts[0])]));
-  }
   at("texts").replaceChildren(...columns);
   return last;
 }
 
 async function explained(text, chosen, last) {
   const asked = [...new Set(words(text).map(bare).filter(Boolean))].filter((word) => word.length <= 64).slice(0, 500);
-  const [among, told] = await Promise.all([
-    ask("v1/hides-among", { ...chosen, words: asked }),
-    ask("v1/explain", { ...chosen, tokens: Math.max(1, last.tokens) }),
-  ]);
+  const told = settings.find(({ name }) => name === chosen.setting);
+  const among = await ask("v1/hides-among", { ...chosen, words: asked });
   const rows = asked.flatMap((word) => {
     const listed = among.words[word];
-    const shown = listed ? listed.slice(0, chosen.settings.k).map(([other]) => other).join(", ") : "any word: the vocabulary does not list it";
-    return [written("dt", word), written("dd", shown)];
+    const likely = (listed || []).filter(([, chance]) => chance > listed.at(-1)[1]);
+    const shown = (likely.length ? likely : listed || []).map(([other]) => other).join(", ");
+    return [written("dt", word), written("dd", shown || "any word: the vocabulary does not list it")];
   });
-  at("lists-shown").replaceChildren(...rows);
+  at("lists-shown").replaceChildren(...(last.seal ? rows : [written("dd", "sentences, not words")]));
   filled("promise", "li", [told.how, told.guarantee.sentence, ...told.examples, told.advice].filter(Boolean));
   filled("assumptions", "li", told.guarantee.assumptions || []);
   filled("disclosed", "li", last.disclosed);
@@ -125,17 +128,16 @@ async function attacked(text, chosen, last) {
   }
 }
 
-// What limits is the plain sum; the others say what the same releases come to together.
 async function spent(accounts) {
-  const sum = (found, name) => found ? `; by ${name} ${found.epsilon} outside probability ${found.delta}` : "";
   const lines = await Promise.all(accounts.map(async (account) => (await ask(`v1/budgets/${account}`)).map((budget) =>
-    `${account}, ${budget.promise.promise} for ${budget.promise.unit}: ${budget.spent} nats by the plain sum` +
-    sum(budget.advanced, "advanced composition") + sum(budget.composed, "privacy loss distributions"))));
+    `${account}, ${budget.promise.promise} for ${budget.promise.unit}: ${budget.spent} nats, ${budget.left} left` +
+    (budget.daily === "0" ? "" : `; filled up to ${budget.daily} every day`))));
   filled("spent", "li", lines.flat());
 }
 
 async function release() {
-  const text = at("text").value, chosen = how();
+  const text = at("text").value, chosen = { setting: at("setting").value };
+  if (!settings.length) await offer();
   const last = await released(text, chosen);
   await explained(text, chosen, last);
   await spent(Object.keys(last.left)).catch((error) => filled("spent", "li", [error.message]));
@@ -145,6 +147,7 @@ async function release() {
   return `Each release cost ${last.cost} nats. ${left}.`;
 }
 
+takeKey();
 at("ask").addEventListener("submit", async (event) => {
   event.preventDefault();
   at("status").textContent = "Releasing …";
