@@ -29,7 +29,8 @@ SHAPE = (
 )
 """What a request discloses beside its texts."""
 
-RELEASED, REFUSED, LEFT_OUT, UNSEEN = "released", "refused", "left out", "not seen by us"
+RELEASED, REFUSED, LEFT_OUT = "released", "refused", "left out"
+PASSED, UNSEEN = "passed on as it came", "not seen by us"
 KIND, DECLARED, OURS = "public by its kind", "public by declaration", "replaced by ours"
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -98,7 +99,7 @@ class Field(NamedTuple):
     """What becomes of a field.
 
     Attributes:
-        fate: One of the seven above, such as `RELEASED`.
+        fate: One of those above, such as `RELEASED`.
         rule: What it must be, or what is done with it.
         leaves: What leaves of its value; refuses what it must not be.
     """
@@ -246,7 +247,7 @@ def _one_of(*choices: Any) -> Field:
             return listed[_canonical(value)]
         raise RefusedError(f"a field must be one of {shown}; {_NOT_COVERED}.")
 
-    return Field(KIND, f"one of {shown}", leaves)
+    return Field(KIND, f"one of `{'`, `'.join(listed)}`", leaves)
 
 
 _DROPPED = Field(LEFT_OUT, "names persons, or keeps or repeats texts", lambda value, way: None)
@@ -314,22 +315,22 @@ ROUTES = (
     Route("POST", "/v1/chat/completions", "complete", "the body, field by field as below, and a key"),
     Route("GET", "/v1/models", "models", "a key"),
     Route("GET", "/v1/promise", "promise", "nothing"),
-    Route("POST", "/v1/found", "found", "nothing; answers with --found only"),
+    Route("POST", "/v1/found", "found", "nothing; answers with `--found` only"),
 )
 """All that the proxy answers."""
 
 BESIDE = (
-    ("any other route", "everything", REFUSED, "answered with 404"),
-    ("any route", f"header {TOKEN_HEADER}", LEFT_OUT, "the token; without it nothing else is read"),
+    ("any other route", "everything", REFUSED, "404"),
+    ("any route", f"header `{TOKEN_HEADER}`", LEFT_OUT, "the token: without it, nothing else of a request is read"),
     (
         "any route",
-        "header authorization",
-        KIND,
-        "sent as the vendor's key, unless it holds the token or --api-key-env is given",
+        "header `authorization`",
+        PASSED,
+        "as the vendor's key, unless it holds the token or the proxy has one",
     ),
     ("any route", "any other header, the query", LEFT_OUT, "not passed on"),
-    ("replies", "everything", UNSEEN, "passed on byte for byte; texts are remembered as digests"),
-    ("other ways to the vendor", "everything", UNSEEN, "a client that does not go through the proxy"),
+    ("reply", "status, content-type, every byte", PASSED, "to the client; what it says is remembered as digests"),
+    ("other ways to the vendor", "everything", UNSEEN, "whatever a client sends past the proxy"),
 )
 """What else a client may send: place, field, what becomes of it, and why."""
 
