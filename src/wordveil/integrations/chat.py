@@ -19,7 +19,7 @@ from wordveil.errors import ParameterError, WordveilError
 from wordveil.integrations.conversation import Conversation, Message
 
 __all__ = [
-    "BESIDE", "FIELDS", "ROUTES", "SHAPE", "TOKEN_HEADER", "Field", "PublicTools", "RefusedError", "Route",
+    "BESIDE", "FIELDS", "ROUTES", "SHAPE", "TOKEN_HEADER", "Field", "PublicTools", "RefusedError",
     "private_messages", "released_request", "spoken",
 ]  # fmt: skip
 
@@ -141,10 +141,11 @@ def private_messages(body: Any, conversation: Conversation, tools: PublicTools) 
 
 def _object(value: Any, place: str, way: _Way) -> dict[str, Any]:
     """Return what leaves of an object of a request, field by field; empty fields are dropped."""
-    fields = FIELDS[place]
+    fields, out = FIELDS[place], dict[str, Any]()
     if not isinstance(value, Mapping):
         raise RefusedError(f"a {place} must be an object with {', '.join(fields)}; {_NOT_COVERED}.")
-    out = {}
+    if place == "message":
+        way = replace(way, role=fields["role"].leaves(value.get("role"), way))
     for name, held in value.items():
         if held is None or held in ([], {}):
             continue
@@ -159,18 +160,6 @@ def _each(value: Any, place: str, way: _Way) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         raise RefusedError(f"there must be a list of objects, each a {place}; {_NOT_COVERED}.")
     return [_object(each, place, way) for each in value]
-
-
-def _messages(value: Any, way: _Way) -> list[dict[str, Any]]:
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise RefusedError("'messages' must be a list of objects.")
-    return [_object(each, "message", replace(way, role=_role(each.get("role"), way))) for each in value]
-
-
-def _role(value: Any, _: _Way) -> str:
-    if not isinstance(value, str) or value not in _ROLES:
-        raise RefusedError(f"a message must have a role among {', '.join(_ROLES)}.")
-    return value
 
 
 def _text(value: Any, way: _Way) -> str:
@@ -256,7 +245,7 @@ _OURS = Field(OURS, "numbered afresh in each request", _id)
 FIELDS: dict[str, dict[str, Field]] = {
     "request": {
         "model": Field(KIND, "a name of letters, digits and . _ : / @ + -", _model),
-        "messages": Field(RELEASED, "a list of messages", _messages),
+        "messages": Field(RELEASED, "a list of messages", lambda value, way: _each(value, "message", way)),
         **dict.fromkeys(_NUMBERS, Field(KIND, "a number, true or false", _number)),
         "response_format": Field(DECLARED, "text, json_object, or a declared JSON schema", _response_format),
         "tools": Field(DECLARED, "declared tools", _tools),
@@ -267,7 +256,7 @@ FIELDS: dict[str, dict[str, Field]] = {
         **dict.fromkeys(_REMOVED, _DROPPED),
     },
     "message": {
-        "role": Field(KIND, f"one of {', '.join(_ROLES)}", _role),
+        "role": _one_of(*_ROLES),
         "content": Field(RELEASED, "a text, or text parts; verbatim if declared public, or an own reply", _content),
         "tool_calls": Field(RELEASED, "a list of calls", lambda value, way: _each(value, "call", way)),
         "tool_call_id": _OURS,
@@ -293,31 +282,13 @@ FIELDS: dict[str, dict[str, Field]] = {
 
 
 TOKEN_HEADER = "x-wordveil-token"
-
-
-class Route(NamedTuple):
-    """A route of the proxy.
-
-    Attributes:
-        method: GET or POST.
-        path: After the address.
-        name: Of what answers it.
-        leaves: What of a request goes to the vendor.
-    """
-
-    method: str
-    path: str
-    name: str
-    leaves: str
-
-
 ROUTES = (
-    Route("POST", "/v1/chat/completions", "complete", "the body, field by field as below, and a key"),
-    Route("GET", "/v1/models", "models", "a key"),
-    Route("GET", "/v1/promise", "promise", "nothing"),
-    Route("POST", "/v1/found", "found", "nothing; answers with `--found` only"),
+    ("POST", "/v1/chat/completions", "complete", "the body, field by field as below, and a key"),
+    ("GET", "/v1/models", "models", "a key"),
+    ("GET", "/v1/promise", "promise", "nothing"),
+    ("POST", "/v1/found", "found", "nothing; answers with `--found` only"),
 )
-"""All that the proxy answers."""
+"""All that the proxy answers: method, path, name of what answers, and what of a request goes to the vendor."""
 
 BESIDE = (
     ("any other route", "everything", REFUSED, "404"),

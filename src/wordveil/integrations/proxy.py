@@ -97,9 +97,7 @@ class Proxy:
 
             return answer
 
-        routes = [
-            Route(each.path, answering(each.name), methods=[each.method]) for each in ROUTES if each.name in answers
-        ]
+        routes = [Route(path, answering(name), methods=[method]) for method, path, name, _ in ROUTES if name in answers]
         known = Middleware(TrustedHostMiddleware, allowed_hosts=list(self.hosts), www_redirect=False)
         return Starlette(routes=routes, lifespan=lifespan, middleware=[known, Middleware(_Door, token=self.token)])
 
