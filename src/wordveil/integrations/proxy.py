@@ -155,10 +155,9 @@ class _Door:
             headers = Headers(scope=scope)
             shown = headers.get(TOKEN_HEADER) or headers.get("authorization", "").removeprefix("Bearer ")
             if not hmac.compare_digest(shown.encode(), self._token.encode()):
-                refused = _problem(
-                    401, f"show the token that was printed at start, as the api key or as {TOKEN_HEADER}."
-                )
-                return await refused(scope, receive, send)
+                refused = "show the token that was printed at start, as the api key or as " + TOKEN_HEADER
+                await _problem(401, f"{refused}.")(scope, receive, send)
+                return
         await self._app(scope, receive, send)
 
 
