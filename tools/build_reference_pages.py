@@ -1,4 +1,4 @@
-"""Writes docs/reference/commands.md: every command with its arguments, options and examples, read off the program.
+"""Writes docs/reference, the commands and names as the program has them, and what leaves through the proxy.
 
 python tools/build_reference_pages.py
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from typer.main import get_command
 
 from wordveil.cli.app import COMMANDS, build_app
 from wordveil.cli.examples import EXAMPLES
+from wordveil.integrations.chat import BESIDE, FIELDS, REFUSED, ROUTES
 from wordveil.names import EXPORTS
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+FOLDER = DOCS / "reference"
 COMMANDS_HEAD = """# Commands
 
 Every command with its options, written by `tools/build_reference_pages.py` from the program itself. What all commands
@@ -26,6 +29,18 @@ PYTHON_HEAD = """# Python
 
 Every public name, by what it is for; `import wordveil as wv` offers all of them as `wv.NAME`. [From
 Python](../python.md) shows how they are used together. The text below each name is its docstring.
+"""
+LEAVES_HEAD = """# What leaves, field by field
+
+Written by `tools/build_reference_pages.py` from the declaration by which [`wordveil proxy`](proxy.md) decides
+(`FIELDS`, `ROUTES` and `BESIDE` in `wordveil.integrations.chat`). `tests/integrations/test_proxy.py` sends a canary
+through every row. A field or route that is not here is refused, and the vendor gets nothing.
+
+- *Released*: the sanitizer's release takes its place.
+- *Public by its kind*: it leaves as it is, if it is of this kind; else the request is refused.
+- *Public by declaration*: it leaves if you declared it public; else the request is refused.
+- *Replaced by ours*, *left out*: nothing of it leaves.
+- *Passed on as it came*, *not seen by us*: neither released nor looked through.
 """
 TITLES = {
     "pipeline": "Releasing texts and vectors",
@@ -55,7 +70,23 @@ def pages() -> dict[Path, str]:
         offered = sorted(name for name in EXPORTS if rooms[name] == room)
         names += [f"## {title}", "", *(f"::: {EXPORTS[name]}.{name}\n" for name in offered)]
     assert set(rooms.values()) == set(TITLES)
-    return {FOLDER / "commands.md": "\n".join(commands), FOLDER / "python.md": "\n".join(names)}
+    leaves = [LEAVES_HEAD, "## Routes", "", "| Route | What leaves |", "|---|---|"]
+    leaves += [f"| `{method} {path}` | {sent} |" for method, path, _, sent in ROUTES]
+    leaves += ["", "## Fields", "", "| Where | Field | What becomes of it | Rule |", "|---|---|---|---|"]
+    leaves += [*_fields(), ""]
+    return {
+        FOLDER / "commands.md": "\n".join(commands),
+        FOLDER / "python.md": "\n".join(names),
+        DOCS / "integrations" / "what-leaves.md": "\n".join(leaves),
+    }
+
+
+def _fields() -> Iterator[str]:
+    for place, fields in FIELDS.items():
+        for field, names in groupby(fields, key=fields.__getitem__):
+            yield f"| {place} | {', '.join(f'`{name}`' for name in names)} | {field.fate} | {field.rule} |"
+        yield f"| {place} | any other field | {REFUSED} | the whole request is |"
+    yield from (f"| {' | '.join(row)} |" for row in BESIDE)
 
 
 def _section(name: str, command: Any) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -21,10 +23,12 @@ def main() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     wordveil = Path(sys.executable).parent / "wordveil"
-    command = [wordveil, "proxy", "--upstream", recording_vendor.start(), "--port", str(port)]
-    running = subprocess.Popen(command)  # noqa: S603  # our own words
+    vendor, token = recording_vendor.start(), secrets.token_urlsafe()
+    command = [wordveil, "proxy", "--upstream", vendor, "--port", str(port), "--found", "--token-env", "PROXY_TOKEN"]
+    running = subprocess.Popen(command, env={**os.environ, "PROXY_TOKEN": token})  # noqa: S603  # our own words
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}/v1", timeout=60) as client:
+        key = {"authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}/v1", headers=key, timeout=60) as client:
             wait_for(client)
             show(client)
     finally:
@@ -56,13 +60,17 @@ def show(client: httpx.Client) -> None:
     print("stream:", streamed)
     for heard in recording_vendor.HEARD:
         assert all(private not in json.dumps(heard) for private in ("lindqvist", "B-4711", "Uppsala"))
-    assert whole == streamed
-    assert "maria.lindqvist@clinic.se" in whole
+    assert whole == streamed  # released alike, and passed on as the vendor wrote it
+    found = client.post("/found", json={"messages": body["messages"], "reply": whole}).json()["found"]
+    for place in found:
+        print("places:", whole[place["start"] : place["end"]], "stands for", place["value"])
+    assert [place["value"] for place in found] == ["maria.lindqvist@clinic.se", "B-4711"]
     refused = client.post("/chat/completions", json={**body, "tools": [{"type": "function"}]})
     print("refused:", refused.json()["error"]["message"])
     assert refused.status_code == httpx.codes.BAD_REQUEST
     assert len(recording_vendor.HEARD) == 2  # nothing of it was sent
-    assert client.delete("/conversations").json()["dropped"] > 0
+    stranger = client.post("/chat/completions", json=body, headers={"authorization": "Bearer somebody's"})
+    assert stranger.status_code == httpx.codes.UNAUTHORIZED
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A vendor for the examples: it keeps every byte it gets, and says the last message back in small pieces."""
+"""A vendor for the examples: it keeps all it gets, calls the first of its tools, or says the message back."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 HEARD: list[dict[str, Any]] = []
 """Every request's body."""
+HEADERS: list[dict[str, str]] = []
+"""Every request's headers."""
 
 
 class Vendor(BaseHTTPRequestHandler):
@@ -18,7 +20,12 @@ class Vendor(BaseHTTPRequestHandler):
         """Answer one request."""
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         HEARD.append(body)
+        HEADERS.append(dict(self.headers))
         said = f"You said: {body['messages'][-1]['content']}"
+        if body.get("tools") and body["messages"][-1]["role"] != "tool":
+            called = {"name": body["tools"][0]["function"]["name"], "arguments": '{"case": "ID-00017"}'}
+            calls = [{"index": 0, "id": "call-of-the-vendor", "type": "function", "function": called}]
+            return self._send("application/json", json.dumps(_completion(message={"tool_calls": calls})).encode())
         if not body.get("stream"):
             return self._send("application/json", json.dumps(_completion(message={"content": said})).encode())
         pieces = [{"content": said[i : i + 3]} for i in range(0, len(said), 3)]

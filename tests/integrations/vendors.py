@@ -52,41 +52,15 @@ def whole(*contents):
     return 200, "application/json", [body.encode()]
 
 
-def events(deltas, *, finish=True):
-    """The bytes of a streamed response: (choice, piece of its text) in order."""
-    lines, seen = [], dict.fromkeys(index for index, _ in deltas)
-
-    def chunk(index, delta, reason):
-        choice = {"index": index, "delta": delta, "finish_reason": reason}
-        body = {"id": "1", "object": "chat.completion.chunk", "model": "m", "choices": [choice]}
-        lines.append(f"data: {json.dumps(body, ensure_ascii=False)}\n\n")
-
-    for index in seen:
-        chunk(index, {"role": "assistant", "content": ""}, None)
-    for index, piece in deltas:
-        chunk(index, {"content": piece}, None)
-    for index in seen if finish else ():
-        chunk(index, {}, "stop")
-    lines += [": a comment\n\n", 'data: {"choices": [], "usage": {"total_tokens": 3}}\n\n']
-    return "".join([*lines, "data: [DONE]\n\n" if finish else ""]).encode()
+def events(*pieces, **extra):
+    """The bytes of a streamed response that says these pieces in its first choice."""
+    deltas = [{"role": "assistant", "content": ""}, *({"content": piece} for piece in pieces), {}]
+    chunks = [{"id": "1", "choices": [{"index": 0, "delta": delta}], **extra} for delta in deltas]
+    lines = [f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n" for chunk in chunks]
+    return "".join([*lines, ": a comment\n\n", 'data: {"choices": []}\n\n', "data: [DONE]\n\n"]).encode()
 
 
 def cut(data, draws, most):
     """The same bytes in pieces."""
     ends = sorted({0, len(data), *draws.integers(0, len(data) + 1, int(draws.integers(0, most))).tolist()})
     return [data[a:b] for a, b in itertools.pairwise(ends)]
-
-
-def read_stream(body):
-    """The texts of all choices of a stream as a client reads them, and its errors; fails unless it is well formed."""
-    assert body.endswith(b"data: [DONE]\n\n")
-    texts, errors = {}, []
-    for each in body.decode().split("\n\n")[:-2]:
-        assert each.startswith("data: ")
-        assert "\n" not in each
-        value = json.loads(each[6:])
-        if "error" in value:
-            errors.append(value["error"]["message"])
-        for choice in value.get("choices", ()):
-            texts[choice["index"]] = texts.get(choice["index"], "") + (choice["delta"].get("content") or "")
-    return texts, errors

@@ -1,16 +1,23 @@
-"""`wordveil proxy`: a local proxy that releases chat requests to a vendor and restores its replies."""
+"""`wordveil proxy`: a local proxy that releases chat requests to a vendor."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import secrets
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 from wordveil.cli.common import Wanted, open_vocabulary, prepare, say, say_promise
 from wordveil.cli.options import option
+from wordveil.errors import ParameterError, WordveilError, printable
 
 if TYPE_CHECKING:
-    from wordveil.integrations.conversation import Conversation
+    from wordveil.integrations.chat import PublicTools
+    from wordveil.pipeline.sanitizer import Sanitizer
 
 __all__ = ["proxy"]
 
@@ -21,6 +28,10 @@ PublicPromptOption = Annotated[
     list[Path] | None,
     option("--public-prompt", metavar="FILE", help="A text, such as a system prompt, that goes out verbatim."),
 ]
+PublicToolsOption = Annotated[
+    Path | None,
+    option("--public-tools", metavar="FILE", help="A JSON list of tools and JSON schemas that go out verbatim."),
+]
 HostOption = Annotated[str, option("--host", help="Where to listen; elsewhere than here, prompts travel openly.")]
 AllowHostOption = Annotated[
     list[str] | None,
@@ -30,57 +41,129 @@ KeyOption = Annotated[
     str | None,
     option("--api-key-env", metavar="NAME", help="Variable that holds the vendor's key; default: the client's."),
 ]
-IdleOption = Annotated[float, option("--idle", help="Seconds until a conversation and its map are dropped.")]
+TokenOption = Annotated[
+    str | None,
+    option("--token-env", metavar="NAME", help="Variable that holds the clients' token; default: a new one, printed."),
+]
+SecretOption = Annotated[
+    Path | None,
+    option("--secret", metavar="FILE", help="What noise is drawn under, made if absent; default: new at every start."),
+]
+FoundOption = Annotated[bool, option("--found", help="Answer where a reply holds surrogates, and for which values.")]
 CheckOption = Annotated[bool, option("--check", help="Print what is promised and disclosed, and do not listen.")]
+
+SAMPLE = "You are a helpful assistant. Answer in one sentence."
+SHOWN = 80  # characters of a prompt
+TOKEN = re.compile(r"[!-~]{20,}")
 
 
 def proxy(
     upstream: UpstreamOption,
     public_prompt: PublicPromptOption = None,
+    public_tools: PublicToolsOption = None,
     host: HostOption = "127.0.0.1",
     port: Annotated[int, option("--port", help="Port to listen on.")] = 8088,
     allow_host: AllowHostOption = None,
     api_key_env: KeyOption = None,
-    idle: IdleOption = 3600.0,
+    token_env: TokenOption = None,
+    secret: SecretOption = None,
+    found: FoundOption = False,
     check: CheckOption = False,
     *,
     wanted: Wanted,
 ) -> None:
-    """Listen for chat completions, release every message to the vendor, restore surrogates in its replies.
+    """Listen for chat completions, and send the release of every message to the vendor; replies come back as they are.
 
     Whatever cannot be released is refused, and the vendor gets nothing (extra: proxy).
     """
-    from wordveil.errors import ParameterError
-    from wordveil.integrations.conversation import Conversations
+    from wordveil.files.secret import Secret
+    from wordveil.integrations.chat import SHAPE
+    from wordveil.integrations.conversation import Conversation
     from wordveil.pipeline.sanitizer import Sanitizer
     from wordveil.promises.release import TextOptions
 
-    if not upstream.startswith(("https://", "http://")):
-        raise ParameterError("--upstream", upstream, "must begin with https:// or http://.")
-    if api_key_env is not None and api_key_env not in os.environ:
-        raise ParameterError("--api-key-env", api_key_env, "is not set in the environment.")
+    vendor = _vendor(upstream)
+    api_key, token = _held("--api-key-env", api_key_env), _held("--token-env", token_env)
+    if token is not None and not TOKEN.fullmatch(token):
+        raise ParameterError("--token-env", token_env, "must hold at least 20 letters, digits and signs.")
     embeddings = open_vocabulary(wanted.vocabulary)
     prepared = prepare(wanted, embeddings)
     options = TextOptions(unknown="typed")
     sanitizer = Sanitizer(embeddings, prepared.mechanism, options=options, certificate=prepared.certificate)
-    public = [path.read_text(encoding="utf-8") for path in public_prompt or ()]
-    conversations = Conversations(
-        sanitizer, public={text for whole in public for text in (whole, whole.rstrip("\n"))}, idle=idle
-    )
+    prompts = [path.read_text(encoding="utf-8") for path in public_prompt or ()]
+    tools = _tools(public_tools)
     for note in prepared.notes:
         say(note)
-    _print_promise(conversations.example)
+    conversation = Conversation(
+        sanitizer,
+        secret=None if secret is None or check else Secret.at(secret),
+        public={text for whole in prompts for text in (whole, whole.rstrip("\n"))},
+    )
+    say_promise(conversation.guarantee, (*conversation.disclosed, SHAPE))
+    _say_prompts(sanitizer, prompts)
     if not check:
         from wordveil.integrations.proxy import Proxy, serve
 
-        say(f"listening on http://{host}:{port}/v1; the vendor is {upstream}")
-        key = None if api_key_env is None else os.environ[api_key_env]
-        names = ("127.0.0.1", "localhost", host, *(allow_host or ()))
-        serve(Proxy(conversations=conversations, upstream=upstream, api_key=key, hosts=names), host=host, port=port)
+        served = Proxy(
+            conversation=conversation,
+            upstream=upstream,
+            token=_new_token() if token is None else token,
+            api_key=api_key,
+            tools=tools,
+            found=found,
+            hosts=("127.0.0.1", "localhost", host, *(allow_host or ())),
+        )
+        say(f"listening on http://{host}:{port}/v1; the vendor is {vendor}")
+        serve(served, host=host, port=port)
 
 
-def _print_promise(said: Conversation) -> None:
-    from wordveil.integrations.conversation import RESTORED
+def _vendor(upstream: str) -> str:
+    """Return what may be shown of the vendor's address, which never holds a password."""
+    if not upstream.startswith(("https://", "http://")) or set("@?#") & set(upstream):
+        requirement = "must begin with https:// or http:// and hold no user, password or query; see --api-key-env."
+        raise ParameterError("--upstream", "<hidden>", requirement)
+    return "{0.scheme}://{0.netloc}".format(urlsplit(upstream))
 
-    say_promise(said.guarantee, said.disclosed)
-    say(f"restored in replies, on this side: {', '.join(RESTORED)}")
+
+def _held(name: str, variable: str | None) -> str | None:
+    """Return what a variable of the environment holds."""
+    if variable is not None and not os.environ.get(variable):
+        raise ParameterError(name, variable, "is not set in the environment.")
+    return None if variable is None else os.environ[variable]
+
+
+def _new_token() -> str:
+    """Return a token that is shown once, on a terminal: logs are kept and read by others."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        raise WordveilError(
+            "There is no terminal to print a token to. Put one into a variable, and name it: --token-env."
+        )
+    token = secrets.token_urlsafe(24)
+    say(f"token, shown once, which clients use as their api key: {token}")
+    return token
+
+
+def _tools(path: Path | None) -> PublicTools:
+    from wordveil.integrations.chat import PublicTools
+
+    try:
+        declared = [] if path is None else json.loads(path.read_text(encoding="utf-8"))
+        return PublicTools(declared if isinstance(declared, list) else [declared])
+    except ValueError:  # no JSON, or no tools
+        requirement = "must hold a JSON list of tools, or of response formats of the type json_schema."
+        raise ParameterError("--public-tools", str(path), requirement) from None
+
+
+def _say_prompts(sanitizer: Sanitizer, prompts: list[str]) -> None:
+    """Say which system prompts go out verbatim and which are released, with a sample of both."""
+    from wordveil.integrations.conversation import Conversation, Message
+
+    def shown(text: str) -> str:
+        return printable(" ".join(text.split())[:SHOWN])
+
+    for text in prompts:
+        say(f"system prompt declared public, goes out verbatim: {shown(text)}")
+    if not prompts:
+        say(f"no system prompt is declared public; with --public-prompt one goes out verbatim, like this: {SAMPLE}")
+    released = Conversation(sanitizer).release([Message("system", prompts[0] if prompts else SAMPLE)])[0]
+    say(f"every other system prompt is released like any message; this one would read: {shown(released)}")

@@ -1,4 +1,4 @@
 """Thin adapters over the sanitizer and the run engine, one file a library; each needs the extra of its name.
 
-No adapter holds logic: what several share stands in `conversation`, `chat` and `records`.
+No adapter holds logic. The proxy stands on `conversation` (what is released) and `chat` (what of a request leaves).
 """

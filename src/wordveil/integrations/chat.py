@@ -1,189 +1,327 @@
-"""Chat completions as many services speak them: what of a request leaves, and restoring of replies.
+"""Chat completions as many services speak them: what of a request leaves.
 
-What is not known to be public or released is refused, and the request goes nowhere: whatever a later version of the
-format adds is private until it is listed here. Refusals name what is listed, never what was found.
+`FIELDS` says it, field by field, and is all that decides: what it does not list is refused, and the request goes
+nowhere. Whatever a later version of the format adds is private until it is listed here. Refusals name what is listed,
+never what stood in the request.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-from wordveil.errors import WordveilError
-from wordveil.integrations.conversation import Conversation, Conversations, Message
-from wordveil.integrations.restoring import Restorer
+from wordveil.errors import ParameterError, WordveilError
+from wordveil.integrations.conversation import Conversation, Message
 
-__all__ = ["REMOVED", "RefusedError", "StreamRestorer", "private_messages", "released_request", "restored_response"]
+__all__ = [
+    "BESIDE", "FIELDS", "ROUTES", "SHAPE", "TOKEN_HEADER", "Field", "PublicTools", "RefusedError",
+    "private_messages", "released_request", "spoken",
+]  # fmt: skip
 
-REMOVED = ("user", "metadata", "safety_identifier", "prompt_cache_key", "store")
-"""Fields of a request that are left out: they name persons or keep texts."""
+SHAPE = (
+    "the model, settings and public tools that a request names, how many messages and parts it has, whose each message "
+    "is, which public tools it calls, and which call each result answers"
+)
+"""What a request discloses beside its texts."""
 
+RELEASED, REFUSED, LEFT_OUT = "released", "refused", "left out"
+PASSED, UNSEEN = "passed on as it came", "not seen by us"
+KIND, DECLARED, OURS = "public by its kind", "public by declaration", "replaced by ours"
+
+_ROLES = ("system", "developer", "user", "assistant", "tool")
 _NUMBERS = (
     "temperature", "top_p", "top_k", "min_p", "max_tokens", "max_completion_tokens", "n", "presence_penalty",
-    "frequency_penalty", "repetition_penalty", "seed", "stream",
+    "frequency_penalty", "repetition_penalty", "seed", "stream", "parallel_tool_calls",
 )  # fmt: skip
-_CHOICES: dict[str, tuple[Any, ...]] = {
-    "response_format": ({"type": "text"}, {"type": "json_object"}),
-    "stream_options": ({"include_usage": True}, {"include_usage": False}),
-    "reasoning_effort": ("none", "minimal", "low", "medium", "high", "xhigh"),
-    "verbosity": ("low", "medium", "high"),
-}
-_ROLES = ("system", "developer", "user", "assistant")
+_REMOVED = ("user", "metadata", "safety_identifier", "prompt_cache_key", "store")
 _REMOVED_OF_MESSAGE = ("name", "refusal", "annotations", "reasoning", "reasoning_content", "id")
-_NOT_COVERED = "tools, tool calls, images, audio, files and other fields are not covered"
+_NOT_COVERED = "images, audio, files and other fields are not covered"
 _MODEL = re.compile(r"[A-Za-z0-9._:/@+-]{1,128}")
 _LARGEST = 2**63
+_SPOKEN = 17  # texts kept of a reply: what it says, and sixteen calls
 
 
 class RefusedError(WordveilError):
     """A request is not sent: it holds something that is neither released nor known to be public."""
 
 
-def private_messages(body: Any) -> list[Message]:
-    """Return every message of a request, a message of several text parts as several.
+class PublicTools:
+    """Tools and JSON schemas that their owner declares public: they leave as declared, others are refused.
+
+    Args:
+        declared: As requests hold them: `{"type": "function", "function": {...}}`, or what stands under
+            `response_format`, `{"type": "json_schema", "json_schema": {...}}`.
 
     Raises:
-        RefusedError: If one holds anything but text.
+        ParameterError: If one is neither.
     """
-    if not isinstance(body, dict) or not isinstance(body.get("messages"), list) or not body["messages"]:
-        raise RefusedError("the request must be a JSON object with a list 'messages' that is not empty.")
-    return [
-        Message(message["role"], text)
-        for number, message in enumerate(body["messages"], start=1)
-        for text in _texts(message, number)
-    ]
+
+    def __init__(self, declared: Iterable[Any] = ()) -> None:
+        self._declared = dict[str, Any]()
+        self.names = set[str]()
+        for each in declared:
+            kind = each.get("type") if isinstance(each, dict) else None
+            named = each.get(kind) if kind in ("function", "json_schema") else None
+            if not isinstance(named, dict) or not isinstance(named.get("name"), str) or each.keys() != {"type", kind}:
+                raise ParameterError("tools", "<hidden>", "must be tools, or response formats with a JSON schema.")
+            self._declared[_canonical(each)] = each
+            self.names |= {named["name"]} if kind == "function" else set()
+
+    def declared(self, value: Any, kind: str) -> Any:
+        """Return a tool or response format as it is declared.
+
+        Raises:
+            RefusedError: If it is not.
+        """
+        each = self._declared.get(_canonical(value))
+        if each is None or each["type"] != kind:
+            raise RefusedError("tools and JSON schemas must be declared public, to the letter, with --public-tools.")
+        return each
 
 
-def released_request(body: Any, conversations: Conversations, owner: str) -> tuple[dict[str, Any], Conversation]:
-    """Return the request as it may leave, and its conversation.
+@dataclass(frozen=True, kw_only=True)
+class _Way:
+    """What the fields of one request go by."""
+
+    text: Callable[[Message], str]
+    wrote: Callable[[str], bool]
+    tools: PublicTools
+    ids: dict[str, str] = field(default_factory=dict)
+    role: str = ""
+
+
+class Field(NamedTuple):
+    """What becomes of a field.
+
+    Attributes:
+        fate: One of those above, such as `RELEASED`.
+        rule: What it must be, or what is done with it.
+        leaves: What leaves of its value; refuses what it must not be.
+    """
+
+    fate: str
+    rule: str
+    leaves: Callable[[Any, _Way], Any]
+
+
+def released_request(body: Any, conversation: Conversation, tools: PublicTools) -> dict[str, Any]:
+    """Return the request as it may leave.
 
     Args:
         body: The private request.
-        conversations: Those of this process.
-        owner: Whose request it is.
+        conversation: The owner's.
+        tools: Those declared public.
 
     Raises:
         RefusedError: If it holds what is neither covered nor public, or anything goes wrong. Nothing may be sent then.
     """
     try:
-        return _released(body, conversations, owner)
+        said = private_messages(body, conversation, tools)
+        released = dict(zip(said, conversation.release(said), strict=True))
+        return _object(body, "request", _Way(text=released.__getitem__, wrote=conversation.wrote, tools=tools))
     except WordveilError:
         raise
     except Exception as error:  # noqa: BLE001  # its message may hold private text, and callers log messages
         raise RefusedError(f"{type(error).__name__} while releasing.") from None
 
 
-def _released(body: Any, conversations: Conversations, owner: str) -> tuple[dict[str, Any], Conversation]:
-    messages = private_messages(body)
-    out = {name: _public(name, value) for name, value in body.items() if not _left_out(name, value)}
-    conversation, texts = conversations.release(owner, messages)
-    released = iter(texts)
-    out["messages"] = []
-    for number, message in enumerate(body["messages"], start=1):
-        parts = [next(released) for _ in _texts(message, number)]
-        whole = isinstance(message["content"], str)
-        content = parts[0] if whole else [{"type": "text", "text": part} for part in parts]
-        out["messages"].append({"role": message["role"], "content": content})
-    return out, conversation
+def private_messages(body: Any, conversation: Conversation, tools: PublicTools) -> list[Message]:
+    """Return every text of a request that is to be released, once; errors as for `released_request`."""
+    if not isinstance(body, dict) or not body.get("messages"):
+        raise RefusedError("the request must be a JSON object with a list 'messages' that is not empty.")
+    said = dict[Message, str]()
+    _object(body, "request", _Way(text=lambda each: said.setdefault(each, ""), wrote=conversation.wrote, tools=tools))
+    return [*said]
 
 
-def restored_response(body: dict[str, Any], conversation: Conversation) -> dict[str, Any]:
-    """Return a whole response with the content of its choices restored; all else is as the vendor wrote it."""
-    for choice in body.get("choices") or ():
-        message = choice.get("message") or {}
-        if isinstance(message.get("content"), str):
-            message["content"] = conversation.restore(message["content"])
-    return body
+def _object(value: Any, place: str, way: _Way) -> dict[str, Any]:
+    """Return what leaves of an object of a request, field by field; empty fields are dropped."""
+    fields, out = FIELDS[place], dict[str, Any]()
+    if not isinstance(value, Mapping):
+        raise RefusedError(f"a {place} must be an object with {', '.join(fields)}; {_NOT_COVERED}.")
+    if place == "message":
+        way = replace(way, role=fields["role"].leaves(value.get("role"), way))
+    for name, held in value.items():
+        if held is None or held in ([], {}):
+            continue
+        if name not in fields:
+            raise RefusedError(f"a {place} may hold {', '.join(fields)}; {_NOT_COVERED}.")
+        if fields[name].fate != LEFT_OUT:
+            out[name] = fields[name].leaves(held, way)
+    return out
 
 
-class StreamRestorer:
-    """Restores the chunks of a streamed response; its choices may come in any order.
+def _each(value: Any, place: str, way: _Way) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        raise RefusedError(f"there must be a list of objects, each a {place}; {_NOT_COVERED}.")
+    return [_object(each, place, way) for each in value]
 
-    Args:
-        conversation: The conversation of the request.
+
+def _text(value: Any, way: _Way) -> str:
+    if not isinstance(value, str):
+        raise RefusedError(f"what is released must be text; {_NOT_COVERED}.")
+    return way.text(Message(way.role, value))
+
+
+def _content(value: Any, way: _Way) -> Any:
+    return _each(value, "part of a message", way) if isinstance(value, list) else _text(value, way)
+
+
+def _arguments(value: Any, way: _Way) -> str:
+    """Return the arguments of a call as the vendor wrote them, or else an object with their release."""
+    if isinstance(value, str) and way.wrote(value):
+        return value
+    return json.dumps({"released": _text(value, replace(way, role="arguments"))})
+
+
+def _id(value: Any, way: _Way) -> str:
+    """Return an id of ours, the same for the same one: a client may have written anything there."""
+    if not isinstance(value, str):
+        raise RefusedError("the id of a call must be text.")
+    return way.ids.setdefault(value, f"call{len(way.ids):05}")
+
+
+def _tools(value: Any, way: _Way) -> list[Any]:
+    if not isinstance(value, list):
+        raise RefusedError("'tools' must be a list.")
+    return [way.tools.declared(each, "function") for each in value]
+
+
+def _tool_name(value: Any, way: _Way) -> str:
+    if not isinstance(value, str) or value not in way.tools.names:
+        raise RefusedError("a tool that is called must be declared public with --public-tools.")
+    return value
+
+
+def _tool_choice(value: Any, way: _Way) -> Any:
+    if isinstance(value, dict) and value.keys() == {"type", "function"} and isinstance(value["function"], dict):
+        return {"type": "function", "function": {"name": _tool_name(value["function"].get("name"), way)}}
+    return _one_of("none", "auto", "required").leaves(value, way)
+
+
+def _response_format(value: Any, way: _Way) -> Any:
+    if isinstance(value, dict) and value.get("type") == "json_schema":
+        return way.tools.declared(value, "json_schema")
+    return _one_of({"type": "text"}, {"type": "json_object"}).leaves(value, way)
+
+
+def _model(value: Any, _: _Way) -> str:
+    if isinstance(value, str) and _MODEL.fullmatch(value):
+        return value
+    raise RefusedError("'model' must be a name of letters, digits and . _ : / @ + - only.")
+
+
+def _number(value: Any, _: _Way) -> float:
+    if isinstance(value, int | float) and math.isfinite(value) and abs(value) <= _LARGEST:
+        return value
+    raise RefusedError(f"{', '.join(_NUMBERS)} must be numbers, true or false.")
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _one_of(*choices: Any) -> Field:
+    """Return a field that is one of a few public values: what leaves is ours, not the request's."""
+    listed = {_canonical(each): each for each in choices}
+    shown = ", ".join(listed)
+
+    def leaves(value: Any, _: _Way) -> Any:
+        if _canonical(value) in listed:
+            return listed[_canonical(value)]
+        raise RefusedError(f"a field must be one of {shown}; {_NOT_COVERED}.")
+
+    return Field(KIND, f"one of `{'`, `'.join(listed)}`", leaves)
+
+
+_DROPPED = Field(LEFT_OUT, "names persons, or keeps or repeats texts", lambda value, way: None)
+_OURS = Field(OURS, "numbered afresh in each request", _id)
+
+FIELDS: dict[str, dict[str, Field]] = {
+    "request": {
+        "model": Field(KIND, "a name of letters, digits and . _ : / @ + -", _model),
+        "messages": Field(RELEASED, "a list of messages", lambda value, way: _each(value, "message", way)),
+        **dict.fromkeys(_NUMBERS, Field(KIND, "a number, true or false", _number)),
+        "response_format": Field(DECLARED, "text, json_object, or a declared JSON schema", _response_format),
+        "tools": Field(DECLARED, "declared tools", _tools),
+        "tool_choice": Field(DECLARED, "none, auto, required, or the name of a declared tool", _tool_choice),
+        "stream_options": _one_of({"include_usage": True}, {"include_usage": False}),
+        "reasoning_effort": _one_of("none", "minimal", "low", "medium", "high", "xhigh"),
+        "verbosity": _one_of("low", "medium", "high"),
+        **dict.fromkeys(_REMOVED, _DROPPED),
+    },
+    "message": {
+        "role": _one_of(*_ROLES),
+        "content": Field(RELEASED, "a text, or text parts; verbatim if declared public, or an own reply", _content),
+        "tool_calls": Field(RELEASED, "a list of calls", lambda value, way: _each(value, "call", way)),
+        "tool_call_id": _OURS,
+        **dict.fromkeys(_REMOVED_OF_MESSAGE, _DROPPED),
+    },
+    "part of a message": {
+        "type": _one_of("text"),
+        "text": Field(RELEASED, "a text, as above", _text),
+    },
+    "call": {
+        "id": _OURS,
+        "type": _one_of("function"),
+        "function": Field(RELEASED, "an object", lambda value, way: _object(value, "called function", way)),
+    },
+    "called function": {
+        "name": Field(DECLARED, "the name of a declared tool", _tool_name),
+        "arguments": Field(
+            RELEASED, "a text; verbatim as the vendor wrote it, else an object with the release", _arguments
+        ),
+    },
+}
+"""Place in a request -> its fields. A field that is not here is refused, and the whole request with it."""
+
+
+TOKEN_HEADER = "x-wordveil-token"
+ROUTES = (
+    ("POST", "/v1/chat/completions", "complete", "the body, field by field as below, and a key"),
+    ("GET", "/v1/models", "models", "a key"),
+    ("GET", "/v1/promise", "promise", "nothing"),
+    ("POST", "/v1/found", "found", "nothing; answers with `--found` only"),
+)
+"""All that the proxy answers: method, path, name of what answers, and what of a request goes to the vendor."""
+
+BESIDE = (
+    ("any other route", "everything", REFUSED, "404"),
+    ("any route", f"header `{TOKEN_HEADER}`", LEFT_OUT, "the token: without it, nothing else of a request is read"),
+    (
+        "any route",
+        "header `authorization`",
+        PASSED,
+        "as the vendor's key, unless it holds the token or the proxy has one",
+    ),
+    ("any route", "any other header, the query", LEFT_OUT, "not passed on"),
+    ("reply", "status, content-type, every byte", PASSED, "to the client; what it says is remembered as digests"),
+    ("other ways to the vendor", "everything", UNSEEN, "whatever a client sends past the proxy"),
+)
+"""What else a client may send: place, field, what becomes of it, and why."""
+
+
+def spoken(reply: bytes) -> list[str]:
+    """Return what the first choice of a reply says, whole or streamed, and the arguments of its calls.
+
+    Nothing of a reply that cannot be read: then it is not known again, and is released like any other text.
     """
-
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
-        self._open = dict[int, Restorer]()
-        self._shape = dict[str, Any]()
-
-    def feed(self, chunk: dict[str, Any]) -> dict[str, Any]:
-        """Return a chunk with what can be said of its choices so far; a choice that ends is said to its end."""
-        self._shape = {name: value for name, value in chunk.items() if name not in ("choices", "usage")}
-        for choice in chunk.get("choices") or ():
-            index, delta = int(choice.get("index") or 0), choice.setdefault("delta", {}) or {}
-            content = delta.get("content")
-            said = self.text(index, content) if isinstance(content, str) else ""
-            if choice.get("finish_reason") is not None:
-                said += self.end(index)
-            if said or isinstance(content, str):
-                choice["delta"] = {**delta, "content": said}
-        return chunk
-
-    def text(self, index: int, piece: str) -> str:
-        """Return what can be said after one more piece of a choice."""
-        if index not in self._open:
-            self._open[index] = self._conversation.reply()
-        return self._open[index].feed(piece)
-
-    def end(self, index: int) -> str:
-        """Return the rest of a choice."""
-        restorer = self._open.pop(index, None)
-        return "" if restorer is None else restorer.close()
-
-    def close(self) -> list[dict[str, Any]]:
-        """Return chunks with what is left of choices that nobody ended."""
-        left = [(index, self.end(index)) for index in sorted(self._open)]
-        return [
-            {**self._shape, "choices": [{"index": index, "delta": {"content": rest}, "finish_reason": None}]}
-            for index, rest in left
-            if rest
-        ]
-
-
-def _left_out(name: str, value: Any) -> bool:
-    return name == "messages" or name in REMOVED or value is None or value in ([], {})
-
-
-def _public(name: str, value: Any) -> Any:
-    """Return a field of a request that is public by its kind."""
-    if name == "model":
-        if isinstance(value, str) and _MODEL.fullmatch(value):
-            return value
-        raise RefusedError("'model' must be a name of letters, digits and . _ : / @ + - only.")
-    if name in _NUMBERS:
-        if isinstance(value, int | float) and math.isfinite(value) and abs(value) <= _LARGEST:
-            return value
-        raise RefusedError(f"{name!r} must be a number, true or false.")
-    if name in _CHOICES:
-        if value in _CHOICES[name]:
-            return value
-        raise RefusedError(f"{name!r} must be one of {_CHOICES[name]!r}; {_NOT_COVERED}.")
-    raise RefusedError(f"the request may hold model, messages, {', '.join((*_NUMBERS, *_CHOICES))}; {_NOT_COVERED}.")
-
-
-def _texts(message: Any, number: int) -> list[str]:
-    """Return the texts of a message."""
-    problem = f"message {number} must have a role among {', '.join(_ROLES)} and text as its content; {_NOT_COVERED}."
-    if not isinstance(message, Mapping) or message.get("role") not in _ROLES:
-        raise RefusedError(problem)
-    for name, value in message.items():
-        if name not in ("role", "content", *_REMOVED_OF_MESSAGE) and not _left_out("", value):
-            raise RefusedError(problem)
-    content = message.get("content")
-    if isinstance(content, str):
-        return [content]
-    if not isinstance(content, list) or not all(_is_text(part) for part in content):
-        raise RefusedError(problem)
-    return [part["text"] for part in content]
-
-
-def _is_text(part: Any) -> bool:
-    return (
-        isinstance(part, dict)
-        and part.keys() == {"type", "text"}
-        and (part["type"], type(part["text"])) == ("text", str)
-    )
+    texts = defaultdict[Any, str](str)
+    events = [line[5:].strip() for line in reply.splitlines() if line.startswith(b"data:")]
+    try:
+        for data in events or [reply]:
+            choices = json.loads(data).get("choices") if data != b"[DONE]" else None
+            for choice in choices or ():
+                said = choice.get("message") or choice.get("delta") or {}
+                if choice.get("index", 0) == 0:
+                    texts["content"] += said.get("content") or ""
+                    for place, call in enumerate(said.get("tool_calls") or ()):
+                        texts[call.get("index", place)] += call["function"].get("arguments") or ""
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
+        return []
+    return [text for text in texts.values() if text][:_SPOKEN]

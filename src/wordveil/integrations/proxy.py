@@ -1,6 +1,6 @@
 """A local proxy between chat clients and a vendor: `wordveil proxy`, for anything that speaks chat completions.
 
-    client --private request--> proxy --release--> vendor --reply--> proxy --restored reply--> client
+    client --private request--> proxy --release--> vendor --reply--> proxy --the same bytes--> client
 
 Fails closed: whatever goes wrong before the request is released, and whatever it holds that is not covered, the vendor
 gets nothing. Nothing of a request is written to a log, and no error says more than which field or kind is refused.
@@ -8,24 +8,32 @@ gets nothing. Nothing of a request is written to a log, and no error says more t
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
+import hmac
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from wordveil.errors import MissingExtraError, WordveilError
-from wordveil.integrations.chat import StreamRestorer, released_request, restored_response
-from wordveil.integrations.conversation import Conversations
-from wordveil.integrations.events import DONE, EventReader, event
+from wordveil.integrations.chat import (
+    ROUTES,
+    SHAPE,
+    TOKEN_HEADER,
+    PublicTools,
+    private_messages,
+    released_request,
+    spoken,
+)
+from wordveil.integrations.conversation import Conversation
 
 try:
     import httpx
     import uvicorn
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
+    from starlette.datastructures import Headers
     from starlette.middleware import Middleware
     from starlette.middleware.trustedhost import TrustedHostMiddleware
     from starlette.requests import ClientDisconnect, Request
@@ -36,9 +44,8 @@ except ImportError as missing:
 
 __all__ = ["Proxy", "serve"]
 
-_LARGEST_REQUEST = 1 << 24  # bytes
+_LARGEST_REQUEST = _LARGEST_REPLY = 1 << 24  # bytes; of a larger reply nothing is known again
 _PATIENCE = 600.0  # seconds that a vendor may be silent
-_EVERY = 60.0  # seconds between two looks for conversations that nobody continues
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,16 +53,22 @@ class Proxy:
     """A proxy to one vendor.
 
     Attributes:
-        conversations: Releases requests and restores replies.
+        conversation: Releases requests; each client's key has one like it.
         upstream: The vendor's address, up to and with "/v1".
-        api_key: Sent to the vendor; None passes the client's own on.
+        token: What clients must show, as their api key or in the header `TOKEN_HEADER`.
+        api_key: Sent to the vendor; None passes on the client's own, unless that is the token.
+        tools: Tools and schemas that are declared public.
+        found: Whether clients may ask which private values a reply holds the surrogates of.
         transport: What carries requests; None is the network.
         hosts: Names that clients may call it by: a web page under another name, which leads here too, is refused.
     """
 
-    conversations: Conversations
-    upstream: str
-    api_key: str | None = None
+    conversation: Conversation
+    upstream: str = field(repr=False)
+    token: str = field(repr=False)
+    api_key: str | None = field(default=None, repr=False)
+    tools: PublicTools = field(default_factory=PublicTools)
+    found: bool = False
     transport: httpx.AsyncBaseTransport | None = None
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")
 
@@ -63,7 +76,7 @@ class Proxy:
         """Return the application, for any ASGI server."""
         vendor = httpx.AsyncClient(
             base_url=self.upstream.rstrip("/") + "/",
-            headers={"user-agent": "wordveil"},
+            headers={"user-agent": "wordveil", "accept-encoding": "identity"},
             timeout=_PATIENCE,
             transport=self.transport,
             trust_env=False,  # neither another proxy nor .netrc
@@ -72,73 +85,86 @@ class Proxy:
 
         @asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
-            forgetting = asyncio.create_task(self._forget())
             yield
-            forgetting.cancel()
             await vendor.aclose()
 
-        async def complete(request: Request) -> Response:
-            return await _answered(lambda: self._complete(request, vendor))
+        answers = {"complete": self._complete, "models": self._models, "promise": self._promise}
+        answers |= {"found": self._found} if self.found else {}
 
-        async def models(request: Request) -> Response:
-            return await _answered(lambda: self._models(request, vendor))
+        def answering(name: str) -> Callable[[Request], Awaitable[Response]]:
+            async def answer(request: Request) -> Response:
+                return await _answered(answers[name](request, vendor))
 
-        async def forget(request: Request) -> Response:
-            return JSONResponse({"dropped": self.conversations.drop(_owner(request))})
+            return answer
 
-        async def promise(_: Request) -> Response:
-            example = self.conversations.example
-            return JSONResponse({"guarantee": example.guarantee.as_dict(), "disclosed": list(example.disclosed)})
-
-        routes = [
-            Route("/v1/chat/completions", complete, methods=["POST"]),
-            Route("/v1/models", models, methods=["GET"]),
-            Route("/v1/conversations", forget, methods=["DELETE"]),
-            Route("/v1/promise", promise, methods=["GET"]),
-        ]
+        routes = [Route(path, answering(name), methods=[method]) for method, path, name, _ in ROUTES if name in answers]
         known = Middleware(TrustedHostMiddleware, allowed_hosts=list(self.hosts), www_redirect=False)
-        return Starlette(routes=routes, lifespan=lifespan, middleware=[known])
+        return Starlette(routes=routes, lifespan=lifespan, middleware=[known, Middleware(_Door, token=self.token)])
 
-    async def _forget(self) -> None:
-        while True:
-            await asyncio.sleep(_EVERY)
-            self.conversations.drop_idle()
+    def _own_key(self, request: Request) -> str:
+        """Return the vendor's key that a client has of its own, which is not the token."""
+        key = request.headers.get("authorization", "")
+        return "" if self.api_key is not None or self.token in key else key
 
     def _headers(self, request: Request) -> dict[str, str]:
-        """Return all that the vendor learns beside the release: the key."""
-        key = request.headers.get("authorization", "") if self.api_key is None else f"Bearer {self.api_key}"
+        """Return all that the vendor learns beside the release: a key."""
+        key = self._own_key(request) if self.api_key is None else f"Bearer {self.api_key}"
         return {"authorization": key} if key else {}
 
+    def _conversation(self, request: Request) -> Conversation:
+        """Return the conversation of whoever asks: clients with keys of their own are told apart by these."""
+        return self.conversation.of(hashlib.sha256(self._own_key(request).encode()).hexdigest())
+
+    async def _promise(self, request: Request, _: httpx.AsyncClient) -> Response:
+        disclosed = [*self.conversation.disclosed, SHAPE]
+        return JSONResponse({"guarantee": self.conversation.guarantee.as_dict(), "disclosed": disclosed})
+
     async def _models(self, request: Request, vendor: httpx.AsyncClient) -> Response:
-        answer = await vendor.get("models", headers=self._headers(request))
-        return _json(json.loads(answer.content), answer.status_code)
+        return await _passed_on(vendor, vendor.build_request("GET", "models", headers=self._headers(request)))
 
     async def _complete(self, request: Request, vendor: httpx.AsyncClient) -> Response:
-        if not request.headers.get("content-type", "").startswith("application/json"):
-            return _problem(
-                415, "nothing was sent: the content-type must be application/json."
-            )  # no web page can send it unasked
-        body = _parsed(await _read(request))
-        out, conversation = await run_in_threadpool(released_request, body, self.conversations, _owner(request))
+        body, conversation = await _json(request), self._conversation(request)
+        out = await run_in_threadpool(released_request, body, conversation, self.tools)
         sent = vendor.build_request("POST", "chat/completions", json=out, headers=self._headers(request))
-        answer = await vendor.send(sent, stream=True)
-        streamed = answer.headers.get("content-type", "").startswith("text/event-stream")
-        if not streamed or answer.status_code != httpx.codes.OK:
-            try:
-                whole = json.loads(await answer.aread())
-            finally:
-                await answer.aclose()
-            if answer.status_code == httpx.codes.OK:
-                whole = restored_response(whole, conversation)
-            return _json(whole, answer.status_code)
-        restored = _restored(answer, StreamRestorer(conversation))
-        return StreamingResponse(restored, media_type="text/event-stream", headers={"cache-control": "no-store"})
+        return await _passed_on(vendor, sent, conversation)
+
+    async def _found(self, request: Request, _: httpx.AsyncClient) -> Response:
+        body, conversation = await _json(request), self._conversation(request)
+        reply = body.pop("reply", None) if isinstance(body, dict) else None
+        if not isinstance(reply, str):
+            raise WordveilError("the request must hold the messages of a turn, and 'reply', a text.")
+
+        def places() -> list[dict[str, Any]]:
+            conversation.release(private_messages(body, conversation, self.tools))
+            return [
+                {"start": _units(reply[:start]), "end": _units(reply[:end]), "value": value}
+                for start, end, value in conversation.found(reply)
+            ]
+
+        return JSONResponse({"found": await run_in_threadpool(places)}, headers={"cache-control": "no-store"})
 
 
-async def _answered(answer: Callable[[], Any]) -> Response:
+class _Door:
+    """Answers 401 to whoever does not show the token, before anything else of a request is read."""
+
+    def __init__(self, app: Callable[..., Awaitable[None]], token: str) -> None:
+        self._app, self._token = app, token
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            shown = headers.get(TOKEN_HEADER) or headers.get("authorization", "").removeprefix("Bearer ")
+            if not hmac.compare_digest(shown.encode(), self._token.encode()):
+                refused = "show the token that was printed at start, as the api key or as " + TOKEN_HEADER
+                await _problem(401, f"{refused}.")(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+async def _answered(answer: Awaitable[Response]) -> Response:
     """Return the answer, or what went wrong without a word of the request."""
     try:
-        made: Response = await answer()
+        return await answer
     except ClientDisconnect:
         return Response(status_code=499)
     except httpx.HTTPError as error:
@@ -147,70 +173,67 @@ async def _answered(answer: Callable[[], Any]) -> Response:
         return _problem(400, f"nothing was sent: {error}")
     except Exception as error:  # noqa: BLE001  # fails closed, and its message may hold private text
         return _problem(500, f"nothing more was sent: {type(error).__name__} in the proxy.")
-    return made
 
 
 def _problem(status: int, message: str) -> Response:
-    return _json(_error(message), status)
+    error = {"message": f"wordveil: {message}", "type": "wordveil_error", "code": None, "param": None}
+    return JSONResponse({"error": error}, status_code=status)
 
 
-def _json(value: Any, status: int) -> Response:
-    return Response(json.dumps(value), status_code=status, media_type="application/json")
-
-
-def _error(message: str) -> dict[str, Any]:
-    return {"error": {"message": f"wordveil: {message}", "type": "wordveil_error", "code": None, "param": None}}
-
-
-async def _read(request: Request) -> bytes:
-    """Return the body.
+async def _json(request: Request) -> Any:
+    """Return what the body of a request holds.
 
     Raises:
-        WordveilError: If it is too large.
+        WordveilError: If it is too large or no JSON.
     """
+    if not request.headers.get("content-type", "").startswith("application/json"):
+        raise WordveilError("the content-type must be application/json.")
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > _LARGEST_REQUEST:
             raise WordveilError(f"a request may have {_LARGEST_REQUEST} bytes.")
-    return bytes(body)
-
-
-def _parsed(body: bytes) -> Any:
     try:
-        return json.loads(body)
+        return json.loads(bytes(body))
     except (ValueError, RecursionError):
         raise WordveilError("the request is no JSON.") from None
 
 
-def _owner(request: Request) -> str:
-    """Return whose request it is, by the client's key; those without one share their conversations."""
-    return hashlib.sha256(request.headers.get("authorization", "").encode()).hexdigest()
+async def _passed_on(
+    vendor: httpx.AsyncClient, request: httpx.Request, conversation: Conversation | None = None
+) -> Response:
+    """Send a request, and return the vendor's answer: its status, its content-type and its bytes."""
+    answer = await vendor.send(request, stream=True)
+    kind = {"content-type": answer.headers["content-type"]} if "content-type" in answer.headers else {}
+
+    def heard(reply: bytes) -> None:
+        if conversation is not None and answer.status_code == httpx.codes.OK:
+            for text in spoken(reply):
+                conversation.heard(text)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        reply, early = bytearray(), False
+        try:
+            async for piece in answer.aiter_bytes():
+                reply += piece[: _LARGEST_REPLY - len(reply)]
+                if not early and b"[DONE]" in reply[-len(piece) - 8 :]:  # the client may go on before the vendor ends
+                    early = True
+                    heard(bytes(reply))
+                yield piece
+            heard(bytes(reply))
+        except Exception as error:  # noqa: BLE001  # raised on: an answer that ends looks whole, and this one broke off
+            raise WordveilError(f"the vendor's answer broke off ({type(error).__name__}).") from None
+        finally:
+            await answer.aclose()
+
+    return StreamingResponse(pieces(), status_code=answer.status_code, headers=kind)
 
 
-async def _restored(answer: httpx.Response, restorer: StreamRestorer) -> AsyncIterator[bytes]:
-    """Yield the vendor's events restored; one that cannot be read ends the stream with an error that says so."""
-    reader, ended = EventReader(), False
-    try:
-        async for chunk in answer.aiter_bytes():
-            for data in reader.feed(chunk):
-                ended = data == DONE
-                if not ended:
-                    yield event(restorer.feed(json.loads(data)))
-            if ended:
-                break
-        else:
-            for data in reader.close():
-                yield event(restorer.feed(json.loads(data))) if data != DONE else b""
-    except Exception as error:  # noqa: BLE001  # a stream that has begun has no status left to say it by
-        yield event(_error(f"the vendor's stream broke off ({type(error).__name__})."))
-    finally:
-        await answer.aclose()
-    for left in restorer.close():
-        yield event(left)
-    yield event(DONE)
+def _units(text: str) -> int:
+    """Return the length of a text as a browser counts it, in units of UTF-16."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def serve(proxy: Proxy, *, host: str, port: int) -> None:
-    """Run the proxy until it is stopped; every conversation goes with it."""
+    """Run the proxy until it is stopped."""
     uvicorn.run(proxy.app(), host=host, port=port, access_log=False, log_level="warning", server_header=False)

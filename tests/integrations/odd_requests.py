@@ -1,0 +1,78 @@
+"""Odd requests with a canary in each, for what stands between a client and a vendor."""
+
+import gzip
+import json
+
+CANARY = "zqcan"
+TOOL = {"type": "function", "function": {"name": "look_up", "description": "Looks a note up: public.",
+        "parameters": {"type": "object", "properties": {"name": {"type": "string"}}}}}  # fmt: skip
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "note", "schema": {"type": "object"}}}
+
+
+def call(**fields):
+    function = {"name": "look_up", "arguments": "{}"}
+    return {
+        "messages": [
+            {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": function, **fields}]}
+        ]
+    }
+
+
+def odd_requests():
+    """A hundred and more odd requests, a canary in each: (path, body, headers)."""
+    chats, message = "/v1/chat/completions", {"role": "user", "content": f"{CANARY} 47 hello"}
+    plain = {"model": "m", "messages": [message]}
+    for name in ("user", "metadata", "safety_identifier", "prompt_cache_key", "store", "stop", "logit_bias",
+                 "prediction", "tools", "functions", "function_call", "response_format", "modalities", "audio",
+                 "service_tier", "web_search_options", "extra", "input", "prompt", "instructions", "system", "suffix",
+                 "stream_options", "reasoning_effort", "verbosity", "seed"):  # fmt: skip
+        for value in (CANARY, [CANARY], {CANARY: CANARY}, {"type": "json_object", CANARY: 1}):
+            yield chats, {**plain, name: value}, {}
+    for value in ([CANARY], {CANARY: CANARY}, f"{CANARY} and more"):
+        yield chats, {**plain, "model": value}, {}
+    for name in ("name", "refusal", "annotations", "reasoning", "reasoning_content", "id", "tool_calls", "tool_call_id",
+                 "function_call", "audio", "cache_control", "weird"):  # fmt: skip
+        for value in (CANARY, [CANARY], {"a": CANARY}):
+            yield chats, {"model": "m", "messages": [{"role": "assistant", "content": "hi", name: value}]}, {}
+    for content in ([{"type": "image_url", "image_url": {"url": CANARY}}], [{"type": "text", "text": "a", CANARY: 1}],
+                    [{"type": "input_audio", "input_audio": {"data": CANARY}}], [[CANARY]], {CANARY: 1}, 7,
+                    [{"type": ["text"], "text": CANARY}], [{"type": "refusal"}], [{"type": "text", "text": 7}],
+                    ):  # fmt: skip
+        yield chats, {"model": "m", "messages": [{"role": "user", "content": content}]}, {}
+    for role in ("tool", "function", CANARY, ["user"], None, "User", "ipython"):
+        yield chats, {"model": "m", "messages": [{"role": role, "content": CANARY}]}, {}
+    whole = json.dumps(plain).encode()
+    yield (
+        chats,
+        b'{"model":"m","messages":[{"role":"user","content":"zqcan"}],"messages":[{"role":"user","content":"hi"}]}',
+        {},
+    )
+    yield chats, b'{"model":"m","messages":[{"role":"user","content":"zqcan","content":"hi"}]}', {}
+    yield chats, gzip.compress(whole), {"content-encoding": "gzip"}
+    yield chats, json.dumps(plain).encode("utf-16"), {}
+    for text in (b"zqcan \xff", b"zqcan \\ud800"):
+        yield chats, b'{"model":"m","messages":[{"role":"user","content":"' + text + b'"}]}', {}
+    yield chats, b'{"a":' * 100_000, {}
+    yield chats, b'{"model":"m","temperature":NaN,"messages":[{"role":"user","content":"zqcan"}]}', {}
+    yield chats, b'{"model":"m","seed":' + b"9" * 5000 + b',"messages":[{"role":"user","content":"zqcan"}]}', {}
+    for body in (
+        b"",
+        b"{",
+        b"\xff",
+        b"[" * 100_000,
+        b'"zqcan"',
+        b"null",
+        b'{"messages": 1}',
+        b'{"messages": ["zqcan"]}',
+    ):
+        yield chats, body, {}
+    for path in ("completions", "embeddings", "responses", "messages", "files", "batches", "realtime", "audio/speech",
+                 "chat/completions/", "/chat/completions", "chat/completions/../embeddings", "conversations", "found",
+                 "chat/completions%2f..%2fembeddings", "models", "promise"):  # fmt: skip
+        yield f"/v1/{path}", {**plain, "input": CANARY}, {}
+    yield "/V1/chat/completions", plain, {}
+    yield f"{chats}?{CANARY}={CANARY}", plain, {}
+    named = ("x-a", "openai-organization", "openai-project", "cookie", "user-agent", "referer", "accept")
+    yield chats, {"model": "m", "messages": [{"role": "user", "content": "hi"}]}, dict.fromkeys(named, CANARY)
+    yield chats, plain, {"host": "evil.example"}
+    yield chats, plain, {"content-type": "text/plain"}
