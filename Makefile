@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup setup-neural demo docs test test-left-out test-unit test-lowest lint types bench clean
+.PHONY: setup setup-neural demo docs test test-left-out test-engines test-unit test-lowest lint types bench clean
 
 setup: .venv/.ready
 
@@ -41,6 +41,16 @@ test-left-out: setup
 	$(BIN)/python -c "import json; print(*json.load(open('$(LEFT_OUT_BY)/.pytest_cache/v/wordveil/skipped')), sep='\n')" \
 	  > build/left-out.txt
 	$(BIN)/python -m pytest -n 2 --dist loadgroup @build/left-out.txt
+
+# The unit tests that asked for an engine in another run, whose folder is COMPUTED_BY, on each engine but the fastest,
+# which that run had.
+test-engines: setup
+	mkdir -p build
+	$(BIN)/python -c "import json; print(*json.load(open('$(COMPUTED_BY)/.pytest_cache/v/wordveil/engine')), sep='\n')" \
+	  > build/engine.txt
+	engines=$$($(BIN)/python -c "from wordveil.kernels.compiled import available_engines; print(*available_engines()[:-1])"); \
+	for engine in $$engines; do echo "== $$(wc -l < build/engine.txt) tests on the engine $$engine =="; \
+	  WORDVEIL_ENGINE=$$engine $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" @build/engine.txt || exit 1; done
 
 test-unit: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
