@@ -228,4 +228,4 @@ def test_vectors_are_released_row_by_row(spark, key):
     assert 0.7 < noise.std() / plain.std() < 1.4
     frame = spark.createDataFrame([(1, [1.0]), (2, [1.0, 2.0])], "id int, v array<float>")
     with pytest.raises(Exception, match="must hold 1 numbers in every row"):
-        veil.release(frame, "v", mechanism, ids="id", key_file=key, settings=ALL).collect()
+        veil.release(frame, "v", mechanism, ids="id", key_file=key, name="ragged", settings=ALL).collect()

@@ -268,9 +268,9 @@ def load_model(directory: Path, *, source: RandomSource | None = None, device: s
             raise DataFormatError(directory, f"lacks {name}.", remedy="Finish the training with --resume.")
     config = read_json(directory / "config.json")
     vocabulary = load_embeddings(directory / "vocabulary")
+    vocabulary.verify()  # it is small, and the promise is made of its rows
     if vocabulary.checksum_in_use != config["vocabulary"]:
         raise DataFormatError(directory, "holds another vocabulary than its model was trained with.")
-    vocabulary.verify()  # it is small, and the promise is made of its rows
     stated = config["mechanism"]
     mechanism = None if stated is None else load_mechanism(_known(stated["name"], directory), stated["parameters"])
     model = _build(config, vocabulary, mechanism, source=source, text_is_public=False)
