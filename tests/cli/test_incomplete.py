@@ -154,4 +154,4 @@ def test_a_retry_after_success_ends_well_and_touches_nothing(wordveil, vocabular
     assert digests(out) == before[0]
     second = wordveil(*[word for word in command if word != "--resume"], "--again")
     assert second.status == DONE
-    assert "is written over: a second release of the same texts adds its loss to the first's." in second.err
+    assert f"writing over {out.name}: a second release of the same texts adds its loss to the first's." in second.err

@@ -81,7 +81,7 @@ def test_a_release_is_written_over_only_where_that_is_asked_for(vocabulary, tmp_
         run(vocabulary, source, output)
     assert content(output) == before
     _, told = run(vocabulary, source, output, again=True)
-    assert told == [f"{output.name} is written over: a second release of the same texts adds its loss to the first's."]
+    assert told == [f"writing over {output.name}: a second release of the same texts adds its loss to the first's."]
     assert [entry[1] for entry in content(output)] != [entry[1] for entry in before]
     assert [entry[0] for entry in content(output)] == [entry[0] for entry in before]
     before = content(output)
@@ -226,7 +226,7 @@ def test_standard_input_leaves_no_record_but_its_output_is_not_written_over_eith
     assert not record_path(tmp_path / "out.txt").exists()
     with pytest.raises(ParameterError, match="is there already"):
         piped()
-    assert "written over" in piped(again=True)[1][0]
+    assert "writing over" in piped(again=True)[1][0]
 
 
 @pytest.mark.parametrize("ending", [".npy", ".npz", ".safetensors"])
@@ -248,5 +248,5 @@ def test_vectors_are_released_once_too(tmp_path, ending):
         release_vector_file(source, output, mechanism)
     assert content(output) == before
     release_vector_file(source, output, mechanism, again=True, notice=told.append)
-    assert re.fullmatch(rf"out\{ending} is written over: a second release .* adds its loss .*", told[1])
+    assert re.fullmatch(rf"writing over out\{ending}: a second release .* adds its loss .*", told[1])
     assert content(output) != before

@@ -77,7 +77,7 @@ class Completion:
         """Return what to tell the owner of what is written over; "" where nothing is."""
         if not (self.again and is_taken(target)):
             return ""
-        return f"{target.name} is written over" + (f": {_SECOND}." if self.draws else ".")
+        return f"writing over {target.name}" + (f": {_SECOND}." if self.draws else ".")
 
     def _check_folder(self, target: Path) -> None:
         if target.is_dir() and is_taken(target) and not self.replaces(target):
