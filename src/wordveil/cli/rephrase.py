@@ -121,11 +121,14 @@ def rephrase(
 
 
 def _print_summary(report: RunReport, rephraser: Rephraser) -> None:
+    from wordveil.pipeline.run_report import left_out
     from wordveil.promises.guarantees import round_up
 
     promise: Any = report.guarantee
     chosen = rephraser.options.choices()
     say(f"{counted(report.documents, 'document')}, {counted(report.tokens, 'sentence')}")
+    if missed := left_out(vars(report)):
+        say(f"left out or replaced: {missed}")
     say(f"stock: {rephraser.embeddings.header.name}, crowds of {chosen['crowd']}, encoder {chosen['encoder']}")
     between = [f"in words: {rephraser.in_words.sentence}"]
     if report.documents:

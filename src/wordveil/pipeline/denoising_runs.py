@@ -91,7 +91,11 @@ class ReleaseReport:
 
         A report of a release whose other columns were all copied unasked, as older ones were, says nothing of them.
         """
-        said: dict[str, Any] = {"keep": tuple(keep) if keep else None, "keep_others": keep_others, "drop_others": drop_others}
+        said: dict[str, Any] = {
+            "keep": tuple(keep) if keep else None,
+            "keep_others": keep_others,
+            "drop_others": drop_others,
+        }
         return replace(self, settings=replace(self.settings, **said)) if any(said.values()) else self
 
     def check(self, release: str | os.PathLike[str]) -> None:
@@ -242,9 +246,10 @@ def denoise_documents(
         counts.update(found)
         return by_record(records, read)
 
-    def published(_: DocumentSummary) -> None:
+    def published(summary: DocumentSummary) -> None:
         outputs = [asdict(file) for file in file_digests(Path(destination))]
-        named = {"destination": Path(destination).name or str(destination), "outputs": outputs}
+        named: dict[str, Any] = {"destination": Path(destination).name or str(destination), "outputs": outputs}
+        named["left_out_members"] = report.facts.get("left_out_members", 0) + summary.gaps.get("members", 0)
         told.append({**report.facts, **named, "denoised": texts.facts(counts)})
         if deliver is not None:
             deliver(told[0])
