@@ -22,6 +22,7 @@ def tables(tmp_path):
     (tmp_path / "in.jsonl").write_text(lines)
     (tmp_path / "in.json").write_text(json.dumps(rows))
     (tmp_path / "in.csv.gz").write_bytes(gzip.compress(TABLE.encode()))
+    (tmp_path / "odd.jsonl").write_text('{"text": "good film"}\n{"text": "bad food", "zebra": "fish"}\n')
     pyarrow = pytest.importorskip("pyarrow")
     pytest.importorskip("pyarrow.parquet").write_table(pyarrow.Table.from_pylist(rows), tmp_path / "in.parquet")
     return tmp_path
@@ -84,6 +85,9 @@ def test_rephrase_asks_as_well(wordveil, tables):
     assert not (tables / "out.csv").exists()
     assert wordveil(*common, "--keep", "customer").status == 0
     assert (tables / "out.csv").read_text().startswith("customer,text\nmaria,")
+    odd = wordveil("rephrase", tables / "odd.jsonl", "-c", "text", "--drop-others")
+    assert "left out or replaced: members that the first record does not have: 1" in odd.err
+    assert "zebra" not in odd.out + odd.err
 
 
 def test_rewrite_asks_as_well(wordveil, tables):
@@ -99,6 +103,9 @@ def test_rewrite_asks_as_well(wordveil, tables):
     assert not (tables / "out.csv").exists()
     assert wordveil(*common, "--keep", "customer").status == 0
     assert (tables / "out.csv").read_text().startswith("customer,text\nmaria,")
+    odd = wordveil("rewrite", tables / "odd.jsonl", "--model", tables / "model", "-c", "text", "--drop-others")
+    assert "left out: 1 member that the first record does not have" in odd.err
+    assert "zebra" not in odd.out + odd.err
 
 
 @pytest.mark.parametrize("form", ["npz", "parquet", "safetensors"])

@@ -97,7 +97,7 @@ def denoise(
     """
     from wordveil.pipeline.denoising_runs import ReleaseReport, denoise_documents
     from wordveil.pipeline.run import check_report_path
-    from wordveil.pipeline.run_report import read_and_attacked, write_facts
+    from wordveil.pipeline.run_report import left_out, read_and_attacked, write_facts
     from wordveil.pipeline.run_warnings import shown
 
     if report_to is not None:
@@ -118,6 +118,8 @@ def denoise(
             deliver=None if report_to is None else lambda said: write_facts(said, report_to),
         )
     if not quiet:
+        if missed := left_out(told):
+            say(f"left out or replaced: {missed}")
         say(f"guarantee: {told['guarantee']['sentence']}")
         for line in shown(told.get("warnings", ())):
             say(line)

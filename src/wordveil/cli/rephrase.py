@@ -125,12 +125,15 @@ def rephrase(
 
 
 def _print_summary(report: RunReport, rephraser: Rephraser) -> None:
+    from wordveil.pipeline.run_report import left_out
     from wordveil.pipeline.run_warnings import release_warnings, shown
     from wordveil.promises.guarantees import round_up
 
     promise: Any = report.guarantee
     chosen = rephraser.options.choices()
     say(f"{counted(report.documents, 'document')}, {counted(report.tokens, 'sentence')}")
+    if missed := left_out(vars(report)):
+        say(f"left out or replaced: {missed}")
     say(f"stock: {rephraser.embeddings.header.name}, crowds of {chosen['crowd']}, encoder {chosen['encoder']}")
     words = rephraser.in_words
     between = [f"in words: {words.sentence}", *shown(release_warnings(promise, words))]

@@ -92,6 +92,8 @@ def rewrite(
 
 def _print_summary(report: RewriteReport) -> None:
     say(f"{counted(report.summary.documents, 'document')}, {counted(report.tokens, 'token')}")
+    if members := report.summary.gaps.get("members"):
+        say(f"left out: {counted(members, 'member')} that the first record does not have")
     passes = []
     if report.passes > 1 and report.composed is not None:
         together = report.composed.sentence()

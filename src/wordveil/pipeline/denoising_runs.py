@@ -216,8 +216,9 @@ def denoise_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     def reported(summary: DocumentSummary) -> dict[str, Any]:
         outputs = [asdict(file) for file in file_digests(Path(destination))]
         named = {"destination": Path(destination).name or str(destination), "outputs": outputs}
-        bad_files = report.facts.get("bad_files", 0) + len(summary.bad_files)
-        return sealed({**report.facts, **named, "bad_files": bad_files, "denoised": texts.facts(counts)})
+        gaps = {"bad_files": len(summary.bad_files), "left_out_members": summary.gaps.get("members", 0)}
+        gaps = {name: report.facts.get(name, 0) + count for name, count in gaps.items()}
+        return sealed({**report.facts, **named, **gaps, "denoised": texts.facts(counts)})
 
     def published(summary: DocumentSummary) -> None:
         told.append(reported(summary))
