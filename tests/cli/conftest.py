@@ -63,3 +63,26 @@ def vocabulary(tmp_path_factory):
     directory = tmp_path_factory.mktemp("vocabulary") / "small"
     table.save(directory)
     return directory
+
+
+NOTE = "babaq dabaq, Zzyzx.\nbabaq dabaq fabaq gabaq 3.\nbabaq\n"
+
+
+@pytest.fixture
+def released(wordveil, vocabulary, tmp_path):
+    """A release with its report in both forms, of one run each, and the command that checks them."""
+    notes = tmp_path / "notes.txt"
+    notes.write_text(NOTE)
+    for ending in ("json", "html"):
+        answer = wordveil(
+            *["sanitize", notes, "-o", tmp_path / f"{ending}.txt", "--vocabulary", vocabulary],
+            *["--report", tmp_path / f"r.{ending}", "-e", 8, "-m", "neighbours"],
+        )
+        assert answer.status == 0, answer.err
+
+    def check(ending="json", *more, report=None, vocabulary=vocabulary):
+        named = tmp_path / f"r.{ending}" if report is None else report
+        return wordveil("report", tmp_path / f"{ending}.txt", "--verify", named, "--vocabulary", vocabulary, *more)
+
+    check.folder = tmp_path
+    return check

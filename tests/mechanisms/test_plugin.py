@@ -76,9 +76,15 @@ def test_every_command_knows_it(site, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("the doctor was late\n" * 20)
     options = ("--mechanism", "cluster-response", "--epsilon", "2", "--set", "k=5")
-    released = wordveil(site, "sanitize", str(text), "--output", str(tmp_path / "out.txt"), *options)
+    report = ("--report", str(tmp_path / "report.json"))
+    released = wordveil(site, "sanitize", str(text), "--output", str(tmp_path / "out.txt"), *options, *report)
     assert released.returncode == 0, released.stderr
     assert (tmp_path / "out.txt").read_text() != text.read_text()
+    check = ("report", str(tmp_path / "out.txt"), "--verify", str(tmp_path / "report.json"))
+    assert wordveil(site, *check).returncode == 0
+    elsewhere = wordveil(tmp_path, *check)
+    assert elsewhere.returncode == 2, "a mechanism that is not there is not passed"
+    assert "a package that brings it is not installed" in elsewhere.stderr
     refused = wordveil(site, "sanitize", str(text), "--mechanism", "cluster-response", "--epsilon", "20")
     assert refused.returncode == 2
     assert "must be at most 12" in refused.stderr

@@ -1,0 +1,171 @@
+"""What a report tells its reader: every warning of the screen, the verdict, the sum, no epsilon too small."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from tests.cli.forging import facts_of
+
+import wordveil as wv
+
+
+@pytest.fixture
+def notes(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("babaq dabaq, Zzyzx.\nbabaq dabaq fabaq gabaq 3.\nbabaq\n")
+    return path
+
+
+# One list of warnings.
+
+
+def drawn_configurations(number: int) -> Iterator[list[str]]:
+    rng = np.random.default_rng(24)
+    for _ in range(number):
+        mechanism = rng.choice(["neighbours", "tem", "santext", "nadp", "laplace", "mahalanobis", "projection"])
+        epsilon = round(float(rng.choice([0.2, 1.0, 4.0, 9.0, 30.0])), 3)
+        around = [
+            *("--unknown", rng.choice(["random", "typed", "drop", "mask"])),
+            *("--per", rng.choice(["token", "document"])),
+            *("--casing", rng.choice(["sentence", "vocabulary", "shape"])),
+            *("--markup", rng.choice(["none", "html"])),
+            *(["--public-words", "function"] if rng.random() < 0.5 else []),
+        ]
+        sized = ["--set", "dimensions=4"] if mechanism == "projection" else []
+        yield list(map(str, ["-m", mechanism, "-e", epsilon, *sized, *around]))
+
+
+REFUTED = ["-m", "truncated-laplace", "-e", "1", "--calibration", "published", "--allow-refuted"]
+
+
+@pytest.mark.parametrize("chosen", [*drawn_configurations(12), ["-e", "8"], REFUTED], ids=" ".join)
+def test_screen_json_and_page_give_the_same_warnings(wordveil, vocabulary, notes, tmp_path, chosen):
+    common = ["sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary, *chosen]
+    shown = []
+    for ending in ("json", "html"):
+        answer = wordveil(*common, "--report", tmp_path / f"r.{ending}")
+        assert answer.status == 0, answer.err
+        shown.append([line.removeprefix("warning: ") for line in answer.err.splitlines() if line.startswith("warning")])
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    boxes = re.findall(r'<p class="warning"><strong>Warning:</strong> (.*?)\.</p>', page)
+    assert facts_of(tmp_path / "r.json")["warnings"] == shown[0] == shown[1] == [html.unescape(line) for line in boxes]
+    first = wordveil("report", tmp_path / "out.txt", "--verify", tmp_path / "r.html", "--vocabulary", vocabulary)
+    assert first.status == 0, first.err
+    assert [line for line in first.out.splitlines() if line.startswith("warning: ")] == [
+        f"warning: {line}" for line in shown[0]
+    ]
+
+
+def test_the_configurations_drawn_warn_of_all_there_is_to_warn_of(wordveil, vocabulary, notes):
+    told = "".join(
+        wordveil("sanitize", notes, "--vocabulary", vocabulary, *chosen).err
+        for chosen in (["-e", "9"], ["-e", "0.2", "-m", "tem"], REFUTED)
+    )
+    assert told.count("warning: a weak promise") >= 1
+    assert re.search(r"warning: (nothing is promised|the promise is refuted)", told)
+
+
+def test_what_everybody_should_read_stands_above_the_promise(wordveil, vocabulary, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text('customer,mail,text\nMaria,m@example.org,"babaq dabaq"\n')
+    arguments = ["-c", "text", "--keep", "customer", "--keep", "mail", "--vocabulary", vocabulary]
+    wordveil(
+        "sanitize",
+        rows,
+        "-o",
+        tmp_path / "out.csv",
+        *arguments,
+        "--report",
+        tmp_path / "r.html",
+    )
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    fold = html.unescape(re.sub(r"<[^>]+>", "\n", page[page.index("<body>") : page.index("<h2>The promise</h2>")]))
+    for said in (
+        r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC, rows.csv to out.csv",
+        "What leaves",
+        "unchanged: the columns customer, mail",
+        "What stays",
+        "Anybody who holds the release",
+        "an even guess becomes at most 99.97 % sure",
+        "16 nats, the sum over the 2 tokens of the longest text here",
+        "a weak promise",
+        "the column customer\n",
+        "punctuation, layout",
+    ):
+        assert re.search(said, fold), said
+    assert "Maria" not in page
+
+
+def test_the_sum_is_that_of_the_longest_text_however_the_run_is_cut(vocabulary, tmp_path):
+    table = wv.load_embeddings(vocabulary)
+    sanitizer = wv.Sanitizer(table, wv.SanText(epsilon=2.0))
+    source = tmp_path / "in.txt"
+    source.write_text("babaq\n" * 40 + "babaq " * 23 + "\n" + "dabaq dabaq\n" * 40)
+    for size in (1, 30, 1 << 20):
+        settings = wv.documents.DocumentSettings(block_characters=size)
+        report = wv.sanitize_documents(source, tmp_path / "out.txt", sanitizer, settings=settings)
+        assert (report.longest, report.tokens) == (23, 143)
+    explained = sanitizer.explained(report.longest, longest=True)
+    assert "two texts of 23 tokens, as long as the longest one here," in "\n".join(explained.examples)
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 7, 1000])
+def test_the_sum_over_equal_tokens_is_that_of_the_composition(vocabulary, tokens):
+    sanitizer = wv.Sanitizer(wv.load_embeddings(vocabulary), wv.SanText(epsilon=2.0))
+    explained = sanitizer.explained(tokens)
+    composed = wv.compose_tokens(sanitizer.guarantee, [explained.typical] * tokens)
+    assert explained.text == composed
+
+
+def test_the_longest_text_may_be_too_long_for_a_list(vocabulary):
+    sanitizer = wv.Sanitizer(wv.load_embeddings(vocabulary), wv.NeighbourResponse(epsilon=8.0))
+    assert sanitizer.explained(10**13).text_loss == 8e13
+
+
+def test_examples_are_words_that_people_know():
+    examples = wv.Sanitizer(wv.load_embeddings(), wv.NeighbourResponse()).explained().examples
+    assert [re.findall("'(.+?)'", line) for line in examples[:2]] == [["diabetes", "asthma"], ["diabetes", "football"]]
+
+
+# An epsilon as people write it.
+
+
+@pytest.mark.parametrize("epsilon", [8.0, 2.5, 0.1, 12.0])
+def test_no_epsilon_is_shown_with_the_dust_of_float64(epsilon):
+    below = math.nextafter(epsilon, 0.0)
+    claim = wv.LocalDP(epsilon=below, standing=wv.Standing.PROVED)
+    assert claim.epsilon == epsilon
+    assert f"exp({epsilon:g})" in claim.sentence()
+    assert f"epsilon={epsilon!r}," in repr(claim)
+    assert claim.as_dict()["epsilon"] == epsilon
+
+
+def test_an_epsilon_is_never_claimed_smaller_nor_moved_by_more_than_a_billionth():
+    rng = np.random.default_rng(1)
+    for value in [*rng.uniform(0.001, 50, 2000), *(np.round(rng.uniform(0.001, 50, 2000), 3) * (1 - 1e-15)), 8.0000001]:
+        claimed = wv.LocalDP(epsilon=float(value), standing=wv.Standing.PROVED).epsilon
+        assert value <= claimed <= value * (1 + 1e-9)
+    claim = wv.LocalDP(epsilon=8.0000001, standing=wv.Standing.PROVED)
+    assert claim.epsilon == 8.0000001
+    assert "exp(8.001)" in claim.sentence()
+
+
+def test_the_default_release_says_eight_everywhere(wordveil, tmp_path):
+    release = wv.sanitize("She takes metformin.")
+    assert release.guarantee.epsilon == 8.0
+    (tmp_path / "in.txt").write_text("She takes metformin.\n")
+    shown = repr(release) + json.dumps(release.as_dict())
+    for ending in ("json", "html"):
+        answer = wordveil(
+            "sanitize", tmp_path / "in.txt", "-o", tmp_path / "o.txt", "--report", tmp_path / f"r.{ending}"
+        )
+        shown += answer.err + (tmp_path / f"r.{ending}").read_text()
+    for command in (["explain", "--json"], ["explain"], ["mechanisms", "--json"]):
+        shown += wordveil(*command).out
+    assert "7.9999" not in shown
