@@ -9,7 +9,8 @@ DONE, NO, MISTAKE, INTERNAL_ERROR, INTERRUPTED, READER_GONE = 0, 1, 2, 70, 130, 
 MEANINGS = {
     DONE: "done, and nothing was found wrong",
     NO: "the answer is no: `audit` refuted the claim, `score` contradicted it, or `doctor` found something damaged",
-    MISTAKE: "a mistake in the command, or a file that is not what it should be; one line says which",
+    MISTAKE: "a mistake in the command, a file that is not what it should be, or a question without a yes; "
+    "one line says which",
     INTERNAL_ERROR: "an error of wordveil itself; the message names the place and never shows text",
     INTERRUPTED: "interrupted (Ctrl-C); the message says how to continue",
     READER_GONE: "the program that reads standard output has ended, as in `wordveil ... | head`",
