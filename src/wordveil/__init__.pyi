@@ -18,6 +18,8 @@ from wordveil.denoising.denoiser import Denoised as Denoised
 from wordveil.denoising.denoiser import Denoiser as Denoiser
 from wordveil.denoising.prior import Prior as Prior
 from wordveil.denoising.prior import load_prior as load_prior
+from wordveil.errors import ForeignTextWarning as ForeignTextWarning
+from wordveil.errors import InputWarning as InputWarning
 from wordveil.errors import WordveilError as WordveilError
 from wordveil.files.run_key import run_source as run_source
 from wordveil.mechanisms.base import VectorMechanism as VectorMechanism
@@ -93,7 +95,9 @@ __all__ = [
     "Denoiser",
     "Embeddings",
     "Euclidean",
+    "ForeignTextWarning",
     "Guarantee",
+    "InputWarning",
     "Jaccard",
     "LocalDP",
     "Mahalanobis",

@@ -10,7 +10,8 @@ MEANINGS = {
     DONE: "done, and nothing was found wrong",
     NO: "the answer is no: `audit` refuted the claim, `score` contradicted it, `report` found an edit or other files, "
     "or `doctor` found something damaged",
-    MISTAKE: "a mistake in the command, or a file that is not what it should be; one line says which",
+    MISTAKE: "a mistake in the command, a file that is not what it should be, or a question without a yes; "
+    "one line says which",
     INCOMPLETE: "done, but files of a directory could not be read and are left out; `--allow-bad-files` makes this 0",
     INTERNAL_ERROR: "an error of wordveil itself; the message names the place and never shows text",
     INTERRUPTED: "interrupted (Ctrl-C); the message says how to continue",
