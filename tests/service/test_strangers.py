@@ -166,6 +166,39 @@ def test_who_does_not_ask_for_something_whole_in_time_is_sent_away(pieces):
     asyncio.run(connected())
 
 
+def test_who_reads_no_answer_is_sent_away():
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(1000):
+            await send({"type": "http.response.body", "body": bytes(1 << 16), "more_body": True})
+
+    async def gone():
+        guard = Guard(app, Limits(seconds=0.5, strangers=1), Keyless(), seen=lambda *told: None)
+        config = uvicorn.Config(guard, timeout_keep_alive=1, http=Impatient, log_config=None)
+        config.load()
+        state = ServerState()
+        made = partial(Impatient, config=config, server_state=state, app_state={})
+        server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0)
+        client = socket.create_connection(server.sockets[0].getsockname())
+        client.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        async with asyncio.timeout(SOON):
+            while not guard._open:
+                await asyncio.sleep(0.01)
+            while guard._open or state.connections:  # neither its place nor its connection is held
+                await asyncio.sleep(0.05)
+        client.close()
+        server.close()
+
+    asyncio.run(gone())
+
+
+class Keyless:
+    """Knows no key."""
+
+    def known(self, key):
+        return None
+
+
 @pytest.fixture
 def ledger(tmp_path):
     opened = Ledger.open(f"sqlite:///{tmp_path / 'l.db'}")
@@ -226,6 +259,9 @@ def test_strangers_are_counted_apart_and_health_not_at_all(ledger):
     assert statuses == [503, 200, 200]
     late = make_key(ledger, "two")  # not known yet: it waits among strangers for the next look
     assert answered(guard, "/v1/sanitize", late)[0] == 503
+    guard = guarding(ledger, strangers=1)
+    guard._open["visitors"] = 1  # whoever looks at the page keeps no key from being looked up
+    assert [answered(guard, path, own)[0] for path, own in (("/", ""), ("/v1/sanitize", late))] == [503, 200]
     assert answered(guarding(ledger, requests=0), "/v1/sanitize", key)[0] == 503
     status, body, _, _ = answered(guarding(ledger, burst=0.0), "/v1/sanitize", key)
     assert (status, json.loads(body)["error"]["code"]) == (429, "too-many")
@@ -268,7 +304,9 @@ def test_an_answer_that_does_not_begin_in_time_is_an_error_and_one_that_began_ma
         await asyncio.sleep(0.3)
         await send({"type": "http.response.body", "body": b"whole"})
 
+    key = make_key(ledger, "one")
     guard = guarding(ledger, slow, seconds=0.1)
-    assert answered(guard, "/")[:2] == (200, b"whole")
+    assert answered(guard, "/v1/sanitize", key)[:2] == (200, b"whole")
+    assert answered(guard, "/")[:2] == (200, b"")  # not for who has no key
     status, body, _, _ = answered(guard, "/late")
     assert (status, json.loads(body)["error"]["code"]) == (504, "timeout")

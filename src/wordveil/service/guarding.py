@@ -31,7 +31,9 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 UNCOUNTED = ("/health", "/ready")
 """What watches over the service asks here: nobody else can be in its way."""
 
-STRANGERS = ""
+VISITORS, UNKNOWN = "visitors", "unknown"
+"""Who is counted together: who asks for what anybody may see, and whose key was not seen before."""
+
 TOO_LARGE = (413, "too-large", "The body is larger than this service takes.")
 
 HEADERS = {
@@ -71,7 +73,7 @@ class Limits:
         burst: Requests of a key at once.
         workers: Requests worked on at once.
         requests: Requests of a key that wait or are worked on at once.
-        strangers: Requests without a key that are answered at once, all of them together.
+        strangers: Requests without a key that are answered at once, all of them together; as many keys not seen before.
     """
 
     largest_body: int = 1_000_000
@@ -120,7 +122,7 @@ class Guard:
             return await answer.run()
         wanted = scope_of(answer.scope["path"])
         if not wanted:
-            with self._among(STRANGERS, self.limits.strangers):
+            with self._among(VISITORS, self.limits.strangers):
                 return await answer.run()
         caller = await self._caller(answer.key)
         if wanted not in caller.scopes:
@@ -129,14 +131,15 @@ class Guard:
             raise RequestRefusedError(429, "too-many", "This key asks too often; wait a second.")
         with self._among(caller.id, self.limits.requests):
             answer.scope.setdefault("state", {})["caller"] = caller
+            answer.patient = True
             return await answer.run()
 
     async def _caller(self, key: str) -> Caller:
-        """Return whose key it is; who was not seen before waits among strangers until it is known."""
+        """Return whose key it is; one that was not seen before waits among such keys until it is known."""
         if self.callers.known(key) is not None:
             caller = await self.callers.find(key)
         else:
-            with self._among(STRANGERS, self.limits.strangers):
+            with self._among(UNKNOWN, self.limits.strangers):
                 caller = await self.callers.find(key)
         if caller is None:
             raise RequestRefusedError(401, "unauthenticated", UNAUTHENTICATED)
@@ -161,7 +164,7 @@ class _Answer:
     def __init__(self, guard: Guard, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         self.guard, self.scope, self._receive, self._send = guard, scope, receive, send
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.began, self.status, self.read = time.monotonic(), 0, 0
+        self.began, self.status, self.read, self.patient = time.monotonic(), 0, 0, False
         self.clock: asyncio.Timeout | None = None
         self.whole = not {b"content-length", b"transfer-encoding"} & self.headers.keys()
 
@@ -172,7 +175,7 @@ class _Answer:
         return key.strip() if kind.lower() == "bearer" else ""
 
     async def run(self) -> None:
-        """Run the application; until its answer begins, the clock runs too."""
+        """Run the application; until its answer begins the clock runs, without a key until its end."""
         length = self.headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self.guard.limits.largest_body:
             raise RequestRefusedError(*TOO_LARGE)
@@ -193,7 +196,7 @@ class _Answer:
             self.status = message["status"]
             ending = [] if self.whole else [(b"connection", b"close")]  # nobody waits for the rest of a body
             message = {**message, "headers": [*message.get("headers", []), *ENCODED, *ending]}
-            if self.clock is not None:
+            if self.clock is not None and self.patient:
                 self.clock.reschedule(None)
         await self._send(message)
 

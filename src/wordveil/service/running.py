@@ -98,11 +98,15 @@ class Impatient(H11Protocol):  # type: ignore[misc, unused-ignore]
         """Begin to wait for the head of a request; unlike uvicorn's own clock, no byte of it stops this one."""
         if self._head is not None:
             self._head.cancel()
-        self._head = self.loop.call_later(self.timeout_keep_alive, self._give_up)
+        self._head = self.loop.call_later(self.timeout_keep_alive, self._waited)
 
-    def _give_up(self) -> None:
+    def _waited(self) -> None:
+        if self.transport.is_closing():  # for what nobody reads
+            self.transport.abort()
+            return
         if self.cycle is None or self.cycle.response_complete:
             self.transport.close()
+        self._await_head()
 
 
 def _reloaded(reload: Callable[[], None]) -> None:

@@ -103,7 +103,7 @@ async function explained(text, chosen, last) {
     const shown = (likely.length ? likely : listed || []).map(([other]) => other).join(", ");
     return [written("dt", word), written("dd", shown || "any word: the vocabulary does not list it")];
   });
-  at("lists-shown").replaceChildren(...(last.seal ? rows : [written("dd", "sentences, not words")]));
+  at("lists-shown").replaceChildren(...(last.seal ? rows : [written("dt", "each sentence"), written("dd", "the sentences of a public stock")]));
   filled("promise", "li", [told.how, told.guarantee.sentence, ...told.examples, told.advice].filter(Boolean));
   filled("assumptions", "li", told.guarantee.assumptions || []);
   filled("disclosed", "li", last.disclosed);
