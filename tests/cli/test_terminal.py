@@ -163,3 +163,18 @@ def test_no_bar_is_drawn_where_the_text_goes_to_the_terminal(tmp_path, command):
     elsewhere = Terminal(command, tmp_path / "in.txt", "-o", tmp_path / "out.txt")
     assert elsewhere.end() == 0
     assert set(BARS) & set(elsewhere.seen)
+
+
+def test_a_bar_gives_way_to_a_question(tmp_path):
+    """The files of a tree are judged together: the bar stands there when the question comes."""
+    (tmp_path / "in").mkdir()
+    words = GERMAN.split()
+    for i in range(len(words) // 2):
+        (tmp_path / "in" / f"{i:02}.txt").write_text(" ".join(words[2 * i : 2 * i + 2]) + "\n")
+    terminal = Terminal("sanitize", tmp_path / "in", "-o", tmp_path / "out")
+    terminal.read(QUESTION)
+    assert not select.select([terminal.here], [], [], 1.0)[0]  # a bar is drawn ten times a second
+    terminal.type("y\n")
+    assert terminal.end() == 0
+    assert terminal.seen.count(QUESTION) == 1
+    assert len(list((tmp_path / "out").iterdir())) == len(words) // 2
