@@ -14,6 +14,7 @@ import seeds
 import wordveil as wv
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.kernels import selection
+from wordveil.kernels.gpu.backend import card_name
 from wordveil.lab.benchmarks.machine import Machine
 from wordveil.lab.benchmarks.measuring import measure
 from wordveil.lab.benchmarks.workload import Workload
@@ -41,9 +42,9 @@ def vocabulary():
 def cpu_tensors(monkeypatch):
     """Let the name "cuda" stand for CPU tensors, so that the way to the card is walked without one."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra gpu)")
-    from wordveil.kernels.gpu import nearest, selection
+    from wordveil.kernels.gpu import backend, nearest, selection
 
-    for module in (nearest, selection):
+    for module in (backend, nearest, selection):
         monkeypatch.setattr(module, "open_device", lambda name: torch.device("cpu"))
 
 
@@ -58,6 +59,8 @@ def test_a_sanitizer_on_a_card_releases_the_same_words(vocabulary, cpu_tensors, 
         # One place for both: by itself, each engine's selection has noise of its own.
         words = sanitizer.for_batch_job().release_ids(ids, np.array([len(ids)]), [7])
         assert (sanitizer.provenance.engine == "cuda") == (device == "cuda")
+        card = card_name(device) if sanitizer.parts.randomizer.draws_by_engine else ""
+        assert device == "cpu" or sanitizer.provenance.arithmetic == card
         released.append((words.tolist(), sanitizer.guarantee))
     assert released[0] == released[1]
 
