@@ -130,8 +130,8 @@ def test_release_asks_as_well(wordveil, tmp_path, form):
     said = wordveil(*common, "--keep-others").err.splitlines()
     assert said[0] == "all else in the file is copied unchanged: ids, raw"
     assert "disclosed: these columns, copied unchanged beside each row: ids, raw" in said
-    assert "left out: 2 other arrays, columns or tensors" in wordveil(*common, "--drop-others").err
-    assert "ids" in wordveil(*common, "--keep", "ids").err
+    assert "left out: 2 other arrays, columns or tensors" in wordveil(*common, "--drop-others", "--again").err
+    assert "ids" in wordveil(*common, "--keep", "ids", "--again").err
 
 
 @pytest.mark.slow

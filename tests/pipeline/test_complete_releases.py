@@ -179,7 +179,8 @@ def test_a_file_of_whatever_origin_is_written_over_only_where_that_is_asked_for(
 
 def test_an_empty_release_is_complete_too(vocabulary, tmp_path):
     (tmp_path / "in.txt").write_text("")
-    run(vocabulary, tmp_path / "in.txt", tmp_path / "out.txt", columns=())
+    with pytest.warns(wv.InputWarning, match="holds no documents"):
+        run(vocabulary, tmp_path / "in.txt", tmp_path / "out.txt", columns=())
     _, told = run(vocabulary, tmp_path / "in.txt", tmp_path / "out.txt", columns=(), resume=True)
     assert "complete already" in told[0]
 
@@ -197,7 +198,7 @@ def test_the_record_tells_nothing_of_the_text(vocabulary, tmp_path):
     assert "input" not in facts["settings"]
     assert "run key" not in facts["settings"]
     assert facts["tally"] == {
-        "bad_files": 1, "columns": [], "counts": {"documents": 60, "exempt": 0, "tokens": 300}, "gaps": {},
+        "bad_files": 1, "columns": [], "counts": {"documents": 60, "exempt": 0, "longest": 5, "tokens": 300}, "gaps": {},
     }  # fmt: skip
     for value in (hashlib.sha256(ROWS.encode()).hexdigest(), secret.hex(), "Maria", "bad.jsonl"):
         assert value not in record

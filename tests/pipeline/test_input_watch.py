@@ -19,6 +19,7 @@ from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.errors import NotConfirmedError
 from wordveil.files.journal import journal_path
 from wordveil.pipeline import input_watch
+from wordveil.pipeline.evidence import Evidence
 from wordveil.pipeline.run_report import write_report
 from wordveil.text.readings import UNKNOWN
 from wordveil.text.scripts import letters_by_script
@@ -179,7 +180,7 @@ def test_the_words_of_a_run_are_counted_for_its_owner_and_in_no_report(table, tm
     assert watch.words == report.tokens - 1  # the date is typed
     assert watch.in_words() == f"outside the vocabulary: 2 of {watch.words} words ({2 / watch.words:.0%})"
     assert "unknown" not in repr(watch)
-    write_report(report, tmp_path / "report.json")
+    write_report(report, tmp_path / "report.json", Evidence.of_run(own, report))
     facts = json.loads((tmp_path / "report.json").read_text())
     assert watch.words not in facts.values()
     assert not any("vocabulary" in line and "2 of" in line for line in facts["disclosed"])
@@ -318,7 +319,7 @@ def test_no_sample_of_an_english_data_set_is_taken_for_another_language(table, d
     """Samples as runs have them, one after the other: no chance is involved, and none may warn."""
     settings = DocumentSettings(columns=(SETS[name],), missing="skip", details=FormatDetails(quoting="none"))
     encoder = sanitizer(table).parts.encoder
-    with settings.open(str(data_directory / "documents" / name)) as reader:
+    with settings.open_texts(str(data_directory / "documents" / name)) as reader:
         texts = [text for record in islice(reader, 12_000) for text in record.texts if text]
     batch = encoder.encode_batch(texts)
     words, unknown = batch.ids >= UNKNOWN, batch.ids == UNKNOWN

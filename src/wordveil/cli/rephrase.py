@@ -86,7 +86,6 @@ def rephrase(
     from wordveil.sentences.rephrasing import Rephraser, rephrase_documents
     from wordveil.sentences.stock import load_stock
 
-    grids = response.grids()
     if running.report is not None:
         check_report_path(running.report, others=(source, output))
     settings = reading.settings(Speed().block_tokens, line_buffered=False)
@@ -99,7 +98,7 @@ def rephrase(
         prototypes=response.prototypes,
         crowd=response.crowd,
         encoder=response.encoder,
-        grids=grids,
+        grids=response.grids(),
         source=run_source(output, resume=running.resume),
         threads=threads,
     )
