@@ -50,7 +50,7 @@ def test_any_format_to_any_format(tmp_path, files, rows):
         wanted = release_vectors(source, LAPLACE, source=RandomSource.seeded_for_tests(1)).vectors
         for second in ENDINGS:
             for dtype in ("float32", "float64"):
-                report = go(source, tmp_path / f"out{second}", dtype=dtype)
+                report = go(source, tmp_path / f"out{second}", dtype=dtype, again=True)
                 found = files.read(tmp_path / f"out{second}")
                 assert found.dtype == dtype
                 assert np.array_equal(found, wanted)
