@@ -93,8 +93,7 @@ class Callbacks:
         progress: Called after every block; the first blocks are small.
         notice: Told of a run that is continued or discarded, and of files that are not read.
         published: Called with the summary when the output is in its place, and before the journal goes: where it fails,
-            the run can be resumed, which releases nothing anew and calls it again. Not called where the output was
-            complete before the run.
+            the run can be resumed, which calls it again. Not called where the output was complete before the run.
     """
 
     progress: Progress | None = None
@@ -126,10 +125,8 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
         fingerprint: What the output depends on besides input and settings: parameters, vocabulary checksum,
             version. JSON values, nothing private.
         randomness: What the process draws from: its key is kept until all is written.
-        resume: Continue an interrupted run; does nothing where the output is complete, and starts anew where there is
-            neither.
-        again: Whether to write over an output that is there, which is a second release if noise is drawn; None writes
-            over it unasked, and remembers nothing of the run.
+        resume: Continue an interrupted run; does nothing where the output is complete, starts anew where there is none.
+        again: Whether to write over an output that is there; None does so unasked, and remembers nothing of the run.
         counts: The caller's counts, which the process adds to: kept over a resume, and less those of malformed files.
         callbacks: Progress, notices to the owner, and the end.
 
@@ -139,9 +136,8 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     Raises:
         DocumentFormatError: If the input is malformed, in a tree every file; no output and no temporary file remains.
         OSError: If the disk is full; names the output, and says whether the run can be resumed.
-        ParameterError: If settings or destination do not fit, or the output is there and `again` was not asked for.
-        ResumeError: If the interrupted run, or the complete output, had another input, other settings or another
-            fingerprint.
+        ParameterError: If settings or destination do not fit, or the output is there and `again` is False.
+        ResumeError: If the interrupted run, or the complete output, had another input, settings or fingerprint.
     """
     origin, target = os.fspath(source), os.fspath(destination)
     settings, calls = settings or DocumentSettings(), callbacks or Callbacks()
@@ -162,10 +158,10 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     work = _Documents(target=target, files=files, tree=tree, process=process, counts=counts, calls=calls)
     facts = {**settings.fingerprint(), "input": read, **(fingerprint or {})} if read else None
     run = Run(destination=target, work=work, identity=facts, source=randomness, resume=resume, notice=calls.notice)
-    inputs = [Path(file.path) for file in files] if read else None
     if again is not None:
+        inputs, draws = [Path(file.path) for file in files] if read else None, randomness is not None
         run.completion = Completion(
-            inputs=inputs, again=again, counted=work.remembered, recall=work.recall, draws=randomness is not None
+            inputs=inputs, again=again, counted=work.remembered, recall=work.recall, draws=draws
         )
     run.execute()
     return work.summary()
@@ -259,11 +255,10 @@ class _Documents:
         return {"counts": dict(self.counts), "gaps": dict(self._gaps), "columns": list(self._columns)}
 
     def remembered(self) -> Mapping[str, Any]:
-        """The counts of a complete output; the names of files that were left out are their owner's."""
+        # The names of files that were left out are their owner's.
         return {**self._counted(), "bad_files": len(self._bad_files)}
 
     def recall(self, tally: Mapping[str, Any], finished: str) -> None:
-        """Take over what is remembered of an output that is complete."""
         self._take_over(tally)
         self._bad_files, self._finished = [UNNAMED] * tally.get("bad_files", 0), finished
 
