@@ -81,10 +81,6 @@ class DocumentSummary:
     finished: str = ""
 
 
-def _nothing(_: DocumentSummary) -> None:
-    """Do nothing."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callbacks:
     """What a run calls besides the function that it runs documents through.
@@ -98,7 +94,7 @@ class Callbacks:
 
     progress: Progress | None = None
     notice: Notice = silent
-    published: Callable[[DocumentSummary], None] = _nothing
+    published: Callable[[DocumentSummary], None] = lambda _: None
 
 
 def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
@@ -159,10 +155,9 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     facts = {**settings.fingerprint(), "input": read, **(fingerprint or {})} if read else None
     run = Run(destination=target, work=work, identity=facts, source=randomness, resume=resume, notice=calls.notice)
     if again is not None:
-        inputs, draws = [Path(file.path) for file in files] if read else None, randomness is not None
-        run.completion = Completion(
-            inputs=inputs, again=again, counted=work.remembered, recall=work.recall, draws=draws
-        )
+        known: Any = {"counted": work.remembered, "recall": work.recall, "draws": randomness is not None}
+        inputs = [Path(file.path) for file in files] if read else None
+        run.completion = Completion(inputs=inputs, again=again, **known)
     run.execute()
     return work.summary()
 
