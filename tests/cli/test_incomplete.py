@@ -54,20 +54,21 @@ def test_files_left_out_are_an_exit_code_and_a_line_that_quiet_does_not_hide(
     assert "complete already" in accepted.err
     assert "malformed files: 2" in accepted.err
     assert digests(out) == before
-    verified = wordveil("report", out, "--verify", report)
+    verified = wordveil("report", out, "--verify", report, "--vocabulary", vocabulary)
     assert verified.status == DONE
     assert "2 of the files of the input could not be read and are left out of the release\n" in verified.out
-    assert json.loads(wordveil("report", out, "--verify", report, "--json").out)["missing"] == [
-        "2 of the files of the input could not be read and are left out of the release"
-    ]
+    assert json.loads(wordveil("report", out, "--verify", report, "--vocabulary", vocabulary, "--json").out)[
+        "missing"
+    ] == ["2 of the files of the input could not be read and are left out of the release"]
     (out / "part-0.parquet").rename(out / "part-9.parquet")
-    lost = wordveil("report", out, "--verify", report)
+    lost = wordveil("report", out, "--verify", report, "--vocabulary", vocabulary)
     assert lost.status == NO
     assert "part-0.parquet: is missing" in lost.err
 
 
 def test_files_left_out_may_be_accepted_and_are_told_all_the_same(wordveil, vocabulary, partitions, tmp_path):
-    command = ["sanitize", partitions, "--yes", "-c", "body", "--drop-others", "--vocabulary", vocabulary, "--allow-bad-files"]
+    command = ["sanitize", partitions, "--yes", "-c", "body", "--drop-others", "--vocabulary", vocabulary]
+    command += ["--allow-bad-files"]
     answer = wordveil(*command, "-o", tmp_path / "told")
     assert answer.status == DONE
     assert "left out: " in answer.err
@@ -131,7 +132,8 @@ def test_a_retry_after_success_ends_well_and_touches_nothing(wordveil, vocabular
     source.parent.mkdir(exist_ok=True)
     source.write_text("babaq dadaq\n" * 20)
     given, out = (source, tmp_path / "out.txt") if kind == "file" else (source.parent, tmp_path / "out")
-    command = ["sanitize", given, "--yes", "-o", out, "--vocabulary", vocabulary, "--resume", "--report", tmp_path / "r.json"]
+    command = ["sanitize", given, "--yes", "-o", out, "--vocabulary", vocabulary, "--resume"]
+    command += ["--report", tmp_path / "r.json"]
     assert wordveil(*command).status == DONE
     before = digests(out), digests(tmp_path / "r.json")
     retried = wordveil(*command)
@@ -142,7 +144,7 @@ def test_a_retry_after_success_ends_well_and_touches_nothing(wordveil, vocabular
     (tmp_path / "r.json").unlink()
     assert wordveil(*command).status == DONE
     assert json.loads((tmp_path / "r.json").read_text())["tokens"] == 40
-    assert wordveil("report", out, "--verify", tmp_path / "r.json").status == DONE
+    assert wordveil("report", out, "--verify", tmp_path / "r.json", "--vocabulary", vocabulary).status == DONE
     assert digests(out) == before[0]
     refused = wordveil(*[word for word in command if word != "--resume"])
     assert refused.status == MISTAKE

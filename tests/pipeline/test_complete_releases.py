@@ -198,7 +198,8 @@ def test_the_record_tells_nothing_of_the_text(vocabulary, tmp_path):
     assert "input" not in facts["settings"]
     assert "run key" not in facts["settings"]
     assert facts["tally"] == {
-        "bad_files": 1, "columns": [], "counts": {"documents": 60, "exempt": 0, "longest": 5, "tokens": 300}, "gaps": {},
+        "bad_files": 1, "columns": [], "gaps": {},
+        "counts": {"documents": 60, "exempt": 0, "longest": 5, "tokens": 300},
     }  # fmt: skip
     for value in (hashlib.sha256(ROWS.encode()).hexdigest(), secret.hex(), "Maria", "bad.jsonl"):
         assert value not in record

@@ -21,6 +21,7 @@ from wordveil import __version__
 from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
 from wordveil.files.journal import is_resumable
+from wordveil.files.records import record_path
 from wordveil.files.run_key import run_key_path, run_source
 from wordveil.pipeline import run as engine
 from wordveil.pipeline.evidence import Evidence
@@ -431,7 +432,8 @@ def test_a_run_killed_at_any_step_leaves_no_key_beside_its_output_and_can_be_con
             assert in_child(steps_of(0, resume=True))[0] == 0
             assert output.read_bytes() == whole
             assert left_behind(tmp_path) == []
-        output.unlink(missing_ok=True)
+        for path in (output, record_path(output)):
+            path.unlink(missing_ok=True)
         for path in [tmp_path / name for name in left_behind(tmp_path)]:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     assert status == 0

@@ -51,7 +51,7 @@ def test_any_format_to_any_format(tmp_path, files, rows):
         wanted = release_vectors(source, LAPLACE, source=seeds.source(1)).vectors
         for second in ENDINGS:
             for dtype in ("float32", "float64"):
-                report = go(source, tmp_path / f"out{second}", dtype=dtype)
+                report = go(source, tmp_path / f"out{second}", dtype=dtype, again=True)
                 found = files.read(tmp_path / f"out{second}")
                 assert found.dtype == dtype
                 assert np.array_equal(found, wanted)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wordveil.pipeline.runs import RunReport
     from wordveil.promises.number_grids import NumberGrid
     from wordveil.sentences.rephrasing import Rephraser
+    from wordveil.sentences.stock import Stock
 
 __all__ = ["LOSES", "EncoderOption", "StockOption", "rephrase"]
 
@@ -89,11 +90,8 @@ def rephrase(
     if running.report is not None:
         check_report_path(running.report, others=(source, output))
     settings = reading.settings(Speed().block_tokens, line_buffered=False)
-    stock = load_stock(response.stock)
-    if running.verify or running.report is not None:
-        stock.embeddings.verify()
     rephraser = Rephraser(
-        stock,
+        _checked(load_stock(response.stock), running),
         epsilon=response.epsilon,
         prototypes=response.prototypes,
         crowd=response.crowd,
@@ -121,6 +119,12 @@ def rephrase(
     if not running.quiet:
         _print_summary(result, rephraser)
     return job.end(result, settings)
+
+
+def _checked(stock: Stock, running: Running) -> Stock:
+    if running.verify or running.report is not None:
+        stock.embeddings.verify()
+    return stock
 
 
 def _print_summary(report: RunReport, rephraser: Rephraser) -> None:

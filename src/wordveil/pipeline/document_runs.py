@@ -82,10 +82,6 @@ class DocumentSummary:
     finished: str = ""
 
 
-def _nothing(_: DocumentSummary) -> None:
-    """Do nothing."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callbacks:
     """What a run calls besides the function that it runs documents through.
@@ -94,13 +90,12 @@ class Callbacks:
         progress: Called after every block; the first blocks are small.
         notice: Told of a run that is continued or discarded, and of files that are not read.
         published: Called with the summary when the output is in its place, and before the journal goes: where it fails,
-            the run can be resumed, which releases nothing anew and calls it again. Not called where the output was
-            complete before the run.
+            the run can be resumed, which calls it again. Not called where the output was complete before the run.
     """
 
     progress: Progress | None = None
     notice: Notice = silent
-    published: Callable[[DocumentSummary], None] = _nothing
+    published: Callable[[DocumentSummary], None] = lambda _: None
 
 
 def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
@@ -127,10 +122,8 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
         fingerprint: What the output depends on besides input and settings: parameters, vocabulary checksum,
             version. JSON values, nothing private.
         randomness: What the process draws from: its key is kept until all is written.
-        resume: Continue an interrupted run; does nothing where the output is complete, and starts anew where there is
-            neither.
-        again: Whether to write over an output that is there, which is a second release if noise is drawn; None writes
-            over it unasked, and remembers nothing of the run.
+        resume: Continue an interrupted run; does nothing where the output is complete, starts anew where there is none.
+        again: Whether to write over an output that is there; None does so unasked, and remembers nothing of the run.
         counts: The caller's counts, which the process adds to: kept over a resume, and less those of malformed files.
         callbacks: Progress, notices to the owner, and the end.
 
@@ -141,9 +134,8 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
         DocumentFormatError: If the input is malformed, in a tree every file; no output and no temporary file remains.
         OSError: If the disk is full; names the output, and says whether the run can be resumed.
         ParameterError: If settings or destination do not fit, there are columns of which nothing was said, or the
-            output is there and `again` was not asked for.
-        ResumeError: If the interrupted run, or the complete output, had another input, other settings or another
-            fingerprint.
+            output is there and `again` is False.
+        ResumeError: If the interrupted run, or the complete output, had another input, settings or fingerprint.
     """
     origin, target = os.fspath(source), os.fspath(destination)
     settings, calls = settings or DocumentSettings(), callbacks or Callbacks()
@@ -167,11 +159,10 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     work = _Documents(target=target, files=files, tree=tree, **given)
     facts = {**settings.fingerprint(), "input": read, **(fingerprint or {})} if read else None
     run = Run(destination=target, work=work, identity=facts, source=randomness, resume=resume, notice=calls.notice)
-    inputs = [Path(file.path) for file in files] if read else None
     if again is not None:
-        run.completion = Completion(
-            inputs=inputs, again=again, counted=work.remembered, recall=work.recall, draws=randomness is not None
-        )
+        known: Any = {"counted": work.remembered, "recall": work.recall, "draws": randomness is not None}
+        inputs = [Path(file.path) for file in files] if read else None
+        run.completion = Completion(inputs=inputs, again=again, **known)
     run.execute()
     return work.summary()
 
@@ -265,11 +256,10 @@ class _Documents:
         return {"counts": dict(self.counts), "gaps": dict(self._gaps), "columns": list(self._columns)}
 
     def remembered(self) -> Mapping[str, Any]:
-        """The counts of a complete output; the names of files that were left out are their owner's."""
+        # The names of files that were left out are their owner's.
         return {**self._counted(), "bad_files": len(self._bad_files)}
 
     def recall(self, tally: Mapping[str, Any], finished: str) -> None:
-        """Take over what is remembered of an output that is complete."""
         self._take_over(tally)
         self._bad_files, self._finished = [UNNAMED] * tally.get("bad_files", 0), finished
 

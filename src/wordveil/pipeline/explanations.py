@@ -106,8 +106,8 @@ class InWords:
     Attributes:
         sentence: What becomes of an even guess between two words that are typical of the vocabulary.
         weak: True where the guess may become more than 99 % sure, or nothing is promised.
-        hides_nothing: True where an even guess, also between the two near words that `explain` shows, may be wrong less
-            than once in a million times.
+        hides_nothing: True where an even guess, also between a typical word and the one nearest to it, may be wrong
+            less than once in a million times.
     """
 
     sentence: str
