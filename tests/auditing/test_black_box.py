@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import seeds
 from wordveil.auditing.black_box import audit_pair
@@ -39,7 +40,8 @@ def line(d: int, distance: float, epsilon: float, delta: float = 0.0) -> Pair:
 
 
 def test_one_dimensional_laplace_is_audited_to_95_percent():
-    audit = audit_pair(laplace_subject(1), line(1, 1.0, 1.0), samples=10**6, alpha=ALPHA)
+    # A million samples show .970 with a spread of .004 from draw to draw.
+    audit = audit_pair(laplace_subject(1), line(1, 1.0, 1.0), samples=2 * 10**6, alpha=ALPHA)
     assert 0.95 <= audit.epsilon_at_least <= 1.0
     assert not audit.refuted
 
@@ -47,7 +49,8 @@ def test_one_dimensional_laplace_is_audited_to_95_percent():
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("scale", [0.9, 1.1])
 def test_a_claim_ten_percent_too_small_is_refuted_and_ten_percent_too_large_is_not(seed, scale):
-    audit = audit_pair(laplace_subject(1, seed=seed), line(1, 1.0, scale), samples=200_000, alpha=1e-6)
+    # 200 000 samples show .935 with a spread of .013, a million .970 with .004.
+    audit = audit_pair(laplace_subject(1, seed=seed), line(1, 1.0, scale), samples=500_000, alpha=ALPHA)
     assert audit.refuted == (scale < 1)
 
 
@@ -138,10 +141,11 @@ class Coin(Subject):
 
 
 def test_alpha_is_kept_when_it_is_large():
-    # alpha = .05: of 200 honest audits at most 28 may be refuted (binomial tail below 1e-6 above that).
+    # alpha = .05: of 200 honest audits at most 33 may be refuted (binomial tail below 1e-9 above that).
     pair = Pair(first=0, second=1, label="coin", epsilon=1.0)
     refuted = sum(audit_pair(Coin(1.0, seed), pair, samples=2000, alpha=0.05).refuted for seed in range(200))
-    assert refuted <= 28
+    assert binom.sf(33, 200, 0.05) < ALPHA
+    assert refuted <= 33
     low = Pair(first=0, second=1, label="coin", epsilon=0.7)
     assert all(audit_pair(Coin(1.0, seed), low, samples=20_000, alpha=0.05).refuted for seed in range(20))
 
@@ -213,4 +217,4 @@ def test_what_ends_a_text_in_nul_is_seen():
         return f"{np.random.default_rng().integers(2)}" + ("\x00" if text == "yes" else "")
 
     pair = Pair(first="yes", second="no", label="texts", epsilon=1.0)
-    assert audit_pair(TextSubject(leaky), pair, samples=1000, alpha=1e-6).refuted
+    assert audit_pair(TextSubject(leaky), pair, samples=1000, alpha=ALPHA).refuted

@@ -61,8 +61,9 @@ def test_more_words_are_the_original_s_and_the_promise_is_the_release_s(few, wid
     assert after > before + 0.2
     assert all(own.guarantee == releases.guarantee and own.disclosed == releases.disclosed for own in read)
     assert sum(len(own.confidences) for own in read) == releases.tokens
-    said = np.mean([own.confidences.mean() for own in read])
-    assert abs(said - after) < 0.05
+    hits = [right([own.text], [text]) for own, text in zip(read, ORIGINALS, strict=True)]
+    misses = np.array([own.confidences.mean() for own in read]) - hits
+    assert abs(misses.mean()) < 6.2 * misses.std() / len(misses) ** 0.5  # of 200 texts: 1e-9
     assert f"name {read[0].attack:.2f} of the words" in str(read[0])
     assert read[0].guarantee.sentence() in str(read[0])
 
@@ -77,7 +78,8 @@ def test_the_attacker_s_score_is_what_the_attack_names(few, wide):
     found = posteriors([layout.states for layout in layouts], denoiser._evidence, wide)
     true = np.concatenate([layout.states for layout in originals])
     named = (found.states[:, 0] == true)[true < len(few)].mean()
-    assert abs(told - named) < 0.04
+    n = int((true < len(few)).sum())
+    assert abs(told - named) < 6.2 * 0.5 * (1 / n + 1 / denoiser.calibration.words) ** 0.5  # 1e-9
     assert denoiser.calibration.random < named - 0.1  # the grammar alone tells much
 
 
@@ -132,7 +134,7 @@ def test_nothing_is_read_where_noise_is_all(few, wide):
         Denoiser(few, drowned, prior=wide, least=0.9)(release)
     read = Denoiser(few, drowned, prior=wide, least=0.0)(release)
     known = Denoiser(few, drowned, prior=wide, least=0.0).calibration
-    assert abs(known.named - known.random) < 0.05
+    assert abs(known.named - known.random) < 6.2 * (0.5 / known.words) ** 0.5  # 1e-9
     assert not read.refused
     assert 0 < LEAST < 1
 

@@ -118,15 +118,17 @@ def test_no_segment_depends_on_the_others_or_on_what_is_held_at_a_time(prior, mo
 
 
 def test_candidates_beyond_those_whose_triples_are_read_keep_what_pairs_say(prior, monkeypatch):
-    n = len(prior.unigram)
-    likelihoods = noisy(4, n, 3, few=8)
+    n, far = len(prior.unigram), []
     segment = np.array([4, *range(4), 4], np.int32)
-    exact, _ = by_enumeration(likelihoods, prior)
     monkeypatch.setattr(posterior, "KEPT", 3)
-    few = whole(posteriors([segment], table(likelihoods), prior), n)
-    assert (np.count_nonzero(few, axis=1) > 3).all()
-    assert few.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-5)
-    assert np.abs(few - exact).max() < 0.3
+    for draw in range(20):
+        likelihoods = noisy(4, n, 3 + draw, few=8)
+        exact, _ = by_enumeration(likelihoods, prior)
+        few = whole(posteriors([segment], table(likelihoods), prior), n)
+        assert (np.count_nonzero(few, axis=1) > 3).all()
+        assert few.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-5)
+        far.append(np.abs(few - exact).max())
+    assert np.mean(far) < 0.25  # .11 with a spread of .06 from draw to draw: ten times that of a mean of 20
 
 
 def test_the_posterior_names_more_words_than_the_likeliest_sequence_or_no_context(prior):

