@@ -123,8 +123,9 @@ def test_resume_refuses_another_fingerprint_settings_or_input(tmp_path, shout):
         run_documents(
             source, target, shout, settings=small(), fingerprint={"vocabulary": "abc", "version": 1}, resume=True
         )
-    with pytest.raises(ResumeError, match=r"differs in: documents\.keep\. "):
-        run_documents(source, target, shout, settings=small(keep=("n",)), fingerprint=facts, resume=True)
+    named = small(keep=("n",), keep_others=False)
+    with pytest.raises(ResumeError, match=r"differs in: documents\.keep, documents\.keep_others\. "):
+        run_documents(source, target, shout, settings=named, fingerprint=facts, resume=True)
     source.write_bytes(LINES.replace(b"line number 3", b"LINE number 3"))
     with pytest.raises(ResumeError, match=r"differs in: input\.sha256\. ") as caught:
         run_documents(source, target, shout, settings=small(), fingerprint=facts, resume=True)

@@ -79,7 +79,8 @@ class DocumentSettings:
 
     def open_values(self, path: str, column: str) -> DocumentReader:
         """Open one file for the values of one column, text or not, as the texts of its documents; there may be none."""
-        reader = replace(self, columns=(column,), missing="keep").open_texts(path)
+        alone = replace(self, keep=None, keep_others=False, drop_others=True)  # the column may be a kept one
+        reader = replace(alone, columns=(column,), missing="keep").open(path)
         reader.format.any_value = True
         return reader
 
