@@ -4,8 +4,6 @@ import os
 import re
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,20 +14,25 @@ import httpx
 import pytest
 from tests.service.serving import Served
 
+from wordveil.cli.main import main
 from wordveil.service.client import Client, ServiceError
 from wordveil.service.messages import BatchRequest, DenoiseRequest, HidesRequest, TextRequest
 
 pytestmark = pytest.mark.slow
 
 TEXT = "Maria was diagnosed with depression in March."  # 7 tokens, 56 nats at the default of 8 a token
-TOOL = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
 
 
-def budget(served, *command):
+@pytest.fixture
+def budget(served, capfd):
     """Run `wordveil budget` on the ledger of a service; return its exit code and what it prints."""
-    command = [*TOOL, "budget", *command, "--database", served.url]
-    run = subprocess.run(command, capture_output=True, text=True, cwd=served.place)
-    return run.returncode, run.stdout + run.stderr
+
+    def run(*command):
+        with pytest.raises(SystemExit) as ended:
+            main(["budget", *command, "--database", served.url])
+        return int(ended.value.code or 0), "".join(capfd.readouterr())
+
+    return run
 
 
 def test_a_subjects_budget_is_spent_and_then_refused_with_account_and_rest(served):
@@ -123,9 +126,9 @@ def test_explanations_and_lists_speak_of_public_words(served):
     assert sum(chances[:16]) == pytest.approx(1 - 0.077, abs=0.002)  # the law `explain` tells: 16 words, else any
 
 
-def test_sentences_become_public_sentences_from_a_budget_of_their_own(served):
+def test_sentences_become_public_sentences_from_a_budget_of_their_own(served, budget):
     for payer in ("subject:sentences", "first"):
-        status, shown = budget(served, "grant", payer, "100", "--setting", "rephrase")
+        status, shown = budget("grant", payer, "100", "--setting", "rephrase")
         assert status == 0, shown
     texts = ["Maria was ill. We told nobody.", "The soup was cold."]
     asked = BatchRequest(texts=texts, subject="sentences", setting="letters")
@@ -142,30 +145,30 @@ def test_sentences_become_public_sentences_from_a_budget_of_their_own(served):
         served.client.denoise(DenoiseRequest(texts=first.texts, seal=first.seal, setting="letters"))
 
 
-def test_budgets_are_shown_by_the_names_of_people(served):
-    status, key = budget(served, "key", "carol")
+def test_budgets_are_shown_by_the_names_of_people(served, budget):
+    status, key = budget("key", "carol")
     assert status == 0
-    assert budget(served, "key", "carol")[0] == 2  # names tell keys apart
+    assert budget("key", "carol")[0] == 2  # names tell keys apart
     id_ = key.split("_")[1]
-    assert budget(served, "show", "carol") == (0, "nothing was granted or spent yet\n")
+    assert budget("show", "carol") == (0, "nothing was granted or spent yet\n")
     with contextlib.closing(Client(served.address, key.strip())) as carol:
         carol.sanitize(TextRequest(text="good film", subject="dora"))
     for name in ("carol", "key:carol", f"key:{id_}"):
-        status, shown = budget(served, "show", name)
+        status, shown = budget("show", name)
         head, row = (re.split("  +", line) for line in shown.splitlines())
         assert (status, head[:5]) == (0, ["account", "granted", "spent", "left", "daily"])
         assert row[:5] == [f"key:{id_} (carol)", "10000", "16", "9984", "10000"]
-    status, shown = budget(served, "show", "dora", "--json")
+    status, shown = budget("show", "dora", "--json")
     assert [(each["account"], each["spent"]) for each in json.loads(shown)] == [("subject:dora", "16")]
-    assert "16" in budget(served, "history", "dora")[1]
-    assert len(json.loads(budget(served, "history", "carol", "--json")[1])) == 1
+    assert "16" in budget("history", "dora")[1]
+    assert len(json.loads(budget("history", "carol", "--json")[1])) == 1
     for unknown in ("nobody", "subject:nobody", "key:nobody", "key:dora"):
         for command in ("show", "history"):
-            status, shown = budget(served, command, unknown)
+            status, shown = budget(command, unknown)
             assert status == 2
             assert "is unknown" in shown
-    budget(served, "key", "dora")
-    status, shown = budget(served, "grant", "dora", "5")
+    budget("key", "dora")
+    status, shown = budget("grant", "dora", "5")
     assert status == 2
     assert "name of several" in shown
 

@@ -123,7 +123,7 @@ def test_who_can_pay_nothing_takes_no_memory(tmp_path):
         (
             "/v1/vectors",
             {"vectors": [[0.1] * 1000], "mechanism": "projection", "settings": {"dimensions": 300_000}},
-            404,
+            405,
         ),
         ("/v1/sanitize", {"text": "x", "settings": {"dimensions": 300_000}}, 422),
         ("/v1/sanitize", {"text": "[" * 900_000}, 422),
