@@ -378,8 +378,8 @@ MUTATIONS = (
         id="s04",
         what="other lists beside equal words share noise under one key",
         path="pipeline/noise_domains.py",
-        old='setting["public data"] = origin.public_data',
-        new='setting["public data"] = ""',
+        old='"public data": origin.public_data,',
+        new='"public data": "",',
         tests=("vocabulary/test_stored_lists.py",),
     ),
     Mutation(
