@@ -8,6 +8,8 @@ import json
 import numpy as np
 import pytest
 
+import seeds
+
 WAYS = "--keep NAME copies one, --keep-others copies all, --drop-others leaves them out."
 TABLE = "customer,email,text\nmaria,m@clinic.org,good film\njon,j@clinic.org,bad food\n"
 
@@ -110,7 +112,7 @@ def test_rewrite_asks_as_well(wordveil, tables):
 
 @pytest.mark.parametrize("form", ["npz", "parquet", "safetensors"])
 def test_release_asks_as_well(wordveil, tmp_path, form):
-    rows = np.random.default_rng(3).standard_normal((20, 4)).astype(np.float32)
+    rows = seeds.rng(3).standard_normal((20, 4)).astype(np.float32)
     others = {"ids": np.arange(20), "raw": np.arange(20.0)}
     source, output = tmp_path / f"in.{form}", tmp_path / f"out.{form}"
     if form == "npz":

@@ -9,6 +9,7 @@ import re
 import numpy as np
 from tests.cli.forging import facts_of, forged, named, places
 
+import seeds
 import wordveil as wv
 from wordveil.pipeline.denoising_runs import ReleaseReport
 from wordveil.pipeline.report_schema import sealed
@@ -217,7 +218,7 @@ def test_another_version_s_wording_is_not_called_forged_nor_passed(released):
 
 
 def test_a_report_of_vectors_is_held_like_one_of_texts(wordveil, tmp_path):
-    np.save(tmp_path / "v.npy", np.random.default_rng(5).normal(size=(7, 6)))
+    np.save(tmp_path / "v.npy", seeds.rng(5).normal(size=(7, 6)))
     output, report = tmp_path / "out.npy", tmp_path / "r.json"
     arguments = [
         "release",

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tests.cli.forging import facts_of
 
+import seeds
 import wordveil as wv
 
 
@@ -26,7 +27,7 @@ def notes(tmp_path):
 
 
 def drawn_configurations(number: int) -> Iterator[list[str]]:
-    rng = np.random.default_rng(24)
+    rng = seeds.rng(24)
     for _ in range(number):
         mechanism = rng.choice(["neighbours", "tem", "santext", "nadp", "laplace", "mahalanobis", "projection"])
         epsilon = round(float(rng.choice([0.2, 1.0, 4.0, 9.0, 30.0])), 3)
@@ -147,7 +148,7 @@ def test_no_epsilon_is_shown_with_the_dust_of_float64(epsilon):
 
 
 def test_an_epsilon_is_never_claimed_smaller_nor_moved_by_more_than_a_billionth():
-    rng = np.random.default_rng(1)
+    rng = seeds.rng(1)
     for value in [*rng.uniform(0.001, 50, 2000), *(np.round(rng.uniform(0.001, 50, 2000), 3) * (1 - 1e-15)), 8.0000001]:
         claimed = wv.LocalDP(epsilon=float(value), standing=wv.Standing.PROVED).epsilon
         assert value <= claimed <= value * (1 + 1e-9)

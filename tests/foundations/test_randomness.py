@@ -215,7 +215,7 @@ def test_a_key_that_was_given_stays_in_a_forked_child():
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize("source", [RandomSource(), RandomSource.seeded_for_tests(1)], ids=["drawn", "for tests"])
+@pytest.mark.parametrize("source", [RandomSource(), seeds.source(1)], ids=["drawn", "for tests"])
 def test_a_forked_child_with_a_key_of_its_own_refuses_to_repeat_and_its_parent_does_not(source):
     def refusal() -> bytes:
         try:

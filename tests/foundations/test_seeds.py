@@ -16,7 +16,7 @@ import seeds
 
 TESTS = Path(__file__).parents[1]
 PACKAGE = TESTS.parent / "src" / "wordveil"
-OTHER_HOSTS = ("integrations", "service")
+OTHER_HOSTS = ()
 FILES = {
     str(path.relative_to(TESTS)): path
     for path in sorted(TESTS.rglob("*.py"))

@@ -12,8 +12,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
+import seeds
 import wordveil as wv
 from wordveil.text.surrogates import GENERATORS
 from wordveil.text.tokenizer import Tokenizer
@@ -42,7 +41,7 @@ def sanitizer():
     words = {w for text, _ in presidio_texts() for w in re.findall(r"[a-z]+", text.lower())}
     words |= {w for text in PROMPTS for w in re.findall(r"[a-z]+", text.lower())}
     known = sorted(words - set(OUTPUTS))
-    rows = np.random.default_rng(0).standard_normal((len(OUTPUTS) + len(known), 8))
+    rows = seeds.rng(0).standard_normal((len(OUTPUTS) + len(known), 8))
     vocabulary = wv.Embeddings.from_arrays([*OUTPUTS, *known], rows).without_outputs(known)
     assert len(vocabulary.candidates) == len(OUTPUTS)
     options = wv.TextOptions(unknown="typed")

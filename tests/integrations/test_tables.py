@@ -5,12 +5,13 @@ import json
 import leak_free
 import pytest
 
+import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError
 from wordveil.pipeline.tables import released_columns
 
 TEXTS = [*leak_free.PROMPTS, None, "", "the same", "the same"]
-KEY = bytes(range(16))
+KEY = seeds.key(16)
 
 
 def keyed():

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import seeds
 from wordveil.errors import ParameterError
 from wordveil.kernels.row_cache import RowCache
 from wordveil.kernels.threads import even_size, map_chunks, resolve_threads
@@ -138,7 +139,7 @@ def test_threads_that_keep_at_once_never_mix_up_rows(rows, short_turns):
 
     def work(seed):
         together.wait()
-        order = np.random.default_rng(seed).permutation(4000).astype(np.int32)
+        order = seeds.rng(seed).permutation(4000).astype(np.int32)
         for part in np.split(order, 400):
             cache.keep(part, np.repeat(part[:, None], 3, axis=1).astype(np.float32))
             found = cache.rows(part)

@@ -21,6 +21,7 @@ from contract import DECODERS
 from test_contract import ALL
 from tests.kernels.engines_here import every_engine
 
+import seeds
 import wordveil as wv
 from wordveil.certification import certify
 from wordveil.decoding.decoded import Decoded
@@ -31,7 +32,7 @@ from wordveil.sentences.rephrasing import Rephraser
 from wordveil.vocabulary.rank_metric import NeighbourRank
 
 THREADS, CALLS, WORDS = 8, 120, 12
-KEY = bytes(range(16))
+KEY = seeds.key(16)
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +47,7 @@ def short_turns() -> Iterator[None]:
 @cache
 def table(v: int = 600, d: int = 6) -> wv.Embeddings:
     """Words of letters; the last twenty share the vectors of the first."""
-    rows = np.random.default_rng(1).standard_normal((v, d)).astype(np.float32)
+    rows = seeds.rng(1).standard_normal((v, d)).astype(np.float32)
     rows[-20:] = rows[:20]
     names = ["".join(chr(97 + i // 26**place % 26) for place in range(4)) + "q" for i in range(v)]
     return wv.Embeddings.from_arrays(names, rows, candidate_rule="all")
@@ -59,7 +60,7 @@ def certified(name: str) -> Any:
 
 
 def documents(words: Any) -> list[str]:
-    places = np.random.default_rng(2).integers(0, len(words), (CALLS, WORDS))
+    places = seeds.rng(2).integers(0, len(words), (CALLS, WORDS))
     return [" ".join(words[i] for i in row) for row in places.tolist()]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tests.beside import hidden
 
+import seeds
 import wordveil as wv
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError, ResumeError
@@ -234,7 +235,7 @@ def test_standard_input_leaves_no_record_but_its_output_is_not_written_over_eith
 @pytest.mark.parametrize("ending", [".npy", ".npz", ".safetensors"])
 def test_vectors_are_released_once_too(tmp_path, ending):
     source, output = tmp_path / "in.npy", tmp_path / f"out{ending}"
-    np.save(source, np.random.default_rng(0).standard_normal((40, 5)))
+    np.save(source, seeds.rng(0).standard_normal((40, 5)))
     mechanism = wv.MultivariateLaplace(epsilon=5.0)
     first = release_vector_file(source, output, mechanism)
     before, told, delivered = content(output), [], []

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.kernels.arithmetic import arithmetic_name
@@ -29,7 +30,7 @@ from wordveil.plugins import mechanism_class, mechanism_names
 from wordveil.vocabulary.table import Embeddings
 
 WORDS = [f"{a}{b}" for a in ("ba", "do", "ki", "lu") for b in ("ra", "sto", "ti", "vel")]
-TABLE = wv.Embeddings.from_arrays(WORDS, np.random.default_rng(3).normal(size=(16, 4)))
+TABLE = wv.Embeddings.from_arrays(WORDS, seeds.rng(3).normal(size=(16, 4)))
 TEXT = " ".join(WORDS * 20)
 OLDER = {"OPENBLAS_CORETYPE": "Nehalem", "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"}
 HERE = Path(__file__).parents[2]
@@ -151,8 +152,8 @@ def eigensolver(monkeypatch):
 
 
 def test_noise_around_two_public_matrices_is_never_the_same(eigensolver):
-    rows = np.random.default_rng(5).standard_normal((400, 4))
-    source = wv.RandomSource(bytes(16))
+    rows = seeds.rng(5).standard_normal((400, 4))
+    source = wv.RandomSource(seeds.key(0))
 
     def released(by):
         eigensolver(by)
@@ -164,7 +165,7 @@ def test_noise_around_two_public_matrices_is_never_the_same(eigensolver):
 
 
 def test_a_release_is_not_resumed_around_another_matrix(tmp_path, eigensolver):
-    rows = np.random.default_rng(5).standard_normal((300, 4))
+    rows = seeds.rng(5).standard_normal((300, 4))
     np.save(tmp_path / "in.npy", rows)
     settings = VectorSettings(block_rows=100)
 
@@ -205,7 +206,7 @@ def test_a_vector_mechanism_draws_elsewhere_over_a_table_whose_header_lies(tmp_p
 
 
 def released(engine=None, epsilon=0.5):
-    made = wv.Sanitizer(TABLE, wv.TEM(epsilon=epsilon), source=wv.RandomSource(bytes(16)), engine=engine)
+    made = wv.Sanitizer(TABLE, wv.TEM(epsilon=epsilon), source=wv.RandomSource(seeds.key(0)), engine=engine)
     return made, made(TEXT, document_id="a").text
 
 
@@ -242,7 +243,7 @@ def test_an_engine_that_this_machine_lacks_is_refused_when_a_sanitizer_arrives(m
 
 
 def test_a_releaser_names_what_its_rows_depend_on(eigensolver):
-    source = wv.RandomSource(bytes(16))
+    source = wv.RandomSource(seeds.key(0))
     made = {}
     for name, by in (("one", 0.0), ("other", 2.0**-12)):
         eigensolver(by)

@@ -6,7 +6,6 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
@@ -27,6 +26,7 @@ from tests.service.spenders import (
     spend_and_die,
 )
 
+import seeds
 import wordveil as wv
 from wordveil.errors import GuaranteeError, ParameterError, WordveilError
 from wordveil.promises.guarantees import PrivacyUnit, Standing
@@ -375,7 +375,7 @@ def test_killed_at_random_points_it_has_charged_what_it_answered_and_nothing_twi
     ledger = Ledger.open(url)
     ledger.grant(ACCOUNT, granted(10**6 * COST.units))
     ledger.close()
-    chance, acknowledged = np.random.default_rng(17), []
+    chance, acknowledged = seeds.rng(17), []
     for number in range(KILLS):
         acknowledged += spend_and_die(url, str(number), chance.uniform(0, 0.05))
     ledger = Ledger.open(url)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import seeds
 import wordveil as wv
 from wordveil import spark as veil
 from wordveil.documents import DocumentSettings
@@ -22,9 +23,9 @@ from wordveil.spark.workers import ID, Texts, Vectors, packed_for_tasks, shared
 pa = pytest.importorskip("pyarrow", reason="needs the extra parquet")
 
 WORDS = ["good", "bad", "film", "music", "water", "bread", "house", "garden", "river", "window", "doctor", "letter"]
-TABLE = wv.Embeddings.from_arrays(WORDS, np.random.default_rng(0).standard_normal((12, 6)))
+TABLE = wv.Embeddings.from_arrays(WORDS, seeds.rng(0).standard_normal((12, 6)))
 PRINCIPAL = wv.Projection(epsilon=10.0, dimensions=4, directions="principal", sensitivity="spectral")
-ROWS = np.random.default_rng(1).standard_normal((5, 6))
+ROWS = seeds.rng(1).standard_normal((5, 6))
 TEXTS = pa.record_batch({ID: ["1", "2"], budgets.USER: ["a", "b"], "note": ["good film", "bread"]})
 
 

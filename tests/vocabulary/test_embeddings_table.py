@@ -342,7 +342,7 @@ def test_relative_paths_survive_a_change_of_directory(small, tmp_path, monkeypat
 
 def made_of(seed, directory):
     words = [f"w{letter}" for letter in "abcdefgh"]
-    return Embeddings.from_arrays(words, np.random.default_rng(seed).normal(size=(8, 2))).save(directory)
+    return Embeddings.from_arrays(words, seeds.rng(seed).normal(size=(8, 2))).save(directory)
 
 
 @pytest.mark.parametrize("is_checked", [True, False])
