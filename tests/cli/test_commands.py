@@ -540,6 +540,7 @@ def test_a_promise_that_hides_nothing_needs_a_yes(wordveil, tmp_path, epsilon, a
     assert (tmp_path / "out.txt").exists() == (not asked)
     accepted = wordveil("sanitize", tmp_path / "in.txt", "-o", tmp_path / "accepted.txt", "-e", epsilon, "--yes")
     assert accepted.status == 0
+    assert accepted.err.count("this promise hides nothing") == asked
 
 
 def test_a_metric_promise_hides_nothing_where_even_near_words_are_told_apart(wordveil, tmp_path):

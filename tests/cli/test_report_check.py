@@ -20,9 +20,10 @@ from wordveil.pipeline.run_report import write_sealed
 FREE = {  # what no mechanism knows: the checksum holds it against an edit, a signature against a new checksum
     "finished", "seconds", "tokens_per_second", "source", "destination", "outputs[0].name", "schema",
     "provenance.version", "provenance.engine", "skipped_documents", "skipped_files", "missing_texts", "bad_files",
-    "replaced_values", "resumed_documents", "exempt", "inputs", "denoised",
+    "replaced_values", "resumed_documents", "exempt", "inputs", "denoised", "left_out_members",
     "settings.format", "settings.columns", "settings.keep", "settings.drop_others", "settings.missing",
-    "settings.encoding", "settings.pattern", "settings.details.whole_file", "settings.details.delimiter",
+    "settings.keep_others", "settings.encoding", "settings.pattern", "settings.details.whole_file",
+    "settings.details.csv_safe", "settings.details.delimiter",
     "settings.details.quoting", "settings.details.header", "settings.details.ascii_json",
     "settings.details.section_documents", "settings.details.row_group_rows",
 }  # fmt: skip

@@ -47,7 +47,7 @@ REFUTED = ["-m", "truncated-laplace", "-e", "1", "--calibration", "published", "
 
 @pytest.mark.parametrize("chosen", [*drawn_configurations(12), ["-e", "8"], REFUTED], ids=" ".join)
 def test_screen_json_and_page_give_the_same_warnings(wordveil, vocabulary, notes, tmp_path, chosen):
-    common = ["sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary, *chosen]
+    common = ["sanitize", notes, "-o", tmp_path / "out.txt", "--yes", "--again", "--vocabulary", vocabulary, *chosen]
     shown = []
     for ending in ("json", "html"):
         answer = wordveil(*common, "--report", tmp_path / f"r.{ending}")
@@ -110,7 +110,7 @@ def test_the_sum_is_that_of_the_longest_text_however_the_run_is_cut(vocabulary, 
     source.write_text("babaq\n" * 40 + "babaq " * 23 + "\n" + "dabaq dabaq\n" * 40)
     for size in (1, 30, 1 << 20):
         settings = wv.documents.DocumentSettings(block_characters=size)
-        report = wv.sanitize_documents(source, tmp_path / "out.txt", sanitizer, settings=settings)
+        report = wv.sanitize_documents(source, tmp_path / f"out-{size}.txt", sanitizer, settings=settings)
         assert (report.longest, report.tokens) == (23, 143)
     explained = sanitizer.explained(report.longest, longest=True)
     assert "two texts of 23 tokens, as long as the longest one here," in "\n".join(explained.examples)
@@ -163,9 +163,8 @@ def test_the_default_release_says_eight_everywhere(wordveil, tmp_path):
     (tmp_path / "in.txt").write_text("She takes metformin.\n")
     shown = repr(release) + json.dumps(release.as_dict())
     for ending in ("json", "html"):
-        answer = wordveil(
-            "sanitize", tmp_path / "in.txt", "-o", tmp_path / "o.txt", "--report", tmp_path / f"r.{ending}"
-        )
+        output, report = tmp_path / f"{ending}.txt", tmp_path / f"r.{ending}"
+        answer = wordveil("sanitize", tmp_path / "in.txt", "-o", output, "--report", report)
         shown += answer.err + (tmp_path / f"r.{ending}").read_text()
     for command in (["explain", "--json"], ["explain"], ["mechanisms", "--json"]):
         shown += wordveil(*command).out

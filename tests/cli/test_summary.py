@@ -406,10 +406,10 @@ def test_a_system_error_is_told_on_one_line_without_its_number():
     ) == ("--set gamma=-1.0 must be greater than 0; leave it out to compute it.")
     twice = ParameterError("columns", ("a", "b"), "must be names, none of them also in keep.")
     assert told(twice, {"column": "--column"}, []) == (
-        "--column='a' --column='b' must be names, none of them also in --keep."
+        "--column a --column b must be names, none of them also in --keep."
     )
     both = ParameterError("keep", ("a",), "cannot be combined with drop_others; give one of them.")
-    assert told(both, {"keep": "--keep"}, []) == "--keep='a' cannot be combined with --drop-others; give one of them."
+    assert told(both, {"keep": "--keep"}, []) == "--keep a cannot be combined with --drop-others; give one of them."
     far = ParameterError("epsilon", float("inf"), "must be in (0, inf).")
     assert told(far, {"epsilon": "--epsilon"}, []) == "--epsilon=inf is not a finite number; it must be greater than 0."
 

@@ -233,7 +233,9 @@ def test_a_run_says_that_its_output_is_a_link(tmp_path, shout):
     for target in (link, theirs):
         told = {"settings": small(), "callbacks": Callbacks(notice=said.append)}
         run_documents(tmp_path / "in.jsonl", target, shout, **told)
-    assert said == [f"the output is a link: what it leads to is written, {theirs}."]
+    assert [line for line in said if "link" in line] == [
+        f"the output is a link: what it leads to is written, {theirs}."
+    ]
     assert link.is_symlink()
 
 

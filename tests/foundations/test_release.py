@@ -113,9 +113,10 @@ def test_a_test_source_voids_the_guarantee():
 
 
 def test_errors_form_one_tree_that_the_docstring_draws():
-    drawn = re.findall(r"[A-Z]\w+Error", errors.__doc__)
-    assert set(drawn) - {"ImportError", "ValueError"} == set(errors.__all__)
-    assert all(issubclass(getattr(errors, name), WordveilError) for name in errors.__all__)
+    drawn = set(re.findall(r"[A-Z]\w+(?:Error|Warning)", errors.__doc__)) - {"ImportError", "ValueError", "UserWarning"}
+    assert drawn == set(errors.__all__)
+    for name in drawn:
+        assert issubclass(getattr(errors, name), WordveilError if name.endswith("Error") else errors.InputWarning)
 
 
 def test_errors_carry_what_they_speak_of():

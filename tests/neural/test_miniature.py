@@ -49,7 +49,8 @@ def test_a_rewriter_is_trained_and_rewrites_private_text(data, tmp_path, capsys)
     private = tmp_path / "private.jsonl"
     given = [text for text, _ in sentences(40)]
     private.write_text("".join(json.dumps({"id": i, "text": t}) + "\n" for i, t in enumerate(given)), encoding="utf-8")
-    out = command(capsys, "rewrite", private, "--model", tmp_path / "m", "-c", "text", "-o", tmp_path / "out.jsonl")
+    rewrite = ["rewrite", private, "--model", tmp_path / "m", "-c", "text", "--keep", "id"]
+    out = command(capsys, *rewrite, "-o", tmp_path / "out.jsonl")
     assert "40 documents, 168 tokens" in out.err
     assert "guarantee: local DP (proved)" in out.err
     assert "passes: some text went through the noise" in out.err  # sentences(40) repeats itself

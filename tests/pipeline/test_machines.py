@@ -38,7 +38,7 @@ HERE = Path(__file__).parents[2]
 
 def elsewhere(code, **environment):
     """Return what Python code prints as JSON in a process of another environment."""
-    path = os.pathsep.join([str(HERE / "src"), str(HERE)])
+    path = os.pathsep.join([str(HERE / "src"), str(HERE), str(HERE / "tests")])
     alike = {name: value for name, value in os.environ.items() if name not in OLDER}
     run = subprocess.run(
         [sys.executable, "-c", code], env={**alike, "PYTHONPATH": path, **environment}, capture_output=True, text=True

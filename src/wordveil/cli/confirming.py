@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Owner"]
 
-HIDES_NOTHING = (
-    "this promise hides nothing: a guess between two inputs, even near ones, may be wrong less than once in a million "
-    "times; a smaller --epsilon is stronger"
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
@@ -60,13 +55,16 @@ class Owner:
     def check_strength(self, sanitizer: Sanitizer, output: str | os.PathLike[str], *, resume: bool) -> None:
         """Ask about a promise that hides nothing, but not where a run is resumed: that was decided on.
 
+        With `--yes` nothing is said here, because the summary says it.
+
         Raises:
             NotConfirmedError: As `confirm`.
         """
         from wordveil.files.journal import is_resumable
+        from wordveil.pipeline.run_warnings import HIDES_NOTHING
 
         words = sanitizer.in_words
-        if words.hides_nothing and not (resume and is_resumable(output)):
+        if words.hides_nothing and not self.yes and not (resume and is_resumable(output)):
             self.confirm(f"{HIDES_NOTHING} ({words.sentence}).")
 
     def watch(self, sanitizer: Sanitizer) -> InputWatch:

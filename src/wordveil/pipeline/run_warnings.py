@@ -10,7 +10,12 @@ from collections.abc import Iterable
 from wordveil.pipeline.explanations import InWords
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
 
-__all__ = ["claim_warnings", "release_warnings", "shown"]
+__all__ = ["HIDES_NOTHING", "claim_warnings", "release_warnings", "shown"]
+
+HIDES_NOTHING = (
+    "this promise hides nothing: a guess between two inputs, even near ones, may be wrong less than once in a million "
+    "times; a smaller --epsilon is stronger"
+)
 
 _GROUNDS = {
     Standing.PUBLISHED: "the promise is published and verified by nobody here; ask for a proof before relying on it",
@@ -34,7 +39,9 @@ def release_warnings(guarantee: Guarantee, words: InWords) -> tuple[str, ...]:
         words: How strong that is.
     """
     warnings = claim_warnings(guarantee)
-    if words.weak and not isinstance(guarantee, NoGuarantee):
+    if words.hides_nothing and not isinstance(guarantee, NoGuarantee):
+        warnings += (HIDES_NOTHING,)
+    elif words.weak and not isinstance(guarantee, NoGuarantee):
         what = "sentence" if guarantee.unit is PrivacyUnit.SENTENCE else "word"
         warnings += (
             f"a weak promise: an observer may become 99 % sure of a {what}, or more; a smaller --epsilon is stronger",
