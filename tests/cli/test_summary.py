@@ -37,7 +37,7 @@ def test_the_strength_is_said_in_words(wordveil, vocabulary, notes, epsilon, wea
     said = wordveil("sanitize", notes, "-m", "tem", "--vocabulary", vocabulary, "-e", epsilon, "--yes").err
     sentence = re.search(r"^in words: between two words at a typical distance \(.*\), an even guess (.*)$", said, re.M)
     assert ("all but certain" in sentence[1]) == weak
-    assert ("warning: a weak promise" in said) == weak
+    assert ("warning: this promise hides nothing" in said) == weak
 
 
 def test_the_epsilon_said_is_the_epsilon_that_runs(wordveil, vocabulary, notes):
