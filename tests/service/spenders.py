@@ -27,7 +27,7 @@ def charge(cost=COST, accounts=(ACCOUNT,), **retry):
 
 
 def granted(amount, promise=COST.promise):
-    return Cost(promise=promise, units=amount, delta_units=0)
+    return Cost(promise=promise, units=amount)
 
 
 class Careless(Ledger):
@@ -36,7 +36,7 @@ class Careless(Ledger):
     def charge(self, asked):
         spent = sum(Fraction(Decimal(row["cost"])) for row in self.history(ACCOUNT))
         (balance,) = self.balances(ACCOUNT)
-        if spent + Fraction(COST.units, 10**9) > Fraction(Decimal(balance.granted)):
+        if spent + Fraction(COST.units, 10**9) > Fraction(Decimal(balance["granted"])):
             raise BudgetSpentError(ACCOUNT, "0", "0")
         return super().charge(asked)
 

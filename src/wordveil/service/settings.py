@@ -16,6 +16,7 @@ from wordveil.plugins import mechanism_class
 from wordveil.promises.release import TextOptions
 from wordveil.sentences.rephrasing import Rephraser
 from wordveil.sentences.stock import Stock
+from wordveil.service.costs import promise_of
 from wordveil.service.messages import DEFAULT_SETTING
 from wordveil.vocabulary.table import Embeddings
 
@@ -72,7 +73,7 @@ class Setting:
 
 
 class Opened:
-    """A sanitizer, or rephraser, with what is said of each of its releases.
+    """A sanitizer, or rephraser, with what is said of each of its releases; one that no budget pays for is refused.
 
     Args:
         sanitizer: What releases.
@@ -85,6 +86,7 @@ class Opened:
     def __init__(self, sanitizer: Sanitizer) -> None:
         # The service's log is not for the owner of the texts, so nothing in it may warn of them.
         self.sanitizer, self.guarantee = sanitizer.looking(), sanitizer.guarantee
+        promise_of(self.guarantee)
         self.sentence, self.promised = self.guarantee.sentence(), self.guarantee.as_dict()
         self.origin, self.explained = asdict(sanitizer.provenance), sanitizer.explained()
         self.rephrases = isinstance(sanitizer, Rephraser)
