@@ -1,11 +1,13 @@
 """Clients that spend from one budget, in processes of their own, and a ledger that checks before it charges."""
 
+import contextlib
 import itertools
 import os
 import signal
 import threading
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 
@@ -68,24 +70,14 @@ def in_child(work):
 def spend_until_refused(url, kind=Ledger, threads=50):
     """Spend from `threads` clients until each is refused."""
     ledger = kind.open(url)
-    failed = []
 
-    def client():
-        try:
+    def client(_):
+        with contextlib.suppress(BudgetSpentError):
             while True:
                 ledger.charge(charge())
-        except BudgetSpentError:
-            return
-        except BaseException as error:  # noqa: BLE001 - raised again below
-            failed.append(error)
 
-    clients = [threading.Thread(target=client) for _ in range(threads)]
-    for each in clients:
-        each.start()
-    for each in clients:
-        each.join()
-    if failed:
-        raise failed[0]
+    with ThreadPoolExecutor(threads) as pool:
+        assert [*pool.map(client, range(threads))] == [None] * threads
 
 
 def many_spend(url, kind=Ledger, processes=4, threads=50):
