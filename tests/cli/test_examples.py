@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 NEEDS = {
     "train": "torch",
     "rewrite": "torch",
-    "serve": "alembic",
-    **{name: "alembic" for name in EXAMPLES if name.startswith("budget ")},
+    "serve": "fastapi",
+    **{name: "fastapi" for name in EXAMPLES if name.startswith("budget ")},
     "spark-sanitize": "pyspark",
 }
 PUBLIC = ("evaluate", "reproduce")

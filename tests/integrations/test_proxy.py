@@ -87,15 +87,6 @@ def request(*texts, stream=False, **fields):
     return {"model": "m", "stream": stream, **fields, "messages": messages}
 
 
-@pytest.mark.parametrize("text", leak_free.PROMPTS)
-def test_the_vendor_hears_the_release_and_the_client_the_vendors_bytes(text):
-    setup = Setup(lambda body: vendors.whole(f"bbqzx: {body['messages'][-1]['content']}"))
-    answer = setup.ask(request(text))
-    assert len(setup.vendor.heard) == 1
-    setup.check([request(text)])
-    assert answer.content == vendors.whole(f"bbqzx: {setup.released(request(text))['messages'][0]['content']}")[2][0]
-
-
 ANYTHING = st.lists(
     st.binary(max_size=12) | st.sampled_from([b"data: ", b"\n\n", b"[DONE]", b'{"choices": [', b"\xff"])
 )
@@ -218,8 +209,13 @@ def test_a_vendor_that_cannot_be_reached_is_an_error_without_a_word_of_the_reque
     assert not any(secret in answer.text for secret in PRIVATE.split())
 
 
-def fuzz(times, seed):
+@pytest.mark.parametrize(
+    ("times", "seed"), [(60, 0), pytest.param(1_250, 1, marks=[pytest.mark.slow, pytest.mark.data])]
+)
+def test_no_raw_token_gets_out(times, seed):
     """Random texts and histories; the vendor hears their release, and nothing of an e-mail or a name."""
+    if times > 60 and len(leak_free.presidio_texts()) < 100:
+        pytest.skip("the Presidio set is not there (WORDVEIL_DATA)")
     draws, texts = seeds.rng(seed), [text for text, _ in leak_free.presidio_texts()]
     setup = Setup()
 
@@ -232,18 +228,6 @@ def fuzz(times, seed):
                 setup.vendor.heard.clear()
 
     asyncio.run(all_of_them())
-
-
-def test_no_raw_token_gets_out():
-    fuzz(60, 0)
-
-
-@pytest.mark.slow
-@pytest.mark.data
-def test_no_raw_token_of_the_presidio_set_gets_out():
-    if len(leak_free.presidio_texts()) < 100:
-        pytest.skip("the Presidio set is not there (WORDVEIL_DATA)")
-    fuzz(1_250, 1)
 
 
 STEPS = [
@@ -405,12 +389,6 @@ def test_an_agent_with_public_tools_goes_on_and_says_nothing_raw():
     for message in (known[0], known[2], edited[0], edited[2]):
         leak_free.check_release(message["content"])
     assert "Lund" not in json.dumps(edited)
-
-
-def test_a_public_prompt_goes_out_verbatim_whoever_says_it():
-    setup = Setup(public=["You are a helpful assistant."])
-    setup.ask({"model": "m", "messages": [{"role": "system", "content": "You are a helpful assistant."}]})
-    assert setup.sent()[0]["messages"][0]["content"] == "You are a helpful assistant."
 
 
 # Who may ask, and whose noise it is.

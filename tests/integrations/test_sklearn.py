@@ -12,9 +12,6 @@ from wordveil.errors import ParameterError
 sklearn = pytest.importorskip("sklearn", reason="needs the extra sklearn")
 
 from sklearn.base import clone
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from wordveil.integrations.sklearn import PrivateVectors, TextSanitizer
@@ -51,25 +48,6 @@ def test_clones_have_the_same_parameters_and_a_key_of_their_own():
     assert other.sanitizer.source is not made.sanitizer.source
     assert TextSanitizer(epsilon=3.0).guarantee.epsilon == pytest.approx(3.0, abs=1e-12)
     assert clone(PrivateVectors(wv.MultivariateLaplace(epsilon=2.0))).mechanism == wv.MultivariateLaplace(epsilon=2.0)
-
-
-def test_both_stand_in_pipelines():
-    texts, labels = ["good film", "bad film"] * 10, [1, 0] * 10
-    sanitizer = TextSanitizer(epsilon=30.0)
-    pipeline = make_pipeline(sanitizer, CountVectorizer(), LogisticRegression()).fit(texts, labels)
-    assert len(pipeline.predict(["good film"])) == 1
-    rows = np.array([[1.0, 0.0], [-1.0, 0.0]] * 10)
-    private = make_pipeline(PrivateVectors(wv.ClippedLaplace(epsilon=50.0)), LogisticRegression()).fit(rows, labels)
-    assert private.score(rows, labels) > 0.9
-
-
-def test_names_of_columns_and_containers():
-    pd = pytest.importorskip("pandas", reason="needs the extra pandas")
-    frame = pd.DataFrame({"text": ["good film"], "note": ["bad film"]})
-    out = TextSanitizer(sanitizer=leak_free.sanitizer()).set_output(transform="pandas").fit_transform(frame)
-    assert list(out.columns) == ["text", "note"]
-    rows = PrivateVectors(wv.MultivariateLaplace(epsilon=5.0)).set_output(transform="pandas").fit_transform(np.eye(3))
-    assert list(rows.columns) == ["privatevectors0", "privatevectors1", "privatevectors2"]
 
 
 def test_released_rows_lie_on_the_grid_and_say_what_they_promise():

@@ -12,7 +12,7 @@ class WithoutExtra(pytest.Module):
 
 
 def pytest_pycollect_makemodule(module_path, parent):
-    absent = importlib.util.find_spec("alembic") is None or importlib.util.find_spec("fastapi") is None
+    absent = any(importlib.util.find_spec(name) is None for name in ("fastapi", "sqlalchemy", "httpx"))
     return WithoutExtra.from_parent(parent, path=module_path) if absent else None
 
 

@@ -10,7 +10,13 @@ from pathlib import Path
 
 import httpx
 
-from wordveil.service.client import Client
+
+class RefusedError(Exception):
+    """What the service answered in the place of what it was asked for."""
+
+    def __init__(self, status, error):
+        self.status, self.error = status, error
+        super().__init__(f"{error['message']} ({error['account']} has {error['left']} nats left)")
 
 
 class Served:
@@ -28,7 +34,6 @@ class Served:
         self.log = self.place / "log"
         self.start()
         self.key = (self.place / self.state / "first-key").read_text().strip()
-        self.client = Client(self.address, self.key)
 
     def start(self):
         command = [sys.executable, "-c", "from wordveil.cli.main import main; main()", "serve", "--debug-log"]
@@ -59,7 +64,21 @@ class Served:
     def post(self, path, **more):
         return httpx.post(f"{self.address}{path}", headers=self.headers | more.pop("headers", {}), timeout=60, **more)
 
+    def ask(self, path, body=None, *, key="", retry=None, nonce="0123456789abcdef"):
+        """Return what is answered, or raise what it is refused for."""
+        headers = {"authorization": f"Bearer {key or self.key}"}
+        headers |= {"idempotency-key": retry, "idempotency-nonce": nonce} if retry else {}
+        method = "GET" if body is None else "POST"
+        answer = httpx.request(method, f"{self.address}{path}", json=body, headers=headers, timeout=60)
+        if answer.status_code != httpx.codes.OK:
+            raise RefusedError(answer.status_code, answer.json()["error"])
+        return answer.json()
+
+    def sanitize(self, text, *, key="", retry=None, nonce="0123456789abcdef", **how):
+        """Return the release of a text, or of a list of them."""
+        path, name = ("/v1/sanitize", "text") if isinstance(text, str) else ("/v1/sanitize/batch", "texts")
+        return self.ask(path, {name: text, **how}, key=key, retry=retry, nonce=nonce)
+
     def end(self):
         self.process.terminate()
         self.process.wait(timeout=40)
-        self.client.close()

@@ -1,11 +1,13 @@
 """Clients that spend from one budget, in processes of their own, and a ledger that checks before it charges."""
 
+import contextlib
 import itertools
 import os
 import signal
 import threading
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 
@@ -27,7 +29,7 @@ def charge(cost=COST, accounts=(ACCOUNT,), **retry):
 
 
 def granted(amount, promise=COST.promise):
-    return Cost(promise=promise, units=amount, delta_units=0)
+    return Cost(promise=promise, units=amount)
 
 
 class Careless(Ledger):
@@ -36,7 +38,7 @@ class Careless(Ledger):
     def charge(self, asked):
         spent = sum(Fraction(Decimal(row["cost"])) for row in self.history(ACCOUNT))
         (balance,) = self.balances(ACCOUNT)
-        if spent + Fraction(COST.units, 10**9) > Fraction(Decimal(balance.granted)):
+        if spent + Fraction(COST.units, 10**9) > Fraction(Decimal(balance["granted"])):
             raise BudgetSpentError(ACCOUNT, "0", "0")
         return super().charge(asked)
 
@@ -68,24 +70,14 @@ def in_child(work):
 def spend_until_refused(url, kind=Ledger, threads=50):
     """Spend from `threads` clients until each is refused."""
     ledger = kind.open(url)
-    failed = []
 
-    def client():
-        try:
+    def client(_):
+        with contextlib.suppress(BudgetSpentError):
             while True:
                 ledger.charge(charge())
-        except BudgetSpentError:
-            return
-        except BaseException as error:  # noqa: BLE001 - raised again below
-            failed.append(error)
 
-    clients = [threading.Thread(target=client) for _ in range(threads)]
-    for each in clients:
-        each.start()
-    for each in clients:
-        each.join()
-    if failed:
-        raise failed[0]
+    with ThreadPoolExecutor(threads) as pool:
+        assert [*pool.map(client, range(threads))] == [None] * threads
 
 
 def many_spend(url, kind=Ledger, processes=4, threads=50):

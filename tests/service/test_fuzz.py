@@ -18,7 +18,7 @@ from tests.service.serving import Served
 pytestmark = pytest.mark.slow
 
 REQUESTS = int(os.environ.get("WORDVEIL_FUZZ_REQUESTS", "400"))
-BODIES = HEADERS = 3 * REQUESTS // 8  # the rest follows the document, and takes much longer
+HEADERS = REQUESTS // 2  # the rest follows the document, and takes much longer
 HURRIED = {"deadline": None, "suppress_health_check": list(HealthCheck), "database": None}
 COUNTED = {"requests": 0}
 
@@ -50,7 +50,7 @@ def test_no_request_that_fits_or_breaks_the_document_makes_it_fail(fuzzed, sessi
     schema = schemathesis.openapi.from_url(f"{fuzzed.address}/openapi.json", headers=fuzzed.headers)
     statuses = set()
     operations = list(schema.get_all_operations())
-    each = max(8, (REQUESTS - BODIES - HEADERS) // (2 * len(operations)))
+    each = max(8, (REQUESTS - HEADERS) // (2 * len(operations)))
     for operation in operations:
         for mode in (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE):
 
@@ -68,14 +68,6 @@ def test_no_request_that_fits_or_breaks_the_document_makes_it_fail(fuzzed, sessi
                 assert operation.ok().body.items == []
                 assert mode is schemathesis.GenerationMode.NEGATIVE
     assert {200, 422} <= statuses
-
-
-@settings(max_examples=BODIES, **HURRIED)
-@given(body=st.binary(max_size=200))
-def test_no_body_makes_it_fail(fuzzed, session, body):
-    answer = counted(session.post(f"{fuzzed.address}/v1/sanitize", data=body, headers=fuzzed.headers))
-    assert 400 <= answer.status_code < 500
-    assert list(answer.json()["error"]) == ["code", "message", "account", "left"]
 
 
 OURS = ["authorization", "idempotency-key", "idempotency-nonce"]

@@ -4,7 +4,6 @@ import re
 import shutil
 from pathlib import Path
 
-import httpx
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -85,35 +84,17 @@ def violations(page):
     return [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]]
 
 
-def test_axe_finds_what_is_wrong(served, browser):
-    page = browser.new_page()
-    page.goto(served.address)
-    page.evaluate("document.querySelector('label[for=text]').remove()")
-    assert [rule for rule, _ in violations(page)] == ["label"]
-    page.close()
-
-
-def test_the_page_is_painted_within_a_second(served, browser):
-    page = browser.new_page()
-    painted = []
-    for _ in range(3):  # the best of three: the machine may be busy with something else
-        page.goto(served.address)
-        # Asked again and again from here: the page's own policy lets nothing wait in it by evaluating strings.
-        while not (found := page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")):
-            page.wait_for_timeout(20)
-        painted.append(found)
-    assert 0 < min(painted) < 1000
-    page.close()
-
-
-def test_a_setting_that_has_no_budget_is_told(served, browser):
+def test_a_setting_without_a_budget_and_a_key_that_is_none_are_told(served, browser):
     page = browser.new_page()
     page.goto(f"{served.address}/#key={served.key}")
     page.locator("#setting option:text-is('far')").wait_for(state="attached")
     page.locator("#setting").select_option("far")
     assert "TEM" in page.locator("#offered").inner_text()
-    page.locator("button").click()
-    page.locator("#status:has-text('has 0 nats left')").wait_for(timeout=60_000)
+    for key, told in ((served.key, "has 0 nats left"), ("wv_nobody", "key of this service")):
+        page.locator("#key").fill(key)
+        page.locator("button").click()
+        page.locator(f"#status:has-text('{told}')").wait_for(timeout=60_000)
+        assert page.locator("#result").is_hidden()
     page.close()
 
 
@@ -129,19 +110,3 @@ def test_a_key_leaves_the_address_also_where_a_link_brings_it_to_the_open_page(s
     assert "wv_" not in page.url
     page.locator("#setting option:text-is('far')").wait_for(state="attached")  # the key is used
     page.close()
-
-
-def test_a_refusal_is_told_with_account_and_rest(served, browser):
-    page = browser.new_page()
-    page.goto(f"{served.address}/#key={served.key}")
-    page.locator("#key").fill("wv_nobody")
-    page.locator("button").click()
-    page.locator("#status:has-text('key of this service')").wait_for(timeout=30_000)
-    assert page.locator("#result").is_hidden()
-    page.close()
-
-
-def test_the_page_asks_for_nothing_from_elsewhere(served):
-    pages = [httpx.get(f"{served.address}/{name}").text for name in ("", "playground.js", "playground.css")]
-    assert all(pages)
-    assert not any(re.search(r"https?://|//cdn|innerHTML|eval\(|style=", page) for page in pages)

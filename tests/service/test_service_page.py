@@ -8,12 +8,11 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 from tests.service.serving import Served
-
-from wordveil.service.messages import TextRequest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
@@ -21,12 +20,12 @@ TOOL = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
 
 
 @pytest.mark.slow
-def test_the_commands_and_the_client_of_the_page(tmp_path):
+def test_the_commands_and_the_requests_of_the_page(tmp_path):
     served = Served(tmp_path, "--state", "wordveil-service")
     commands = [shlex.split(line) for line in re.findall(r"^\$ wordveil (budget .*)$", PAGE, flags=re.MULTILINE)]
     assert len(commands) == 7
     said = {}
-    served.client.sanitize(TextRequest(text="good film", subject="dora"))
+    served.sanitize("good film", subject="dora")
     for command in commands:
         run = subprocess.run([*TOOL, *command], cwd=tmp_path, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
@@ -38,19 +37,14 @@ def test_the_commands_and_the_client_of_the_page(tmp_path):
     asked = asked.replace("http://127.0.0.1:8080", served.address)
     run = subprocess.run(["bash", "-c", asked], env={"KEY": served.key, "PATH": "/usr/bin:/bin"}, capture_output=True)
     assert b'"cost":"40"' in run.stdout, run.stderr
-    first, later = re.findall(r"^    (?:client|read) = .*?\n\n", PAGE, flags=re.MULTILINE | re.DOTALL)
-    snippet = first + later
-    given = "from wordveil.service.client import Client\n"
-    given += "from wordveil.service.messages import DenoiseRequest, TextRequest\n"
-    given += f"key, note = {served.key!r}, 'good film'\n"
-    program = given + re.sub(r"^    ", "", snippet, flags=re.MULTILINE).replace("http://127.0.0.1:8080", served.address)
-    # The page's two requests share an idempotency key and no nonce: the second is refused, as the page says.
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "idempotency key was used before" in run.stderr
-    run = subprocess.run(
-        [sys.executable, "-c", program.replace("visit-17", "visit-18")], capture_output=True, text=True
+    blocks = re.findall(r"(?:^    .*\n)+", PAGE, flags=re.MULTILINE)
+    snippet = "".join(each for each in blocks if re.search("client|import httpx", each)).replace(
+        "http://127.0.0.1:8080", served.address
     )
+    program = f"key, note = {served.key!r}, 'good film'\n{textwrap.dedent(snippet)}"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+    assert "'subject:maria':" in run.stdout
     served.end()
 
 
@@ -66,7 +60,7 @@ def test_the_first_key_is_written_to_no_log_but_to_a_file_of_its_owners(tmp_path
     served = Served(tmp_path)
     file = tmp_path / "state" / "first-key"
     assert file.stat().st_mode & 0o777 == 0o600
-    assert served.client.settings()
+    assert served.ask("/v1/settings")
     served.end()
     log = served.log.read_text()
     assert "wv_" not in log

@@ -5,7 +5,7 @@ import json
 import resource
 import socket
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -17,10 +17,8 @@ from tests.service.serving import Served
 from uvicorn.server import ServerState
 
 from wordveil.service.access import Callers, make_key, revoke_key
-from wordveil.service.client import Client
 from wordveil.service.guarding import Guard, Limits
 from wordveil.service.ledger import Ledger
-from wordveil.service.messages import TextRequest
 from wordveil.service.running import Impatient
 
 HALF = "POST /v1/sanitize HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 900000\r\n{}\r\n"
@@ -47,21 +45,12 @@ def whole(connection):
     return answer
 
 
-def untouched(served, client):
+def untouched(served, key=""):
     """Ask for what a crowd must not delay."""
     began = time.monotonic()
     assert [httpx.get(f"{served.address}/{path}").status_code for path in ("health", "ready")] == [200, 200]
-    assert client.sanitize(TextRequest(text="good")).tokens == 1
+    assert served.sanitize("good", key=key)["tokens"] == 1
     assert time.monotonic() - began < SOON
-
-
-@pytest.fixture(scope="module")
-def other(served):
-    ledger = Ledger.open(served.url)
-    client = Client(served.address, make_key(ledger, "other"))
-    ledger.close()
-    yield client
-    client.close()
 
 
 @pytest.mark.slow
@@ -71,15 +60,18 @@ def other(served):
 def test_bodies_that_never_end_without_a_key_are_in_nobodys_way(served, key):
     with ExitStack() as stack:
         crowd = sent(served, stack, HALF.format(key).encode(), 1001)
-        untouched(served, served.client)
+        untouched(served)
         answers = [whole(each) for each in crowd]  # each ended by the service, with nothing of its body read
     assert {each[:12] for each in answers} <= {b"HTTP/1.1 401", b"HTTP/1.1 503"}
     assert all(b"connection: close" in each for each in answers)
-    untouched(served, served.client)
+    untouched(served)
 
 
 @pytest.mark.slow
-def test_bodies_that_never_end_of_one_key_are_in_the_way_of_that_key_alone(served, other):
+def test_bodies_that_never_end_of_one_key_are_in_the_way_of_that_key_alone(served):
+    ledger = Ledger.open(served.url)
+    other = make_key(ledger, "other")
+    ledger.close()
     with ExitStack() as stack:
         crowd = sent(served, stack, HALF.format(f"authorization: Bearer {served.key}\r\n").encode(), 250)
         untouched(served, other)
@@ -100,7 +92,7 @@ def _answered(connection):
 def test_connections_that_ask_for_nothing_are_in_nobodys_way(served):
     with ExitStack() as stack:
         sent(served, stack, b"G", 1005)
-        untouched(served, served.client)
+        untouched(served)
 
 
 def memory(served):
@@ -139,6 +131,17 @@ def test_who_can_pay_nothing_takes_no_memory(tmp_path):
     served.end()
 
 
+@asynccontextmanager
+async def listening(app, state):
+    """Serve an application to impatient connections; gives its address."""
+    config = uvicorn.Config(app, timeout_keep_alive=1, http=Impatient, log_config=None)
+    config.load()
+    made = partial(Impatient, config=config, server_state=state, app_state={})
+    server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()
+    server.close()
+
+
 @pytest.mark.parametrize("pieces", [[b""], [b"G"], [b"G"] * 8, [b"GET / HTTP/1.1\r\nhost: x\r\n\r\n", b"G"]])
 def test_who_does_not_ask_for_something_whole_in_time_is_sent_away(pieces):
     async def app(scope, receive, send):
@@ -146,21 +149,17 @@ def test_who_does_not_ask_for_something_whole_in_time_is_sent_away(pieces):
         await send({"type": "http.response.body", "body": b""})
 
     async def connected():
-        config = uvicorn.Config(app, timeout_keep_alive=1, http=Impatient, log_config=None)
-        config.load()
-        made = partial(Impatient, config=config, server_state=ServerState(), app_state={})
-        server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0)
-        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-        began = time.monotonic()
-        for piece in pieces:  # one byte in time does not earn another second
-            writer.write(piece)
-            await asyncio.sleep(0.1)
-        async with asyncio.timeout(SOON):
-            answer = await reader.read()
-        assert time.monotonic() - began > 0.9
-        assert (b"204" in answer) is (len(pieces) == 2)
-        writer.close()
-        server.close()
+        async with listening(app, ServerState()) as address:
+            reader, writer = await asyncio.open_connection(*address)
+            began = time.monotonic()
+            for piece in pieces:  # one byte in time does not earn another second
+                writer.write(piece)
+                await asyncio.sleep(0.1)
+            async with asyncio.timeout(SOON):
+                answer = await reader.read()
+            assert time.monotonic() - began > 0.9
+            assert (b"204" in answer) is (len(pieces) == 2)
+            writer.close()
         await asyncio.sleep(0.2)
 
     asyncio.run(connected())
@@ -173,21 +172,14 @@ def test_who_reads_no_answer_is_sent_away():
             await send({"type": "http.response.body", "body": bytes(1 << 16), "more_body": True})
 
     async def gone():
-        guard = Guard(app, Limits(seconds=0.5, strangers=1), Keyless(), seen=lambda *told: None)
-        config = uvicorn.Config(guard, timeout_keep_alive=1, http=Impatient, log_config=None)
-        config.load()
-        state = ServerState()
-        made = partial(Impatient, config=config, server_state=state, app_state={})
-        server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0)
-        client = socket.create_connection(server.sockets[0].getsockname())
-        client.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
-        async with asyncio.timeout(SOON):
-            while not guard._open:
-                await asyncio.sleep(0.01)
-            while guard._open or state.connections:  # neither its place nor its connection is held
-                await asyncio.sleep(0.05)
-        client.close()
-        server.close()
+        guard, state = Guard(app, Limits(seconds=0.5, strangers=1), Keyless()), ServerState()
+        async with listening(guard, state) as address, asyncio.timeout(SOON):
+            with socket.create_connection(address) as client:
+                client.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+                while not guard._open:
+                    await asyncio.sleep(0.01)
+                while guard._open or state.connections:  # neither its place nor its connection is held
+                    await asyncio.sleep(0.05)
 
     asyncio.run(gone())
 
@@ -233,7 +225,7 @@ async def echo(scope, receive, send):
 
 
 def guarding(ledger, app=echo, **limits):
-    return Guard(app, Limits(**limits), Callers(ledger), seen=lambda *told: None)
+    return Guard(app, Limits(**limits), Callers(ledger))
 
 
 def test_the_key_is_asked_for_before_the_body(ledger):
@@ -242,7 +234,8 @@ def test_the_key_is_asked_for_before_the_body(ledger):
     parts, length = (b"whole", b" body"), {"content_length": "10"}
     status, body, headers, read = answered(guard, "/v1/sanitize", key, parts, **length)
     assert (status, body, read, b"connection" in headers) == (200, b"whole body", 2, False)
-    for refused, code in (("", 401), (key[:-1] + "x", 401), (key[:-64] + "0" * 64, 401), (reader, 403)):
+    wrong = ("", "x", "wv_", key[:-1] + "x", key[:-64] + "0" * 64)
+    for refused, code in (*((each, 401) for each in wrong), (reader, 403)):
         status, body, headers, read = answered(guard, "/v1/sanitize", refused, parts, **length)
         assert (status, read, headers[b"connection"]) == (code, 0, b"close")
     assert answered(guard, "/v1/budgets/subject:a", reader)[0] == 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,7 +54,7 @@ def show(
 ) -> None:
     """Show budgets: granted, spent, left, and what they are filled up to every day, in nats."""
     with _ledger(state, database) as ledger:
-        rows = [asdict(balance) for known in _meant(ledger, account) for balance in ledger.balances(known)]
+        rows = [balance for known in _meant(ledger, account) for balance in ledger.balances(known)]
         show_result(rows, _table(ledger, rows, BALANCE), as_json=as_json)
 
 
@@ -68,14 +68,13 @@ def grant(
         option("--setting", metavar="MECHANISM:...", help="As for serve; its epsilon plays no part."),
     ] = "neighbours",
     vocabulary: VocabulariesOption = None,
-    delta: Annotated[str, option("--delta", help="Delta granted on top of what there is.")] = "0",
     as_json: JsonOption = False,
     state: StateOption = STATE,
     database: DatabaseOption = "",
 ) -> None:
     """Grant an account a budget for releases that promise what this setting does."""
     from wordveil.service.access import accounts_of
-    from wordveil.service.costs import DELTA_UNITS, cost_of, units
+    from wordveil.service.costs import cost_of, units
     from wordveil.service.settings import Setting
 
     with _ledger(state, database) as ledger:
@@ -84,8 +83,7 @@ def grant(
             raise ParameterError("account", "<hidden>", "is the name of several; write subject:NAME or key:ID.")
         tables = opened(state, database, vocabularies=named_paths("--vocabulary", vocabulary)).tables()
         cost = cost_of(Setting.read(setting).open(*tables).guarantee, 1)
-        granted = replace(cost, units=units(nats), delta_units=units(delta, DELTA_UNITS))
-        balance = asdict(ledger.grant(known[0], granted))
+        balance = ledger.grant(known[0], replace(cost, units=units(nats)))
         show_result(balance, _table(ledger, [balance], BALANCE), as_json=as_json)
 
 
@@ -131,7 +129,7 @@ def _table(ledger: Ledger, rows: Sequence[Mapping[str, Any]], columns: tuple[str
 def key(
     name: Annotated[str, argument(metavar="NAME", help="What the key is for, to be told apart.")],
     *,
-    read_only: Annotated[bool, option("--read-only", help="For budgets and metrics, not for releases.")] = False,
+    read_only: Annotated[bool, option("--read-only", help="For budgets, not for releases.")] = False,
     state: StateOption = STATE,
     database: DatabaseOption = "",
 ) -> None:

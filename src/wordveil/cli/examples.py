@@ -105,8 +105,8 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "budget history": ("wordveil budget history maria", "wordveil budget history subject:maria --json"),
     "budget export": ("wordveil budget export", "wordveil budget export --state service"),
-    "budget key": ("wordveil budget key gateway", "wordveil budget key prometheus --read-only"),
-    "budget revoke": ("wordveil budget revoke gateway", "wordveil budget revoke prometheus"),
+    "budget key": ("wordveil budget key gateway", "wordveil budget key dashboard --read-only"),
+    "budget revoke": ("wordveil budget revoke gateway", "wordveil budget revoke dashboard"),
     "doctor": ("wordveil doctor", "wordveil doctor --json"),
     "bench": (
         "wordveil bench --vocabulary 2000 --dimensions 50 --tokens 512 --no-peers",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -88,7 +87,6 @@ def serve(
     from wordveil.service.settings import settings_of
 
     logging.basicConfig(level=logging.DEBUG if debug_log else logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    logging.getLogger("alembic").setLevel(logging.WARNING)
     opening = opened(
         state,
         database,
@@ -107,8 +105,7 @@ def serve(
         make_first_key(releaser.ledger, state, address)
     say(f"listening on {address}")
     app = build_app(releaser, Limits(rate=rate, burst=4 * rate))
-    reload = partial(opening.load, releaser)
-    run(app, releaser.ledger, host=host, port=port, retry_hours=retry_hours, reload=reload)
+    run(app, releaser.ledger, host=host, port=port, retry_hours=retry_hours)
 
 
 def make_first_key(ledger: Ledger, state: Path, address: str) -> None:

@@ -217,6 +217,3 @@ class Conversation:
                 ids = read_token(token, encoder.rules, known).ids
                 typed |= {token} if ids and ids[0] < UNKNOWN else set()
         return [token for token in tokens if token in typed]
-
-    def __repr__(self) -> str:
-        return f"Conversation({self._sanitizer!r})"

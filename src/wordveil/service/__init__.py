@@ -4,6 +4,6 @@ from importlib.util import find_spec
 
 from wordveil.errors import MissingExtraError
 
-for _needed in ("alembic", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn"):
+for _needed in ("fastapi", "sqlalchemy", "uvicorn"):
     if find_spec(_needed) is None:
         raise MissingExtraError("The service", _needed, "serve")

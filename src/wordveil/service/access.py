@@ -24,7 +24,7 @@ from wordveil.service.schema import API_KEYS
 __all__ = ["SCOPES", "Buckets", "Caller", "Callers", "Secret", "accounts_of", "key_names", "make_key", "revoke_key"]
 
 SCOPES = ("release", "read")
-"""What a key may be for: to release (and spend), and to read budgets and metrics."""
+"""What a key may be for: to release (and spend), and to read budgets."""
 
 _KEY = re.compile(r"wv_([0-9a-f]{16})_([0-9a-f]{64})")
 _NAME = re.compile(r"[A-Za-z0-9_.@+-]{1,128}")

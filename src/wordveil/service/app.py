@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
@@ -15,12 +15,10 @@ from fastapi import Path as PathParameter
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from pydantic import TypeAdapter
 
 from wordveil import __version__
-from wordveil.service.access import Caller, Callers
-from wordveil.service.charges import BudgetSpentError
+from wordveil.service.access import Callers
 from wordveil.service.desk import Desk
 from wordveil.service.guarding import Guard, Limits
 from wordveil.service.messages import (
@@ -33,7 +31,7 @@ from wordveil.service.messages import (
     TextRequest,
 )
 from wordveil.service.refusals import KNOWN, MISFIT, RequestRefusedError, told
-from wordveil.service.releasing import Asked, Counted, Releaser, Retry
+from wordveil.service.releasing import Asked, Releaser
 
 __all__ = ["Limits", "build_app", "build_routes"]
 
@@ -44,25 +42,6 @@ JSON = re.compile(r"(?i)application/([^;]*\+)?json *(;|$)")
 
 T = TypeVar("T")
 ANSWER = TypeAdapter(ReleaseAnswer)
-
-
-class Metrics:
-    """Counts for Prometheus; labels are routes and statuses, never anything that was sent."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        of_ours = {"registry": self.registry, "namespace": "wordveil"}
-        self.requests = Counter("requests", "Requests by route and status.", ["route", "status"], **of_ours)
-        self.seconds = Histogram("request_seconds", "Seconds of a request.", ["route"], **of_ours)
-        self.tokens = Counter("tokens_released", "Tokens released, repetitions included.", **of_ours)
-        self.refused = Counter("releases_refused", "Releases refused because a budget is spent.", **of_ours)
-        self._counted = lru_cache(maxsize=256)(lambda route, status: self.requests.labels(route, str(status)))
-        self._timed = lru_cache(maxsize=64)(self.seconds.labels)
-
-    def seen(self, route: str, status: int, seconds: float) -> None:
-        """Count one request."""
-        self._counted(route, status).inc()
-        self._timed(route).observe(seconds)
 
 
 class Direct(APIRoute):  # type: ignore[misc, unused-ignore]
@@ -92,7 +71,6 @@ class Service:
 
     def __init__(self, releaser: Releaser, limits: Limits, callers: Callers) -> None:
         self.releaser, self.ledger, self.limits, self.callers = releaser, releaser.ledger, limits, callers
-        self.metrics = Metrics()
         self._desk = Desk(releaser)
         self._workers: anyio.CapacityLimiter | None = None
 
@@ -111,23 +89,12 @@ class Service:
         return await self._answered(asked.texts, asked, request)
 
     async def _answered(self, texts: list[str], how: TextRequest | BatchRequest, request: Request) -> Response:
-        caller: Caller = request.state.caller
-        answer = await self._released(Asked(texts=texts, how=how, caller=caller, retry=_retry(request)))
-        return Response(ANSWER.dump_json(answer), media_type="application/json")
-
-    async def _released(self, asked: Asked) -> ReleaseAnswer:
+        asked = Asked(texts=texts, how=how, caller=request.state.caller, **_retry(request))
         if self.releaser.soon_done(asked):
             answer = await self._desk.release(asked)
         else:
-            counted = await self.work(partial(self._counted, asked))
-            charged = await self._desk.charge(counted)
-            (answer,) = await self.work(partial(self.releaser.draw, [(counted, charged)]))
-        self.metrics.tokens.inc(answer.tokens)
-        return answer
-
-    def _counted(self, asked: Asked) -> Counted:
-        self.releaser.check_paying(asked)
-        return self.releaser.count([asked])[0]
+            answer = await self.work(partial(self.releaser.release, asked))
+        return Response(ANSWER.dump_json(answer), media_type="application/json")
 
     async def denoise(self, asked: DenoiseRequest) -> DenoiseAnswer:
         """Read what a release of this service may have said; nothing is charged, and a private text is refused."""
@@ -146,7 +113,7 @@ class Service:
         account: Annotated[str, PathParameter(pattern=r"^(subject|key):[A-Za-z0-9_.@+-]{1,128}$")],
     ) -> list[dict[str, Any]]:
         """Show the budgets of an account, one a promise: what was granted, spent and is left."""
-        return [asdict(balance) for balance in await self.work(partial(self.ledger.balances, account))]
+        return await self.work(partial(self.ledger.balances, account))
 
     async def health(self) -> dict[str, str]:
         """Whether the process answers."""
@@ -157,20 +124,14 @@ class Service:
         await self.callers.look()
         return {"status": "ready"}
 
-    async def metrics_page(self) -> Response:
-        """Counts and times for Prometheus."""
-        return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
-
     async def failed(self, request: Request, error: Exception) -> Response:
         """Answer an error that we know."""
-        if isinstance(error, BudgetSpentError):
-            self.metrics.refused.inc()
         status, shown = told(error)
         return JSONResponse({"error": asdict(shown)}, status)
 
 
-def _retry(request: Request) -> Retry | None:
-    """Return under which name a request is charged once."""
+def _retry(request: Request) -> dict[str, str | None]:
+    """Return under which name a request is charged once, and the nonce that tells its repeat."""
     sent = {name: request.headers.get(name) for name in RETRY_LENGTHS}
     for name, (least, most) in RETRY_LENGTHS.items():
         if (value := sent[name]) is not None and not least <= len(value) <= most:
@@ -178,7 +139,7 @@ def _retry(request: Request) -> Retry | None:
     name, nonce = sent.values()
     if name is None and nonce is not None:
         raise RequestRefusedError(422, "idempotency-nonce", "A nonce goes with an Idempotency-Key.")
-    return None if name is None else Retry(name=name, nonce=nonce)
+    return {"retry": name, "nonce": nonce}
 
 
 def _header(name: str, description: str, **schema: Any) -> dict[str, Any]:
@@ -221,7 +182,6 @@ def build_routes(service: Service) -> FastAPI:
         ("/v1/hides-among", service.hides_among, post, KEY, {}),
         ("/v1/settings", service.settings, get, KEY, {}),
         ("/v1/budgets/{account}", service.budgets, get, KEY, {}),
-        ("/metrics", service.metrics_page, get, KEY, {}),
         ("/health", service.health, get, (), {}),
         ("/ready", service.ready, get, (), {}),
     ):
@@ -236,4 +196,4 @@ def build_app(releaser: Releaser, limits: Limits | None = None) -> Guard:
     """Return the ASGI application."""
     limits, callers = limits or Limits(), Callers(releaser.ledger)
     service = Service(releaser, limits, callers)
-    return Guard(build_routes(service), limits, callers, seen=service.metrics.seen)
+    return Guard(build_routes(service), limits, callers)

@@ -1,17 +1,15 @@
-"""What the ledger is asked and answers: charges, balances, and why there is none."""
+"""What the ledger is asked and answers: charges, and why there is none."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from wordveil.errors import WordveilError
 from wordveil.service.costs import Cost
 
 __all__ = [
     "Allowance",
-    "Balance",
     "BudgetSpentError",
     "Charge",
     "Charged",
@@ -53,19 +51,19 @@ class KeyRevokedError(WordveilError):
 
 @dataclass(frozen=True, kw_only=True)
 class Allowance:
-    """What accounts may spend on releases of a promise every day, from midnight to midnight UTC, without a grant.
+    """What accounts may spend on releases of one promise every day, from midnight to midnight UTC, without a grant.
 
     Attributes:
-        promises: Ids of the promises, each with an allowance of its own; of others, nothing is spent without a grant.
+        promise: Id of the promise; on others, nothing is spent without a grant.
         units: A day's, by the kind of the account, the part of its name before the colon.
     """
 
-    promises: frozenset[str]
+    promise: str
     units: dict[str, int]
 
     def of(self, account: str, promise: str) -> int:
         """Return what an account may spend a day on a promise."""
-        return self.units.get(account.partition(":")[0], 0) if promise in self.promises else 0
+        return self.units.get(account.partition(":")[0], 0) if promise == self.promise else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,28 +112,3 @@ class Charged:
     salt: str | None
     repeated: bool
     left: dict[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Balance:
-    """One budget: granted and spent, in nats (for metric DP: per unit of distance), and delta.
-
-    Attributes:
-        account: Who pays.
-        promise: What tells it from promises of other budgets.
-        granted: What may be spent.
-        spent: What is spent: the plain sum.
-        left: The difference.
-        daily: What it is filled up to every day; "0" for a budget that was granted.
-        delta_granted: The same of delta.
-        delta_spent: The same of delta.
-    """
-
-    account: str
-    promise: dict[str, Any]
-    granted: str
-    spent: str
-    left: str
-    daily: str
-    delta_granted: str
-    delta_spent: str

@@ -20,13 +20,10 @@ from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.promises.composing import require_same_promise
 from wordveil.promises.guarantees import SUMMED, Guarantee, NoGuarantee, Standing
 
-__all__ = ["DELTA_UNITS", "LARGEST", "NAT_UNITS", "Cost", "cost_of", "nats", "promise_of", "units"]
+__all__ = ["LARGEST", "NAT_UNITS", "Cost", "cost_of", "nats", "promise_of", "units"]
 
 NAT_UNITS = 10**9
 """Units of account of one nat (for metric DP: of one nat per unit of distance)."""
-
-DELTA_UNITS = 10**18
-"""Units of account of a delta of 1."""
 
 LARGEST = 2**63 - 1
 """What a database's whole number holds."""
@@ -39,15 +36,13 @@ class Cost:
     Attributes:
         promise: Which budget pays, as JSON: costs of one promise add up, of two they do not.
         units: Loss in units of 1 / NAT_UNITS, rounded up.
-        delta_units: Delta in units of 1 / DELTA_UNITS, rounded up.
     """
 
     promise: str
     units: int
-    delta_units: int
 
     def __add__(self, other: Cost) -> Cost:
-        return replace(self, units=self.units + other.units, delta_units=self.delta_units + other.delta_units)
+        return replace(self, units=self.units + other.units)
 
     @property
     def promise_id(self) -> str:
@@ -65,10 +60,12 @@ def promise_of(guarantee: Guarantee) -> str:
     """Return what tells a promise from those that its costs do not add up with, as JSON.
 
     Raises:
-        GuaranteeError: If no sum over the tokens of texts is known for this promise.
+        GuaranteeError: If no sum over the tokens of texts is known for this promise, or it has a delta.
     """
     if isinstance(guarantee, NoGuarantee) or guarantee.standing is Standing.REFUTED:
         raise GuaranteeError("Nothing is promised, so no budget can pay for it; choose another setting.")
+    if getattr(guarantee, "delta", 0.0):
+        raise GuaranteeError("A budget pays for no promise with a delta; choose a setting without one.")
     if guarantee.unit not in SUMMED:
         raise GuaranteeError(f"A promise per '{guarantee.unit}' does not add up over texts; draw for each token.")
     require_same_promise(guarantee, guarantee)  # that it says what its unit is
@@ -82,21 +79,18 @@ def cost_of(guarantee: Guarantee, count: int) -> Cost:
     """Return what a release of so many tokens, or sentences, costs under a promise for each.
 
     Raises:
-        GuaranteeError: If no budget can pay for such a promise, or the deltas reach 1.
+        GuaranteeError: If no budget can pay for such a promise.
         ParameterError: If the cost is beyond what a ledger can hold.
     """
     promise = promise_of(guarantee)
     epsilon, slack = (Fraction(getattr(guarantee, name, None) or 0.0) for name in ("epsilon", "slack"))
     spent = math.ceil(count * (epsilon + slack) * NAT_UNITS)
-    delta = math.ceil(count * Fraction(getattr(guarantee, "delta", 0.0)) * DELTA_UNITS)
-    if delta >= DELTA_UNITS:
-        raise GuaranteeError("The deltas add up to 1 or more, which promises nothing; release less at once.")
     if spent > LARGEST:
         raise ParameterError("epsilon", getattr(guarantee, "epsilon", None), "costs more than a ledger can hold.")
-    return Cost(promise=promise, units=spent, delta_units=delta)
+    return Cost(promise=promise, units=spent)
 
 
-def units(amount: str, scale: int = NAT_UNITS) -> int:
+def units(amount: str) -> int:
     """Return an amount that is granted in units, rounded down.
 
     Raises:
@@ -104,14 +98,14 @@ def units(amount: str, scale: int = NAT_UNITS) -> int:
     """
     try:
         exact = Decimal(amount)
-        whole = math.floor(Fraction(exact) * scale) if exact.adjusted() < 30 else -1
+        whole = math.floor(Fraction(exact) * NAT_UNITS) if exact.adjusted() < 30 else -1
     except (InvalidOperation, ValueError, OverflowError):
         whole = -1
     if not 0 <= whole <= LARGEST:
-        raise ParameterError("amount", amount, f"must be a number in [0, {LARGEST // scale}].")
+        raise ParameterError("amount", amount, f"must be a number in [0, {LARGEST // NAT_UNITS}].")
     return whole
 
 
-def nats(count: int, scale: int = NAT_UNITS) -> str:
+def nats(count: int) -> str:
     """Return units as a decimal number, with all its digits."""
-    return f"{Decimal(count) / scale:f}"
+    return f"{Decimal(count) / NAT_UNITS:f}"

@@ -1,4 +1,4 @@
-"""Opening a ledger's database: SQLite with every commit on the disk, or PostgreSQL; migrated where needed.
+"""Opening a ledger's database: SQLite with every commit on the disk, or PostgreSQL; with the ledger's tables.
 
 What SQLAlchemy logs shows no value of any statement.
 """
@@ -9,14 +9,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, event
+from sqlalchemy import create_engine, event, inspect
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError
 
-from wordveil.errors import ParameterError
+from wordveil.errors import ParameterError, WordveilError
 from wordveil.service.schema import METADATA
 
 __all__ = ["WRITES", "open_database"]
@@ -26,17 +23,18 @@ WRITES = {"writes": True}
 
 WAIT = 30  # seconds for a lock or a connection
 CONNECTIONS = 16
-MIGRATION_LOCK = 0x776F7264  # any number that no other program locks
+TABLES_LOCK = 0x776F7264  # any number that no other program locks
 
 
 def open_database(url: str) -> Engine:
-    """Open a database and bring its tables to this version.
+    """Open a database, and make the ledger's tables where it has none.
 
     Args:
         url: "sqlite:///FILE" or "postgresql+psycopg://...".
 
     Raises:
         ParameterError: If it is a database of another kind.
+        WordveilError: If its tables are those of another version.
     """
     try:
         place = make_url(url)
@@ -59,8 +57,8 @@ def open_database(url: str) -> Engine:
         _prepare_sqlite(engine, place)
     with engine.execution_options(**WRITES).begin() as connection:
         if not lite:
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
-        _migrate(connection)
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({TABLES_LOCK})")
+        _make_tables(connection)
     return engine
 
 
@@ -88,12 +86,11 @@ def _prepare_sqlite(engine: Engine, place: URL) -> None:
     event.listen(engine, "begin", begun)
 
 
-def _migrate(connection: Connection) -> None:
-    script = ScriptDirectory(str(Path(__file__).parent / "migrations"))
-
-    def steps(revision: Any, _: Any) -> Any:
-        return script._upgrade_revs("head", revision)
-
-    with EnvironmentContext(Config(), script, fn=steps) as environment:
-        environment.configure(connection=connection, target_metadata=METADATA, transactional_ddl=False)
-        environment.run_migrations()
+def _make_tables(connection: Connection) -> None:
+    """Make the tables, or see that they are those of this version: what they hold is never changed."""
+    present = inspect(connection)
+    for table in METADATA.sorted_tables:
+        columns = {each["name"] for each in present.get_columns(table.name)} if present.has_table(table.name) else None
+        if columns not in (None, {*table.columns.keys()}):
+            raise WordveilError("This ledger is of another version of wordveil: open it with that one, or begin a new.")
+    METADATA.create_all(connection)

@@ -27,21 +27,12 @@ from sqlalchemy.engine import Connection, Engine, Row
 from sqlalchemy.exc import IntegrityError
 
 from wordveil.errors import ParameterError, WordveilError
-from wordveil.service.charges import (
-    Allowance,
-    Balance,
-    BudgetSpentError,
-    Charge,
-    Charged,
-    KeyRevokedError,
-    RetryError,
-)
-from wordveil.service.costs import DELTA_UNITS, LARGEST, Cost, nats
+from wordveil.service.charges import Allowance, BudgetSpentError, Charge, Charged, KeyRevokedError, RetryError
+from wordveil.service.costs import LARGEST, Cost, nats
 from wordveil.service.database import WRITES, open_database
-from wordveil.service.schema import API_KEYS, BUDGETS, CHARGES, FACTS, GRANTS, PROMISES, RELEASES
+from wordveil.service.schema import API_KEYS, BUDGETS, CHARGES, FACTS, PROMISES, RELEASES
 
 __all__ = ["Ledger"]
-
 
 DAY = 86_400  # seconds
 UNITS, DAILY, TODAY = (bindparam(name, type_=BigInteger) for name in ("units_", "daily_", "today_"))
@@ -56,16 +47,13 @@ SPEND = (
     .where(
         (BUDGETS.c.account == bindparam("account_"))
         & (BUDGETS.c.promise == bindparam("promise_"))
-        # As differences, so that no sum leaves the range of the column.
-        & (BUDGETS.c.spent <= GRANTED - UNITS)
-        & (BUDGETS.c.delta_spent <= BUDGETS.c.delta_granted - bindparam("delta_"))
+        & (BUDGETS.c.spent <= GRANTED - UNITS)  # as a difference, so that no sum leaves the range of the column
     )
     .values(
         granted=GRANTED,
         day=case((BUDGETS.c.day < TODAY, TODAY), else_=BUDGETS.c.day),
         daily=case((BUDGETS.c.day < TODAY, DAILY), else_=BUDGETS.c.daily),
         spent=BUDGETS.c.spent + UNITS,
-        delta_spent=BUDGETS.c.delta_spent + bindparam("delta_"),
     )
     .returning(BUDGETS.c.granted, BUDGETS.c.spent)
 )
@@ -76,7 +64,7 @@ class Ledger:
     """Budgets and releases in a database.
 
     Args:
-        engine: The database, migrated; see `Ledger.open`.
+        engine: The database, with its tables; see `Ledger.open`.
         allowance: What accounts may spend every day without a grant, or None for nothing.
 
     Attributes:
@@ -92,7 +80,7 @@ class Ledger:
 
     @classmethod
     def open(cls, url: str, allowance: Allowance | None = None) -> Ledger:
-        """Open the ledger in a database, with its tables brought to this version."""
+        """Open the ledger in a database, with its tables."""
         return cls(open_database(url), allowance)
 
     def close(self) -> None:
@@ -215,10 +203,10 @@ class Ledger:
 
     def _spend(self, connection: Connection, account: str, cost: Cost) -> int:
         """Charge one account; return what it has left."""
-        given = {"account_": account, "promise_": cost.promise_id, "units_": cost.units, "delta_": cost.delta_units}
+        given = {"account_": account, "promise_": cost.promise_id, "units_": cost.units}
         given |= self._day_of(account, cost.promise_id)
         row = None
-        if max(cost.units, cost.delta_units) <= LARGEST:
+        if cost.units <= LARGEST:
             row = connection.execute(SPEND, given).one_or_none()
             if row is None and given["daily_"]:
                 self._open(connection, account, cost, day=0)
@@ -262,12 +250,11 @@ class Ledger:
         """Open an empty budget where there is none, with the day of its latest allowance."""
         named = self._insert(PROMISES).values(id=cost.promise_id, description=cost.promise)
         connection.execute(named.on_conflict_do_nothing())
-        empty = dict.fromkeys(("granted", "spent", "delta_granted", "delta_spent"), 0)
-        budget = {"account": account, "promise": cost.promise_id, "day": day, **empty}
+        budget = {"account": account, "promise": cost.promise_id, "day": day, "granted": 0, "spent": 0}
         connection.execute(self._insert(BUDGETS).values(budget).on_conflict_do_nothing())
 
-    def grant(self, account: str, cost: Cost) -> Balance:
-        """Grant an account what `cost` says, on top of what it has.
+    def grant(self, account: str, cost: Cost) -> dict[str, Any]:
+        """Grant an account what `cost` says, on top of what it has; return its budget, as `balances` does.
 
         Raises:
             ParameterError: If the sum is more than a ledger can hold.
@@ -275,22 +262,18 @@ class Ledger:
         promise = cost.promise_id
         with self.transaction() as connection:
             self._open(connection, account, cost, day=None)
-            room = (BUDGETS.c.granted <= LARGEST - cost.units) & (BUDGETS.c.delta_granted <= LARGEST - cost.delta_units)
-            raised = connection.execute(
-                update(BUDGETS)
-                .where(_of(account, promise) & room)
-                .values(
-                    granted=BUDGETS.c.granted + cost.units, delta_granted=BUDGETS.c.delta_granted + cost.delta_units
-                )
-            )
+            roomy = _of(account, promise) & (BUDGETS.c.granted <= LARGEST - cost.units)
+            raised = connection.execute(update(BUDGETS).where(roomy).values(granted=BUDGETS.c.granted + cost.units))
             if raised.rowcount != 1:
                 raise ParameterError("amount", nats(cost.units), "is more than a ledger can hold with what is there.")
-            noted = {"account": account, "promise": promise, "units": cost.units, "delta_units": cost.delta_units}
-            connection.execute(insert(GRANTS).values(id=os.urandom(16).hex(), time=self.clock(), **noted))
-        return next(balance for balance in self.balances(account) if balance.promise == json.loads(cost.promise))
+        return next(balance for balance in self.balances(account) if balance["promise"] == json.loads(cost.promise))
 
-    def balances(self, account: str | None = None) -> list[Balance]:
-        """Return the budgets of an account, or of all."""
+    def balances(self, account: str | None = None) -> list[dict[str, Any]]:
+        """Return the budgets of an account, or of all, as JSON-ready values.
+
+        What is granted, spent and left, in nats (for metric DP: per unit of distance); `daily` is what a budget is
+        filled up to every day, "0" for one that was granted.
+        """
         wanted = select(BUDGETS, PROMISES.c.description).join(PROMISES, BUDGETS.c.promise == PROMISES.c.id)
         if account is not None:
             wanted = wanted.where(BUDGETS.c.account == account)
@@ -298,21 +281,17 @@ class Ledger:
             rows = connection.execute(wanted.order_by(BUDGETS.c.account, BUDGETS.c.promise)).all()
         return [self._balance(row) for row in rows]
 
-    def _balance(self, row: Row[Any]) -> Balance:
+    def _balance(self, row: Row[Any]) -> dict[str, Any]:
         """Return a budget as it stands now: filled up if a day began since it was spent from."""
         allowed = row.daily if self.allowance is None else self.allowance.of(row.account, row.promise)
         daily = allowed or 0 if row.day is not None else 0
         granted = max(row.granted, row.spent + daily) if daily and row.day < self._today() else row.granted
-        return Balance(
-            account=row.account,
-            promise=json.loads(row.description),
-            granted=nats(granted),
-            spent=nats(row.spent),
-            left=nats(granted - row.spent),
-            daily=nats(daily),
-            delta_granted=nats(row.delta_granted, DELTA_UNITS),
-            delta_spent=nats(row.delta_spent, DELTA_UNITS),
-        )
+        counts = {"granted": granted, "spent": row.spent, "left": granted - row.spent, "daily": daily}
+        return {
+            "account": row.account,
+            "promise": json.loads(row.description),
+            **{name: nats(count) for name, count in counts.items()},
+        }
 
     def history(self, account: str | None = None) -> Iterator[dict[str, Any]]:
         """Yield the releases an account paid for, or all, the oldest first, as JSON-ready values."""
@@ -332,7 +311,6 @@ class Ledger:
                     "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(row.time)),
                     "promise": json.loads(row.description),
                     "cost": nats(row.units),
-                    "delta": nats(row.delta_units, DELTA_UNITS),
                     "assumptions": json.loads(row.assumptions),
                     **{name: getattr(row, name) for name in ("tokens", "mechanism", "vocabulary", "guarantee")},
                 }
@@ -374,7 +352,6 @@ def _record(asked: Charge, made: Charged) -> dict[str, Any]:
         "id": made.release,
         "promise": asked.cost.promise_id,
         "units": asked.cost.units,
-        "delta_units": asked.cost.delta_units,
         "time": time.time(),
         "assumptions": _listed(asked.assumptions),
         "salt": made.salt,

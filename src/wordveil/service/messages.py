@@ -1,4 +1,4 @@
-"""What goes over the wire, for the service and its client, and what becomes of each field. No error echoes one."""
+"""What goes over the wire, and what becomes of each field. No error echoes one."""
 
 from __future__ import annotations
 

@@ -13,15 +13,10 @@ from wordveil.service.costs import cost_of, units
 from wordveil.service.ledger import Ledger
 from wordveil.service.messages import DEFAULT_SETTING
 from wordveil.service.releasing import Releaser
-from wordveil.service.settings import Setting, Settings
+from wordveil.service.settings import Setting
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
-__all__ = ["Opening", "default_database"]
-
-
-def default_database(state: Path) -> str:
-    """Return the URL of the ledger that lies in a folder."""
-    return f"sqlite:///{state / 'ledger.db'}"
+__all__ = ["Opening"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +43,18 @@ class Opening:
 
     def ledger(self) -> Ledger:
         """Open the ledger alone."""
-        return Ledger.open(self.database or default_database(self.state))
+        return Ledger.open(self.database or f"sqlite:///{self.state / 'ledger.db'}")
 
     def releaser(self) -> Releaser:
         """Open everything."""
-        releaser = Releaser(self.ledger(), Secret.at(self.state / "secret"))
-        releaser.ledger.belongs_to(releaser.secret.digest("ledger"))
-        self.load(releaser)
-        return releaser
+        tables = self.tables()
+        opened = {name: setting.open(*tables) for name, setting in self.settings.items()}
+        promise = cost_of(opened[DEFAULT_SETTING].guarantee, 1).promise_id
+        allowed = {"subject": units(self.subject_budget), "key": units(self.key_budget)}
+        ledger, secret = self.ledger(), Secret.at(self.state / "secret")
+        ledger.belongs_to(secret.digest("ledger"))
+        ledger.allowance = Allowance(promise=promise, units=allowed)
+        return Releaser(ledger, secret, opened)
 
     def tables(self) -> tuple[dict[str, Embeddings], dict[str, Stock]]:
         """Read vocabularies, and stocks where a setting asks for one."""
@@ -63,14 +62,3 @@ class Opening:
         words |= {name: load_embeddings(path) for name, path in self.vocabularies.items()}
         stocks = {"general": load_stock()} if "general" not in self.stocks else {}
         return words, stocks | {name: load_stock(path) for name, path in self.stocks.items()}
-
-    def load(self, releaser: Releaser) -> None:
-        """Read everything, and let a releaser use it from now on; on an error it keeps what it has."""
-        tables = self.tables()
-        opened = {name: setting.open(*tables) for name, setting in self.settings.items()}
-        identities = frozenset([cost_of(opened[DEFAULT_SETTING].guarantee, 1).promise_id])
-        allowed = {"subject": units(self.subject_budget), "key": units(self.key_budget)}
-        if (before := releaser.ledger.allowance) is not None:  # what is on its way is charged under the old ones
-            identities |= before.promises
-        releaser.ledger.allowance = Allowance(promises=identities, units=allowed)
-        releaser.settings = Settings(opened)

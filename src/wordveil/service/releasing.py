@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain
@@ -14,7 +14,6 @@ import numpy as np
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError
-from wordveil.promises.guarantees import Guarantee
 from wordveil.randomness import RandomSource
 from wordveil.service.access import Caller, Secret
 from wordveil.service.charges import Charge, Charged
@@ -29,27 +28,13 @@ from wordveil.service.messages import (
     ReleaseAnswer,
     TextRequest,
 )
-from wordveil.service.settings import Opened, Settings
+from wordveil.service.settings import Opened, listed
 from wordveil.text.encoding import tokens_per_document, tokens_per_text
 
-__all__ = ["Asked", "Counted", "Releaser", "Retry"]
+__all__ = ["Asked", "Counted", "Releaser"]
 
 SHORT = 2000  # characters
 SHOWN = 24  # words shown of a list
-
-
-@dataclass(frozen=True, kw_only=True)
-class Retry:
-    """The name under which a request is charged once.
-
-    Attributes:
-        name: The name.
-        nonce: What only the client that made the request knows: with it the same request gives the same release again,
-            without it no request does. Whoever knows the name alone could else ask with guesses of the text, for free.
-    """
-
-    name: str = field(repr=False)
-    nonce: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +46,15 @@ class Asked:
         how: The setting, and whose texts they are.
         caller: Whose key pays.
         retry: The name under which the request is charged once.
+        nonce: What only the client that made the request knows: with it the same request gives the same release again,
+            without it no request does. Whoever knows the name alone could else ask with guesses of the text, for free.
     """
 
     texts: Sequence[str] = field(repr=False)
     how: TextRequest | BatchRequest = field(repr=False)
     caller: Caller
-    retry: Retry | None = field(default=None, repr=False)
+    retry: str | None = field(default=None, repr=False)
+    nonce: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,27 +78,35 @@ class Releaser:
     Args:
         ledger: Pays.
         secret: What idempotent noise is drawn under.
-        settings: What is open.
+        settings: What is open, by name.
     """
 
-    def __init__(self, ledger: Ledger, secret: Secret, settings: Settings | None = None) -> None:
-        self.ledger, self.secret = ledger, secret
-        self.settings = settings or Settings({})
-        """Exchanged as a whole: what is on its way ends with those it began with."""
+    def __init__(self, ledger: Ledger, secret: Secret, settings: Mapping[str, Opened]) -> None:
+        self.ledger, self.secret, self.settings = ledger, secret, settings
+
+    def named(self, setting: str) -> Opened:
+        """Return an open setting.
+
+        Raises:
+            ParameterError: If none of this name is open.
+        """
+        return listed("setting", setting, self.settings)
 
     def soon_done(self, asked: Asked) -> bool:
         """Whether a request is released at once: a short text whose words are drawn from lists."""
-        opened = self.settings.named(asked.how.setting)
+        opened = self.named(asked.how.setting)
         return opened.soon_done and sum(map(len, asked.texts)) <= SHORT
 
-    def check_paying(self, asked: Asked) -> None:
-        """Refuse what its accounts cannot pay one token of, before its texts are read.
+    def release(self, asked: Asked) -> ReleaseAnswer:
+        """Release what takes longer; what its accounts cannot pay one token of is refused before it is read.
 
         Raises:
-            BudgetSpentError: If one of them has less left than that.
+            BudgetSpentError: If an account has less left than the cost.
         """
-        opened = self.settings.named(asked.how.setting)
-        self.ledger.check_paying(self._charge(asked, opened, 1))
+        self.ledger.check_paying(self._charge(asked, self.named(asked.how.setting), 1))
+        (counted,) = self.count([asked])
+        (answer,) = self.draw([(counted, self.ledger.charge(counted.charge))])
+        return answer
 
     def count(self, asked: Sequence[Asked]) -> list[Counted]:
         """Count the tokens of texts, those of one setting together; return what to charge for each request.
@@ -118,8 +114,7 @@ class Releaser:
         Raises:
             ParameterError: If a setting does not exist.
         """
-        settings = self.settings  # one for all that follows, whatever is read again meanwhile
-        opened = [settings.named(each.how.setting) for each in asked]
+        opened = [self.named(each.how.setting) for each in asked]
         found: dict[int, Counted] = {}
         for places in _alike([id(each) for each in opened]):
             ours = opened[places[0]]
@@ -135,20 +130,21 @@ class Releaser:
         if asked.retry is not None:
             domain = opened.sanitizer.parts.domain
             # Of a request without a nonce nothing is kept that another could be found equal to.
-            nonce = asked.retry.nonce or secrets.token_hex(32)
+            nonce = asked.nonce or secrets.token_hex(32)
             again = {
-                "retry": self.secret.digest("retry", asked.caller.id, asked.retry.name),
+                "retry": self.secret.digest("retry", asked.caller.id, asked.retry),
                 "fingerprint": self.secret.digest("request", nonce, repr(asked.how), *asked.texts),
                 "setting": self.secret.digest("setting", domain, repr(opened.guarantee)),
             }
+        payers = [asked.caller.account] + ([f"subject:{asked.how.subject}"] if asked.how.subject is not None else [])
         return Charge(
-            accounts=_payers(asked.caller, asked.how.subject),
+            accounts=payers,
             cost=cost_of(opened.guarantee, tokens),
             tokens=tokens,
             mechanism=opened.origin["mechanism"],
             vocabulary=opened.origin["checksum"],
             guarantee=opened.sentence,
-            assumptions=_assumptions(opened.guarantee),
+            assumptions=getattr(opened.guarantee, "assumptions", ()),
             key=asked.caller.id,
             **again,
         )
@@ -203,13 +199,11 @@ class Releaser:
             ParameterError: If the texts are no release of this service, under this setting, to the last letter.
             UnreadableReleaseError: If the noise leaves too little.
         """
-        settings = self.settings  # one for all that follows, whatever is read again meanwhile
-        opened = settings.named(asked.setting)
+        opened = self.named(asked.setting)
         if opened.rephrases or not hmac.compare_digest(asked.seal.encode(), self._seal(opened, asked.texts).encode()):
             requirement = "does not belong to these texts and this setting; only what this service released is read."
             raise ParameterError("seal", "<hidden>", requirement)
-        reader = settings.reader(asked.setting)
-        found = reader.read([ReleasedText(text) for text in asked.texts])
+        found = opened.reader().read([ReleasedText(text) for text in asked.texts])
         return DenoiseAnswer(
             texts=[each.text for each in found],
             read=[not each.refused for each in found],
@@ -221,7 +215,7 @@ class Releaser:
 
     def hides_among(self, asked: HidesRequest) -> HidesAmong:
         """Return what may be released for words, by the mechanism's own law; nothing of words nobody lists."""
-        kept = self.settings.named(asked.setting).sanitizer
+        kept = self.named(asked.setting).sanitizer
         drawn, listed = kept.parts.randomizer, {}
         for word in asked.words:
             id_ = kept.embeddings.id(word)
@@ -245,7 +239,7 @@ class Releaser:
                 "examples": opened.explained.examples,
                 "advice": opened.explained.advice,
             }
-            for name, opened in self.settings.opened.items()
+            for name, opened in self.settings.items()
         ]
 
 
@@ -255,11 +249,3 @@ def _alike(keys: Sequence[Hashable]) -> Iterable[list[int]]:
     for place, key in enumerate(keys):
         places.setdefault(key, []).append(place)
     return places.values()
-
-
-def _payers(caller: Caller, subject: str | None) -> list[str]:
-    return [caller.account, *([] if subject is None else [f"subject:{subject}"])]
-
-
-def _assumptions(guarantee: Guarantee) -> tuple[str, ...]:
-    return getattr(guarantee, "assumptions", ())

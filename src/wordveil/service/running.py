@@ -7,14 +7,12 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
-from threading import Lock
+from collections.abc import AsyncIterator
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from wordveil.service.guarding import log
 from wordveil.service.ledger import Ledger
 
 if sys.platform != "win32":
@@ -24,12 +22,9 @@ __all__ = ["run"]
 
 GRACE = 30  # seconds that requests have to end after a signal
 SWEEP = 600.0  # seconds between two looks for idempotency keys whose time is over
-_RELOADING = Lock()  # one after the other, so that what was read last is what stays
 
 
-def run(
-    app: Any, ledger: Ledger, *, host: str, port: int, retry_hours: float, reload: Callable[[], None] | None = None
-) -> None:
+def run(app: Any, ledger: Ledger, *, host: str, port: int, retry_hours: float) -> None:
     """Serve until a signal ends it; requests that are on their way are answered first.
 
     Args:
@@ -38,7 +33,6 @@ def run(
         host: Address to listen on.
         port: Port to listen on.
         retry_hours: How long an idempotency key holds.
-        reload: Called in a thread of its own on the signal HUP.
     """
     _allow_connections()
     config = uvicorn.Config(
@@ -55,7 +49,7 @@ def run(
         http=Impatient,
         ws="none",
     )
-    asyncio.run(_serve(uvicorn.Server(config), ledger, retry_hours, reload))
+    asyncio.run(_serve(uvicorn.Server(config), ledger, retry_hours))
     ledger.close()
 
 
@@ -66,10 +60,8 @@ def _allow_connections() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-async def _serve(server: uvicorn.Server, ledger: Ledger, retry_hours: float, reload: Callable[[], None] | None) -> None:
+async def _serve(server: uvicorn.Server, ledger: Ledger, retry_hours: float) -> None:
     loop = asyncio.get_running_loop()
-    if reload is not None and hasattr(signal, "SIGHUP"):
-        loop.add_signal_handler(signal.SIGHUP, lambda: loop.run_in_executor(None, _reloaded, reload))
     for ending in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again when all is answered
         loop.add_signal_handler(ending, lambda: None)
     async with _sweeping(ledger, retry_hours):
@@ -107,15 +99,6 @@ class Impatient(H11Protocol):  # type: ignore[misc, unused-ignore]
         if self.cycle is None or self.cycle.response_complete:
             self.transport.close()
         self._await_head()
-
-
-def _reloaded(reload: Callable[[], None]) -> None:
-    try:
-        with _RELOADING:
-            reload()
-        log.info("vocabularies, stocks and settings are read again")
-    except Exception as error:  # noqa: BLE001 - the service goes on with what it has
-        log.error("vocabularies, stocks and settings stay as they were: %s", type(error).__name__)
 
 
 @contextlib.asynccontextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, CheckConstraint, Column, Float, ForeignKey, Index, MetaData, String, Table, Text
 
-__all__ = ["API_KEYS", "BUDGETS", "CHARGES", "FACTS", "GRANTS", "METADATA", "PROMISES", "RELEASES"]
+__all__ = ["API_KEYS", "BUDGETS", "CHARGES", "FACTS", "METADATA", "PROMISES", "RELEASES"]
 
 METADATA = MetaData()
 
@@ -23,27 +23,13 @@ BUDGETS = Table(
     Column("promise", String(16), ForeignKey("promises.id"), primary_key=True),
     Column("granted", BigInteger, nullable=False),
     Column("spent", BigInteger, nullable=False),
-    Column("delta_granted", BigInteger, nullable=False),
-    Column("delta_spent", BigInteger, nullable=False),
     # Of a budget that an allowance fills up: number of the latest day in UTC, counted from 1970, and its allowance.
     Column("day", BigInteger),
     Column("daily", BigInteger),
     # The second lock on the door: no statement, ours or anybody's, can store a budget that is overspent.
     CheckConstraint("spent >= 0 AND spent <= granted", name="never_overspent"),
-    CheckConstraint("delta_spent >= 0 AND delta_spent <= delta_granted", name="delta_never_overspent"),
 )
 """What an account may spend on releases of one promise, and what it has spent."""
-
-GRANTS = Table(
-    "grants",
-    METADATA,
-    Column("id", String(32), primary_key=True),
-    Column("account", String(160), nullable=False),
-    Column("promise", String(16), ForeignKey("promises.id"), nullable=False),
-    Column("units", BigInteger, nullable=False),
-    Column("delta_units", BigInteger, nullable=False),
-    Column("time", Float, nullable=False),
-)
 
 RELEASES = Table(
     "releases",
@@ -51,7 +37,6 @@ RELEASES = Table(
     Column("id", String(32), primary_key=True),
     Column("promise", String(16), ForeignKey("promises.id"), nullable=False),
     Column("units", BigInteger, nullable=False),
-    Column("delta_units", BigInteger, nullable=False),
     Column("tokens", BigInteger, nullable=False),
     Column("time", Float, nullable=False),
     Column("mechanism", Text, nullable=False),

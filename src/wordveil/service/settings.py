@@ -16,10 +16,11 @@ from wordveil.plugins import mechanism_class
 from wordveil.promises.release import TextOptions
 from wordveil.sentences.rephrasing import Rephraser
 from wordveil.sentences.stock import Stock
+from wordveil.service.costs import promise_of
 from wordveil.service.messages import DEFAULT_SETTING
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Opened", "Setting", "Settings", "settings_of"]
+__all__ = ["Opened", "Setting", "listed", "settings_of"]
 
 T = TypeVar("T")
 
@@ -64,15 +65,15 @@ class Setting:
         """
         values = dict(self.values)
         if self.releases == REPHRASE:
-            stock = _listed("stock", values.pop("stock", "general"), stocks)
+            stock = listed("stock", values.pop("stock", "general"), stocks)
             return Opened(Rephraser(stock, **_fitting(REPHRASE, values, SENTENCES)))
-        table = _listed("vocabulary", values.pop("vocabulary", "default"), vocabularies)
+        table = listed("vocabulary", values.pop("vocabulary", "default"), vocabularies)
         around = {"unknown": "typed"} | {name: values.pop(name) for name in ("unknown", "casing") if name in values}
         return Opened(Sanitizer(table, _mechanism(self.releases, values), options=TextOptions(**around)))
 
 
 class Opened:
-    """A sanitizer, or rephraser, with what is said of each of its releases.
+    """A sanitizer, or rephraser, with what is said of each of its releases; one that no budget pays for is refused.
 
     Args:
         sanitizer: What releases.
@@ -85,41 +86,22 @@ class Opened:
     def __init__(self, sanitizer: Sanitizer) -> None:
         # The service's log is not for the owner of the texts, so nothing in it may warn of them.
         self.sanitizer, self.guarantee = sanitizer.looking(), sanitizer.guarantee
+        promise_of(self.guarantee)
         self.sentence, self.promised = self.guarantee.sentence(), self.guarantee.as_dict()
         self.origin, self.explained = asdict(sanitizer.provenance), sanitizer.explained()
         self.rephrases = isinstance(sanitizer, Rephraser)
         self.soon_done = not self.rephrases and sanitizer.mechanism.name == DEFAULT_MECHANISM
-
-
-class Settings:
-    """The open settings, made before anybody asks: exchanged as one, so that no request sees two of them.
-
-    Args:
-        opened: By name.
-    """
-
-    def __init__(self, opened: Mapping[str, Opened]) -> None:
-        self.opened = opened
-        self._readers: dict[str, Denoiser] = {}
+        self._reader: Denoiser | None = None
         self._making = threading.Lock()
 
-    def named(self, name: str) -> Opened:
-        """Return a setting.
-
-        Raises:
-            ParameterError: If none of this name is open.
-        """
-        return _listed("setting", name, self.opened)
-
-    def reader(self, name: str) -> Denoiser:
-        """Return what reads releases of a setting, made when the first release is read."""
+    def reader(self) -> Denoiser:
+        """Return what reads releases, made when the first one is read."""
+        drawn = self.sanitizer
         with self._making:
-            if name not in self._readers:
-                drawn = self.opened[name].sanitizer
-                self._readers[name] = Denoiser(
-                    drawn.embeddings, drawn.mechanism, options=drawn.options, certificate=drawn.certificate
-                )
-            return self._readers[name]
+            self._reader = self._reader or Denoiser(
+                drawn.embeddings, drawn.mechanism, options=drawn.options, certificate=drawn.certificate
+            )
+            return self._reader
 
 
 def settings_of(given: Iterable[str]) -> dict[str, Setting]:
@@ -146,7 +128,8 @@ def _value(text: str) -> Any:
         return text
 
 
-def _listed(kind: str, name: Any, among: Mapping[str, T]) -> T:
+def listed(kind: str, name: Any, among: Mapping[str, T]) -> T:
+    """Return what has a name, which an error does not show."""
     if name not in among:
         raise ParameterError(kind, "<hidden>", f"must be one of {', '.join(among)}.")
     return among[name]
