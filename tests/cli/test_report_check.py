@@ -128,6 +128,29 @@ def test_a_fact_that_stands_twice_is_no_report(released):
     assert released(report=target).status == 2
 
 
+def test_true_facts_under_names_that_look_like_paths_do_not_hide_forged_ones(released):
+    """Read as places, `guarantee.epsilon` at the top and `epsilon` in `guarantee` were one fact: the last one counted."""
+    facts = {name: fact for name, fact in facts_of(released.folder / "r.json").items() if name != "checksum"}
+    target = released.folder / "forged.json"
+    lie = copy.deepcopy(facts)
+    lie["guarantee"]["epsilon"], lie["warnings"] = 0.5, ["none"]
+    lie |= {"guarantee.epsilon": facts["guarantee"]["epsilon"], "warnings[0]": facts["warnings"][0]}
+    write_sealed(sealed(lie), target)
+    assert released(report=target).status == 2
+
+
+def test_what_a_window_draws_as_a_page_is_read_as_a_page(released):
+    """Of a report in JSON a fact that nothing bears out, such as a file's name, could be a whole page of its own."""
+    facts = facts_of(released.folder / "r.json")
+    for name in ("forged.html", "forged.htm", "forged.svg", "forged"):
+        target = released.folder / name
+        target.write_text(json.dumps(sealed({"source": "<!doctype html><p>exp(0.1)</p><!--", **facts})))
+        assert released(report=target).status == 2
+    page = released.folder / "page.json"
+    page.write_text((released.folder / "r.html").read_text())
+    assert released("html", report=page).status == 2
+
+
 def test_what_cannot_be_computed_here_is_said_and_does_not_pass(released):
     facts = facts_of(released.folder / "r.json")
     target = released.folder / "other.json"

@@ -131,4 +131,4 @@ def test_a_disk_that_is_really_full(tmp_path, small_disk, block, kept):
 
 
 def settings_of(block):
-    return DocumentSettings(details=FormatDetails(section_documents=50, row_group_rows=50))
+    return DocumentSettings(keep_others=True, details=FormatDetails(section_documents=50, row_group_rows=50))

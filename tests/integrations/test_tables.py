@@ -266,3 +266,28 @@ def test_a_table_is_no_list_of_texts():
     for table in ({"note": ["a house"]}, pytest.importorskip("pyarrow").table({"note": ["a house"]})):
         with pytest.raises(ParameterError, match=r"must be texts, not a table: name a column of it"):
             wv.sanitize(table)
+
+
+def test_nothing_that_no_row_uses_is_copied_with_a_column():
+    pa = pytest.importorskip("pyarrow", reason="needs the extra parquet")
+    arrow = importlib.import_module("wordveil.integrations.arrow")
+    kind = pa.struct([pa.field("a", pa.string(), metadata={"note": "zzsecret"})])
+    codes = pa.DictionaryArray.from_arrays(pa.array([0]), pa.array(["x", "zzsecret"]))
+    table = pa.table({"note": ["a house"], "struct": pa.array([{"a": "x"}], kind), "code": codes})
+    released = arrow.sanitize(table, ["note"], keep=["struct", "code"]).table
+    assert released.schema.field("struct").type.field("a").metadata is None
+    assert released.column("code").to_pylist() == ["x"]
+    assert b"zzsecret" not in released.column("code").combine_chunks().dictionary.buffers()[2].to_pybytes()
+    reader = arrow.sanitize(table.to_reader(), ["note"], keep=["struct", "code"]).table
+    assert reader.read_all().drop_columns(["note"]).equals(released.drop_columns(["note"]))
+
+
+def test_nothing_that_no_row_uses_is_copied_with_a_column_of_pandas():
+    pd = pytest.importorskip("pandas", reason="needs the extra pandas")
+    frame = pd.DataFrame({"note": ["a house", "a dog"], "code": pd.Categorical(["x", "zzsecret"])})
+    frame.index = pd.MultiIndex.from_tuples([("p", 1), ("zzsecret", 2)], names=["who", "n"])
+    released = importlib.import_module("wordveil.integrations.pandas").sanitize(
+        frame.iloc[:1], ["note"], keep=["code", "who", "n"]
+    )
+    assert list(released.table["code"].cat.categories) == ["x"]
+    assert [list(level) for level in released.table.index.levels] == [["p"], [1]]

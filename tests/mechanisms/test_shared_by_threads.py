@@ -6,7 +6,10 @@ whatever else a release goes through. Threads change turns every microsecond, as
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
@@ -169,3 +172,24 @@ def test_calls_without_an_id_never_share_noise():
     shared = Sanitizer(table(), wv.SanText(epsilon=0.01), threads=1).for_batch_job()
     text = " ".join(table().words[:40])
     assert len(set(by_threads(lambda n: shared(text).text, 200))) == 200
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_worker_that_was_forked_while_rows_were_kept_does_not_wait_for_ever():
+    job = wv.Sanitizer(wv.load_embeddings(), wv.TEM(epsilon=9.0), threads=1).for_batch_job()
+    job("She went home.")
+    with job.parts.randomizer.rows._cache._lock:  # as another thread may hold it at the fork
+        child = os.fork()
+        if not child:
+            job("She went home.")
+            os._exit(0)
+    for _ in range(600):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        pytest.fail("the worker waits for a lock that nobody holds")
+    assert os.waitstatus_to_exitcode(status) == 0

@@ -497,7 +497,7 @@ def test_the_command_writes_its_report_before_the_run_counts_as_done(text_file, 
     output, report = tmp_path / "out.txt", tmp_path / "r.json"
     report.symlink_to("/dev/full")
     command = [sys.executable, "-c", "from wordveil.cli.main import main; main()", "sanitize", str(text_file)]
-    command += ["--epsilon", "4", "--resume", "-q", "-o", str(output), "--report", str(report)]
+    command += ["--epsilon", "4", "--resume", "--yes", "-q", "-o", str(output), "--report", str(report)]
     written = []
     for _ in range(2):
         answer = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -245,6 +245,14 @@ def test_the_key_is_asked_for_before_the_body(ledger):
     assert answered(guarding(ledger, largest_body=9), "/v1/sanitize", key, parts, **length)[3] == 0
 
 
+def test_who_has_no_key_gets_one_answer_a_connection(ledger):
+    """A stranger who asks on and on and reads no answer held a connection for good."""
+    key, guard = make_key(ledger, "one"), guarding(ledger)
+    for path, own in (("/", ""), ("/health", ""), ("/v1/settings", ""), ("/v1/settings", "wv_unknown")):
+        assert answered(guard, path, own)[2][b"connection"] == b"close"
+    assert b"connection" not in answered(guard, "/v1/settings", key)[2]
+
+
 def test_strangers_are_counted_apart_and_health_not_at_all(ledger):
     key = make_key(ledger, "one")
     guard = guarding(ledger, strangers=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from wordveil.documents.arrow_types import bare_schema, bare_table
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.pipeline.tables import TableRelease, chosen_columns, described, released_columns
@@ -30,7 +31,8 @@ def sanitize(
     """Return a table, or a reader that releases batch after batch; null stays null.
 
     Args:
-        table: The private table, or a reader of one. Metadata is not copied: it may tell of the private text.
+        table: The private table, or a reader of one. Metadata, and values of dictionaries that no row uses, are not
+            copied: they may tell of the private text.
         columns: Columns of texts; dictionaries are not kept: they list private texts.
         sanitizer: How; the default of `wordveil.sanitize` unless given.
         ids: See `released_columns`; for a table only.
@@ -47,16 +49,19 @@ def sanitize(
         raise ParameterError("ids", f"<{len(ids)} entries>", "must come with a table: a reader's rows are not counted.")
     how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
     chosen, copied = chosen_columns(columns, table.schema.names, **how)
-    rest = [each for each in table.schema if each.name in chosen or each.name in copied]
-    fields = [pa.field(each.name, _text(each.type) if each.name in chosen else each.type) for each in rest]
+    bare = bare_schema(table.schema, [name for name in table.schema.names if name in chosen or name in copied])
+    fields = [pa.field(each.name, _text(each.type) if each.name in chosen else each.type) for each in bare]
     promise = described(None, sanitizer, chosen, copied, keyed=ids is not None).as_json()
     schema = pa.schema(fields, metadata={"wordveil": promise})
 
     def released(part: Any) -> Any:
         new = released_columns({name: part.column(name).to_pylist() for name in chosen}, sanitizer, ids)
-        arrays = [new[each.name] if each.name in new else part.column(each.name) for each in schema]
-        made = [pa.array(a, each.type) if isinstance(a, list) else a for a, each in zip(arrays, schema, strict=True)]
-        return type(part).from_arrays(made, schema=schema)
+        kept = bare_table(part, pa.schema([each for each in schema if each.name not in new]))
+        made = [pa.array(new[each.name], each.type) if each.name in new else kept.column(each.name) for each in schema]
+        if isinstance(part, pa.Table):
+            return pa.Table.from_arrays(made, schema=schema)
+        whole = [each.combine_chunks() if isinstance(each, pa.ChunkedArray) else each for each in made]
+        return pa.RecordBatch.from_arrays(whole, schema=schema)
 
     def batches() -> Iterator[Any]:
         yield from map(released, table)

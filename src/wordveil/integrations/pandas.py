@@ -55,6 +55,11 @@ def sanitize(
     out.attrs = {}
     dropped = [place for place, name in enumerate(levels) if name not in copied]
     out.index = out.index.droplevel(dropped) if len(dropped) < len(levels) else out.index
+    # What no row uses is nobody's column.
+    out.index = out.index.remove_unused_levels() if isinstance(out.index, pd.MultiIndex) else out.index
+    for place, kind in enumerate(out.dtypes):
+        if isinstance(kind, pd.CategoricalDtype):
+            out.isetitem(place, out.iloc[:, place].cat.remove_unused_categories())
     if levels and len(dropped) == len(levels):
         out.index = pd.RangeIndex(len(out))
     for name in chosen:

@@ -7,14 +7,18 @@ may share it.
 
 from __future__ import annotations
 
+import os
 from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from wordveil.arrays import Float32Array, IdArray
 
 __all__ = ["RowCache"]
+
+_CACHES: WeakSet[RowCache] = WeakSet()
 
 
 class RowCache:
@@ -35,6 +39,7 @@ class RowCache:
         self._rows = np.empty((self._capacity, blocks), dtype=np.float32)  # pages are taken as they fill
         self._used = 0
         self._lock = Lock()  # two threads at once would take the same places, and a word get another's row
+        _CACHES.add(self)
 
     def holds(self, ids: IdArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Return which inputs are kept; more may be by the time that the answer is looked at, never fewer."""
@@ -55,5 +60,18 @@ class RowCache:
             self._slot[ids[new]] = places
             self._used += len(new)
 
+    def renew(self) -> None:
+        """Begin anew in a forked process: a thread that stayed behind may have held the lock in the middle of a row."""
+        RowCache.__init__(self, *self._limits)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return RowCache, self._limits
+
+
+def _renew_all() -> None:
+    for cache in list(_CACHES):
+        cache.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_all)

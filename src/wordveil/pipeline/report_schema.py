@@ -129,7 +129,9 @@ def read_report(path: str | os.PathLike[str]) -> StoredReport:
     place = Path(path)
     try:
         text = place.read_text(encoding="utf-8")
-        html = text.lstrip().startswith("<")
+        html = place.suffix.lower() in (".html", ".htm")
+        if html != text.lstrip().startswith("<") or not (html or place.suffix.lower() == ".json"):
+            raise ValueError  # a window may draw as a page what programs read as JSON
         facts = json.loads(_data_of(text) if html else text, object_pairs_hook=_once)
         stored = StoredReport(path=place, facts=facts, text=text, html=html)
         if not {"guarantee", "provenance"} <= set(facts):
@@ -162,7 +164,7 @@ def _data_of(page: str) -> str:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; a name that stands twice would be read one way by people and another by programs."""
-    if len(dict(pairs)) < len(pairs):
+    """Return an object; a name that stands twice, or that looks like a path, would be read in two ways."""
+    if len(dict(pairs)) < len(pairs) or any(set(name) & set(".[]") for name, _ in pairs):
         raise ValueError
     return dict(pairs)

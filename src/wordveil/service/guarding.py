@@ -193,7 +193,9 @@ class _Answer:
         """Hand on a part of the answer, its headers with ours."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            ending = [] if self.whole else [(b"connection", b"close")]  # nobody waits for the rest of a body
+            # Nobody waits for the rest of a body, and whoever has no key gets one answer a connection: a stranger who
+            # asks on and on, and reads no answer, would else hold it.
+            ending = [] if self.whole and self.patient else [(b"connection", b"close")]
             message = {**message, "headers": [*message.get("headers", []), *ENCODED, *ending]}
             if self.clock is not None and self.patient:
                 self.clock.reschedule(None)
