@@ -129,7 +129,7 @@ def test_a_fact_that_stands_twice_is_no_report(released):
 
 
 def test_true_facts_under_names_that_look_like_paths_do_not_hide_forged_ones(released):
-    """Read as places, `guarantee.epsilon` at the top and `epsilon` in `guarantee` were one fact: the last one counted."""
+    """Read as places, `guarantee.epsilon` at the top and `epsilon` in `guarantee` were one fact."""
     facts = {name: fact for name, fact in facts_of(released.folder / "r.json").items() if name != "checksum"}
     target = released.folder / "forged.json"
     lie = copy.deepcopy(facts)
