@@ -34,7 +34,7 @@ from wordveil.pipeline.vectors import release_vectors
 from wordveil.sentences.rephrasing import Rephraser
 from wordveil.vocabulary.rank_metric import NeighbourRank
 
-THREADS, CALLS, WORDS = 8, 120, 12
+THREADS, CALLS, WORDS = 8, 64, 12
 KEY = seeds.key(16)
 
 

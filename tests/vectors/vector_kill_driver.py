@@ -6,6 +6,7 @@ death: before and after each fsync, rename and removal, and inside the release o
 
 from __future__ import annotations
 
+import importlib
 import json
 import pathlib
 import shutil
@@ -45,6 +46,8 @@ def run(arguments: list[str], steps: int, *, resume: bool) -> None:
 def main() -> None:
     arguments = sys.argv[1:]
     target = pathlib.Path(arguments[1])
+    if target.suffix == ".parquet":
+        importlib.import_module("pyarrow.parquet")  # once, and not in every child
     assert in_child(partial(run, arguments, 0, resume=False))[0] == 0
     whole = target.read_bytes()
     outcomes = []

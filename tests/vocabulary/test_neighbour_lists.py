@@ -128,9 +128,9 @@ def test_lists_agree_with_the_float64_oracle_for_every_metric(seed, v, d, engine
 def test_near_ties_that_float32_cannot_tell_apart_are_decided_in_float64(engine, monkeypatch):
     monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     generator = seeds.rng(0)
-    base = generator.standard_normal((40, 24))
-    # Thirty words a ten-millionth of a length apart around each of 40: the order is lost in float32 unit rows.
-    rows = (base[:, None, :] + 1e-7 * generator.standard_normal((40, 30, 24))).reshape(-1, 24).astype(np.float32)
+    base = generator.standard_normal((12, 24))
+    # Thirty words a ten-millionth of a length apart around each of 12: the order is lost in float32 unit rows.
+    rows = (base[:, None, :] + 1e-7 * generator.standard_normal((12, 30, 24))).reshape(-1, 24).astype(np.float32)
     words, k = table(rows), 8
     found = build_lists(words, k)
     wanted = oracle(squared(unit(rows)), np.arange(len(rows)), k)

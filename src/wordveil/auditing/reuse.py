@@ -36,6 +36,7 @@ WITHIN_PROCESS = ("noise shared within a batch", "noise repeated between calls")
 
 VECTORS = 128
 WORDS = 400
+MEETINGS = 100  # words of each of two threads that take turns: a turn takes far longer than a line
 COINCIDENCES = 4  # equal vectors that a grid may cause; more of them has probability CHANCE at most
 CHANCE = 1e-12
 PATIENCE = 60.0  # seconds for a forked child, or a thread
@@ -46,7 +47,7 @@ CALL = 8  # vectors of one call of a thread: one call that repeats another is mo
 def check_reuse(subject: Subject, private: Any, *, alpha: float) -> list[Finding]:
     """Return findings on noise shared within a batch, repeated between calls, shared by threads, and after a fork.
 
-    Two threads take turns at every line of Python, so that they meet in the middle of things: a count they share is
+    Two threads take turns at every line of Python but NumPy's, so that they meet in the middle of things: a count they share is
     found, a buffer inside compiled code perhaps not.
 
     Args:
@@ -100,12 +101,13 @@ def _discrete(subject: Subject, private: Any, alpha: float) -> list[Finding]:
     def equal(check: str, parts: tuple[Outputs, Outputs] | None) -> Finding:
         if parts is None:
             return _no_answer(check)
-        return _compare(check, int(np.count_nonzero(parts[0] == parts[1])), WORDS, apart, WORDS - 1, share)
+        hits = int(np.count_nonzero(parts[0] == parts[1]))
+        return _compare(check, hits, len(parts[0]), apart, WORDS - 1, share)
 
     return [
         _compare(WITHIN_PROCESS[0], within, WORDS // 2, apart, WORDS - 1, share),
         equal(WITHIN_PROCESS[1], (calls[0], calls[1])),
-        equal(THREADS, _in_threads(lambda: subject.sample(private, WORDS))),
+        equal(THREADS, _in_threads(lambda: subject.sample(private, MEETINGS))),
         equal(FORKS, _in_forks(lambda: subject.sample(private, WORDS))),
     ]
 
@@ -151,7 +153,9 @@ def _in_threads(work: Callable[[], Outputs]) -> tuple[Outputs, Outputs] | None:
 
 
 def _taking_turns(frame: FrameType, event: str, argument: Any) -> Any:
-    """Let the other thread go on, between any two lines."""
+    """Let the other thread go on, between any two lines but NumPy's, which share nothing of a mechanism's."""
+    if event == "call" and frame.f_globals.get("__name__", "").startswith("numpy"):
+        return None
     if event == "line":
         time.sleep(0)
     return _taking_turns

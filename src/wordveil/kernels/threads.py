@@ -103,9 +103,10 @@ def even_size(n: int, most: int, fewest: int, threads: int | None) -> int:
 
 def map_chunks(work: Callable[[_Item], _Result], items: Iterable[_Item], threads: int | None) -> Iterator[_Result]:
     """Yield `work(item)` in the order of `items`, computed by several threads with one BLAS thread each."""
-    count = resolve_threads(threads)
+    items = list(items)
+    count = min(resolve_threads(threads), len(items))
     with _ONE_BLAS_THREAD:
-        if count == 1:
+        if count <= 1:  # starting a pool takes as long as a sentence
             yield from map(work, items)
             return
         with ThreadPoolExecutor(count, initializer=_hold) as pool:
