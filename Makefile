@@ -37,20 +37,18 @@ test: setup
 
 # What another run left out for want of a library or data: its folder is LEFT_OUT_BY.
 test-left-out: setup
-	mkdir -p build
-	$(BIN)/python -c "import json; print(*json.load(open('$(LEFT_OUT_BY)/.pytest_cache/v/wordveil/skipped')), sep='\n')" \
-	  > build/left-out.txt
-	$(BIN)/python -m pytest -n 2 --dist loadgroup @build/left-out.txt
+	$(BIN)/python tests/remembered.py $(LEFT_OUT_BY) skipped
+	$(BIN)/python -m pytest -n 2 --dist loadgroup @build/skipped.txt
 
-# The unit tests that asked for an engine in another run, whose folder is COMPUTED_BY, on each engine but the fastest,
-# which that run had.
+# The unit tests that another run, whose folder is COMPUTED_BY, computed with the engine, on each engine but the fastest,
+# which that run had; then those that take seeds and ask for no engine. WORDVEIL_TEST_SHIFT=N gives them other seeds.
 test-engines: setup
-	mkdir -p build
-	$(BIN)/python -c "import json; print(*json.load(open('$(COMPUTED_BY)/.pytest_cache/v/wordveil/engine')), sep='\n')" \
-	  > build/engine.txt
+	$(BIN)/python tests/remembered.py $(COMPUTED_BY) engine
+	$(BIN)/python tests/remembered.py $(COMPUTED_BY) seeded engine
 	engines=$$($(BIN)/python -c "from wordveil.kernels.compiled import available_engines; print(*available_engines()[:-1])"); \
 	for engine in $$engines; do echo "== $$(wc -l < build/engine.txt) tests on the engine $$engine =="; \
 	  WORDVEIL_ENGINE=$$engine $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" @build/engine.txt || exit 1; done
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" @build/seeded.txt
 
 test-unit: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"

@@ -23,26 +23,35 @@ settings.register_profile("fixed", deadline=None, print_blob=True, derandomize=T
 settings.register_profile("fresh", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
-ENGINE = "engine"
-"""The property of a report whose test asked for an engine that the environment chooses."""
+NOTED = ("engine", "seeded")
+"""The properties of a report whose test asked for an engine that the environment chooses, or for a seed."""
 
 _skipped: list[str] = []
-_computed: set[str] = set()
-_computing_files: set[str] = set()
-_asked = 0
+_tests: dict[str, set[str]] = {name: set() for name in NOTED}
+_files: dict[str, set[str]] = {name: set() for name in NOTED}
+_asked = dict.fromkeys(NOTED, 0)
 
 
 def pytest_configure() -> None:
-    """Count how often the engine is asked for where a test names none: to know whose bytes may depend on it."""
+    """Count how often an engine is asked for where a test names none, and seeds: to know what may depend on which."""
     engines, environment = library.available_engines, os.environ.get(library.VARIABLE)
+    seed = seeds.seed
 
     @functools.wraps(engines)
-    def counted() -> tuple[str, ...]:
-        global _asked
-        _asked += os.environ.get(library.VARIABLE) == environment
+    def counted_engines() -> tuple[str, ...]:
+        _asked["engine"] += os.environ.get(library.VARIABLE) == environment
         return engines()
 
-    library.available_engines = counted
+    @functools.wraps(seed)
+    def counted_seed(number: int) -> int:
+        _asked["seeded"] += 1
+        return seed(number)
+
+    library.available_engines, seeds.seed = counted_engines, counted_seed
+
+
+def _grown(before: dict[str, int]) -> list[str]:
+    return [name for name in NOTED if _asked[name] > before[name]]
 
 
 def pytest_report_header() -> str:
@@ -51,30 +60,30 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
-    before = _asked
+    before = dict(_asked)
     report = yield
-    if _asked > before:
-        _computing_files.add(collector.nodeid)
+    for name in _grown(before):
+        _files[name].add(collector.nodeid)
     return report
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
     """What a fixture computes may serve every test of its file."""
-    before = _asked
+    before = dict(_asked)
     yield
-    if _asked > before:
-        _computing_files.add(item.nodeid.split("::")[0])
+    for name in _grown(before):
+        _files[name].add(item.nodeid.split("::")[0])
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    before = _asked
+    before = dict(_asked)
     try:
         yield
     finally:
-        if _asked > before or item.nodeid.split("::")[0] in _computing_files:
-            item.user_properties.append((ENGINE, True))
+        grown, file = _grown(before), item.nodeid.split("::")[0]
+        item.user_properties += [(name, True) for name in NOTED if name in grown or file in _files[name]]
 
 
 def _test(report: pytest.TestReport) -> str:
@@ -84,8 +93,9 @@ def _test(report: pytest.TestReport) -> str:
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.skipped and not hasattr(report, "wasxfail"):
         _skipped.append(_test(report))
-    if (ENGINE, True) in map(tuple, report.user_properties):
-        _computed.add(_test(report))
+    for name, _ in report.user_properties:
+        if name in NOTED:
+            _tests[name].add(_test(report))
     if report.failed and seeds.SHIFT:
         report.sections.append(("seeds", f"This run's seeds are those of {seeds.VARIABLE}={seeds.SHIFT}."))
 
@@ -96,7 +106,7 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Keep the ids of what was skipped and of what was computed by the engine: `.ci/run` goes on with these."""
+    """Keep the ids of what was skipped, computed by the engine and seeded: `.ci/run` goes on with these."""
     if not hasattr(session.config, "workerinput") and hasattr(session.config, "cache"):
-        session.config.cache.set("wordveil/skipped", sorted(set(_skipped)))
-        session.config.cache.set("wordveil/engine", sorted(_computed))
+        for name, tests in {"skipped": set(_skipped), **_tests}.items():
+            session.config.cache.set(f"wordveil/{name}", sorted(tests))

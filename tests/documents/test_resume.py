@@ -146,8 +146,9 @@ def large(kind: str) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["jsonl", "json", "txt"])
-@pytest.mark.parametrize("place", ["start", "middle", "end"])
+@pytest.mark.parametrize(
+    ("kind", "place"), [("jsonl", "start"), ("json", "middle"), ("txt", "middle"), ("jsonl", "end")]
+)
 def test_resume_refuses_an_input_with_a_line_moved_anywhere(tmp_path, shout, kind, place):
     source, target = tmp_path / f"in.{kind}", tmp_path / f"out.{kind}"
     whole = large(kind)

@@ -47,8 +47,8 @@ CALL = 8  # vectors of one call of a thread: one call that repeats another is mo
 def check_reuse(subject: Subject, private: Any, *, alpha: float) -> list[Finding]:
     """Return findings on noise shared within a batch, repeated between calls, shared by threads, and after a fork.
 
-    Two threads take turns at every line of Python but NumPy's, so that they meet in the middle of things: a count they share is
-    found, a buffer inside compiled code perhaps not.
+    Two threads take turns at every line of Python but NumPy's, so that they meet in the middle of things: a count they
+    share is found, a buffer inside compiled code perhaps not.
 
     Args:
         subject: What is audited; vectors may have been rounded to a fine grid.
