@@ -1,6 +1,8 @@
 # wordveil: `make demo` and `make test` set everything up themselves.
 PYTHON ?= python3
 BIN := .venv/bin
+# Tests run in two processes, each of which would wait busily for a second thread.
+export OPENBLAS_NUM_THREADS ?= 1
 
 .PHONY: setup setup-neural demo docs test test-left-out test-engines test-unit test-lowest lint types bench clean
 
