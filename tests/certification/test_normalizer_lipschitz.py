@@ -64,7 +64,7 @@ def test_both_maxima_equal_the_loop_over_all_pairs(case, outputs, rate, cap):
     embeddings = small_embeddings(case, outputs)
     work = LossComputation(DistinctVectors.of(embeddings, Euclidean()), threads=1)
     # Two ways of computing ln Z differ by rounding that the distance of a hair magnifies, up to the tolerance; on top,
-    # what words that may not be output lose is rounded up by the error of distances, which a hair magnifies without end.
+    # what words that may not be output lose is rounded up by the error of distances, which a hair magnifies too.
     expected, exact = loop_oracle(embeddings, Euclidean(), rate, cap), work.metric(rate, cap)
     if case == "hair apart" and outputs == "some":
         table = distances(Euclidean(), embeddings.vectors, embeddings.vectors)
