@@ -35,17 +35,17 @@ _asked = dict.fromkeys(NOTED, 0)
 def pytest_configure() -> None:
     """Count how often an engine is asked for where a test names none, and seeds: to know what may depend on which."""
     engines, environment = library.available_engines, os.environ.get(library.VARIABLE)
-    seed = seeds.seed
+    numbered = seeds.seed
 
     @functools.wraps(engines)
     def counted_engines() -> tuple[str, ...]:
         _asked["engine"] += os.environ.get(library.VARIABLE) == environment
         return engines()
 
-    @functools.wraps(seed)
+    @functools.wraps(numbered)
     def counted_seed(number: int) -> int:
         _asked["seeded"] += 1
-        return seed(number)
+        return numbered(number)
 
     library.available_engines, seeds.seed = counted_engines, counted_seed
 
