@@ -1,6 +1,7 @@
 """The proxy: a vendor hears the release and nothing else, whatever goes wrong; the client gets the vendor's bytes."""
 
 import asyncio
+import itertools
 import json
 
 import leak_free
@@ -130,25 +131,24 @@ def test_an_own_reply_goes_back_as_it_was_written_and_nothing_like_it(stream):
     kind = "text/event-stream" if stream else "application/json"
     setup = Setup(lambda _: (200, kind, vendors.cut(reply, seeds.rng(3), 9)))
     first, then = "Write to maria.lindqvist@clinic.se", "And to anna@clinic.se too."
-    setup.ask(request(first, said))
-    for body in (request(first, said, then), request(first, f"{said} ", then), request(said)):
+    setup.ask(request(first))
+    elsewhere = request("Another note.", said, then), request(then, "yes", first, said), request(first, "no", said, said)
+    for body in (request(first, said, then), request(first, f"{said} ", then), request(said), *elsewhere):
         setup.ask(body)
     setup.ask(request(first, said), **{"x-wordveil-token": TOKEN, "authorization": "Bearer another's"})
-    unknown, known, edited, users, others = (
-        [message["content"] for message in each["messages"]] for each in setup.sent()
-    )
+    unknown, known, edited, *others = ([message["content"] for message in each["messages"]] for each in setup.sent())
     assert known[0] == unknown[0] == edited[0], "drawn again"
     assert known[1] == said
-    for text in (*unknown, known[2], *edited, *users, *others):
+    for text in (*unknown, known[2], *edited, *itertools.chain(*others)):
         leak_free.check_release(text)
 
 
 def test_an_own_reply_is_known_while_the_vendor_has_not_hung_up():
-    asked = []
+    asked, (*_, place) = [], chat.turns(request("hi")["messages"])
 
     async def slowly():
         yield vendors.events("Uppsala")
-        asked.append(setup.conversation.of(NOBODY).wrote("Uppsala"))
+        asked.append(setup.conversation.of(NOBODY).wrote("Uppsala", place))
 
     setup = Setup(lambda _: (200, "text/event-stream", slowly()))
     setup.ask(request("hi", stream=True))
