@@ -261,7 +261,9 @@ FIELDS: dict[str, dict[str, Field]] = {
     },
     "message": {
         "role": _one_of(*_ROLES),
-        "content": Field(RELEASED, "a text, or text parts; verbatim if declared public, or the reply to all before it", _content),
+        "content": Field(
+            RELEASED, "a text, or text parts; verbatim if declared public, or the reply to all before it", _content
+        ),
         "tool_calls": Field(RELEASED, "a list of calls", lambda value, way: _each(value, "call", way)),
         "tool_call_id": _OURS,
         **dict.fromkeys(_REMOVED_OF_MESSAGE, _DROPPED),
@@ -301,7 +303,7 @@ BESIDE = (
         "any route",
         "header `authorization`",
         PASSED,
-        "as the vendor's key, unless it holds the token or the proxy has one",
+        "as the vendor's key if it is `Bearer`, unless it holds the token or the proxy has a key",
     ),
     ("any route", "any other header, the query", LEFT_OUT, "not passed on"),
     ("reply", "status, content-type, every byte", PASSED, "to the client; what it says is remembered as digests"),
@@ -312,7 +314,9 @@ BESIDE = (
 
 def turns(messages: list[Any]) -> Iterator[str]:
     """Return a digest of what stands before each message, and, at the end, of all: the places of replies."""
-    return accumulate(messages, lambda before, each: sha256((before + _canonical(each)).encode()).hexdigest(), initial="")
+    return accumulate(
+        messages, lambda before, each: sha256((before + _canonical(each)).encode()).hexdigest(), initial=""
+    )
 
 
 def spoken(reply: bytes, place: str) -> list[tuple[str, str]]:

@@ -38,7 +38,9 @@ FOUND = ("URL", "e-mail", "handle", "IP", "IBAN", "card", "date", "telephone", "
 """The kinds whose places in a reply are given: a number, a year, a sum or a time of day may be the model's own."""
 
 _SAME = "which messages of one owner are the same, in whatever conversation: they come out alike under one secret"
-_OWN = "which assistant messages repeat, to the letter, the reply to the very messages before them: they go back as it was"
+_OWN = (
+    "which assistant messages repeat, to the letter, the reply to the very messages before them: they go back as it was"
+)
 _PUBLIC = "which messages are declared public ({} of them, line ends aside): they go out verbatim"
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
-from wordveil.errors import MissingExtraError, WordveilError
+from wordveil.errors import InputWarning, MissingExtraError, WordveilError
 from wordveil.integrations.chat import (
     ROUTES,
     SHAPE,
@@ -107,7 +108,8 @@ class Proxy:
     def _own_key(self, request: Request) -> str:
         """Return the vendor's key that a client has of its own, which is not the token."""
         key = request.headers.get("authorization", "")
-        return "" if self.api_key is not None or self.token in key else key
+        passed = self.api_key is None and key.lower().startswith("bearer ") and self.token not in key
+        return key if passed else ""  # of another scheme, the token may stand there encoded
 
     def _headers(self, request: Request) -> dict[str, str]:
         """Return all that the vendor learns beside the release: a key."""
@@ -240,4 +242,5 @@ def _units(text: str) -> int:
 
 def serve(proxy: Proxy, *, host: str, port: int) -> None:
     """Run the proxy until it is stopped."""
+    warnings.simplefilter("ignore", InputWarning)  # which tells of a request
     uvicorn.run(proxy.app(), host=host, port=port, access_log=False, log_level="warning", server_header=False)
