@@ -450,7 +450,7 @@ def test_no_cookie_of_the_vendors_goes_from_one_client_to_another():
 
 
 def test_no_warning_of_the_log_tells_of_a_message(monkeypatch):
-    setup, foreign = Setup(), " ".join("zxqv blorf grunk snarp".split() * 9)
+    setup, foreign = Setup(), "zxqv blorf grunk snarp " * 9
     monkeypatch.setattr(proxy.uvicorn, "run", lambda *_, **__: setup.conversation.release([Message("user", foreign)]))
     with pytest.warns(ForeignTextWarning):
         setup.conversation.release([Message("user", foreign)])

@@ -131,7 +131,7 @@ def chosen_of(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
 
 
 def bare(frame: DataFrame) -> StructType:
-    """Return the schema of a frame without metadata at any depth: labels, comments and queries may hold anybody's text."""
+    """Return the schema of a frame without metadata at any depth: labels and comments may hold anybody's text."""
     whole = json.loads(
         frame.schema.json(), object_hook=lambda each: each | ({"metadata": {}} if "metadata" in each else {})
     )
