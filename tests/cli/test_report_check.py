@@ -189,6 +189,8 @@ def test_a_report_from_before_there_was_a_schema_is_read_and_held(released, voca
     target.write_text(json.dumps(facts))
     answer = released(report=target)
     assert answer.status == 0, answer.err
+    assert "without its checksum, what is no promise is not checked" in answer.out
+    assert "without its checksum" in json.loads(released("json", "--json", report=target).out)["notes"][0]
     assert "warning: a weak promise" in answer.out, "that such a report gives no warning is made good"
     assert ReleaseReport.load(target).mechanism() == sanitizer.mechanism
     for path in [
@@ -280,3 +282,12 @@ def test_a_report_of_vectors_is_held_like_one_of_texts(wordveil, tmp_path):
         "input_dimensions",
         "schema",
     }
+
+
+def test_facts_of_another_shape_are_no_error_of_ours(released):
+    facts, target = facts_of(released.folder / "r.json"), released.folder / "odd.json"
+    deep = "NeighbourResponse(epsilon=" + "-" * 9000 + "8.0)"
+    for odd in ({"documents": "4"}, {"provenance": {**facts["provenance"], "mechanism": deep}}):
+        write_sealed(sealed(facts | odd), target)
+        answer = released(report=target)
+        assert (answer.status, "internal" in answer.err) == (1, False)

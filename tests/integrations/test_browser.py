@@ -15,6 +15,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "integrations" / "proxy.md").read_t
 VALUE = "maria@clinic.se<img src={}/markup>"
 DRAWN = """<!doctype html><body><p>I wrote to <em>ID-00017</em>. ID-00017 <img src="{0}/?d=ID-00017"></p>
 <a href="{0}/?d=ID-00017">ID-00017</a><style>body {{ background: url({0}/style?d=ID-00017) }}</style>
+<style>@font-face {{ font-family: evil; src: url({0}/letter); unicode-range: U+40 }} p {{ font-family: evil }}</style>
 <svg><style>p {{ background: url({0}/svg?d=ID-00017) }}</style></svg><pre class="mermaid">ID-00017</pre>
 <script>{1}</script><script>addEventListener("load", () => showValues(document.body, {2}, {3}))</script>"""
 
@@ -55,4 +56,4 @@ def test_values_are_shown_as_text_and_fetched_by_nobody(tmp_path):
     assert shown.count(value.replace("<", "&lt;").replace(">", "&gt;")) == 2
     assert '<pre class="mermaid">ID-00017</pre>' in shown
     assert "/?d=ID-00017" in asked, "the listener hears what the page fetches"
-    assert not [path for path in asked if "maria" in path or "markup" in path]
+    assert not [path for path in asked if "maria" in path or "markup" in path or "letter" in path]

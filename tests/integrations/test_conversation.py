@@ -94,14 +94,19 @@ def test_a_surrogate_of_two_values_has_no_place():
 
 def test_only_what_the_vendor_wrote_to_this_owner_goes_back_and_only_from_an_assistant():
     conversation = talk(secret=SECRET, owner="me", replies=Replies(most=2))
-    conversation.heard("Maria is in Uppsala")
-    said = Message("assistant", "Maria is in Uppsala")
+    conversation.heard("Maria is in Uppsala", "here")
+    said = Message("assistant", "Maria is in Uppsala", "here")
     assert conversation.release([said]) == [said.text]
-    for each in (user(said.text), [Message("assistant", f"{said.text}.")], [Message("tool", said.text)]):
-        leak_free.check_release(conversation.release(each)[0])
+    for each in (
+        said._replace(role="user"),
+        said._replace(role="tool"),
+        said._replace(text=f"{said.text}."),
+        said._replace(place="there"),
+    ):
+        leak_free.check_release(conversation.release([each])[0])
     leak_free.check_release(conversation.of("you").release([said])[0])
     for text in ("one", "two"):
-        conversation.heard(text)
+        conversation.heard(text, "here")
     leak_free.check_release(conversation.release([said])[0])  # forgotten: released, never raw
 
 

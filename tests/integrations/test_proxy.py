@@ -1,7 +1,9 @@
 """The proxy: a vendor hears the release and nothing else, whatever goes wrong; the client gets the vendor's bytes."""
 
 import asyncio
+import itertools
 import json
+import warnings
 
 import leak_free
 import pytest
@@ -17,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from odd_requests import CANARY, SCHEMA, TOOL, call, odd_requests
 
+from wordveil.errors import ForeignTextWarning
 from wordveil.files.secret import Secret
 from wordveil.integrations import chat, conversation, proxy
 from wordveil.integrations.chat import FIELDS, PublicTools
@@ -130,25 +133,28 @@ def test_an_own_reply_goes_back_as_it_was_written_and_nothing_like_it(stream):
     kind = "text/event-stream" if stream else "application/json"
     setup = Setup(lambda _: (200, kind, vendors.cut(reply, seeds.rng(3), 9)))
     first, then = "Write to maria.lindqvist@clinic.se", "And to anna@clinic.se too."
-    setup.ask(request(first, said))
-    for body in (request(first, said, then), request(first, f"{said} ", then), request(said)):
+    setup.ask(request(first))
+    elsewhere = (
+        request("Another note.", said, then),
+        request(then, "yes", first, said),
+        request(first, "no", said, said),
+    )
+    for body in (request(first, said, then), request(first, f"{said} ", then), request(said), *elsewhere):
         setup.ask(body)
     setup.ask(request(first, said), **{"x-wordveil-token": TOKEN, "authorization": "Bearer another's"})
-    unknown, known, edited, users, others = (
-        [message["content"] for message in each["messages"]] for each in setup.sent()
-    )
+    unknown, known, edited, *others = ([message["content"] for message in each["messages"]] for each in setup.sent())
     assert known[0] == unknown[0] == edited[0], "drawn again"
     assert known[1] == said
-    for text in (*unknown, known[2], *edited, *users, *others):
+    for text in (*unknown, known[2], *edited, *itertools.chain(*others)):
         leak_free.check_release(text)
 
 
 def test_an_own_reply_is_known_while_the_vendor_has_not_hung_up():
-    asked = []
+    asked, (*_, place) = [], chat.turns(request("hi")["messages"])
 
     async def slowly():
         yield vendors.events("Uppsala")
-        asked.append(setup.conversation.of(NOBODY).wrote("Uppsala"))
+        asked.append(setup.conversation.of(NOBODY).wrote("Uppsala", place))
 
     setup = Setup(lambda _: (200, "text/event-stream", slowly()))
     setup.ask(request("hi", stream=True))
@@ -422,6 +428,7 @@ def test_without_the_token_nothing_is_read_and_nothing_done(method, path, header
     ({}, {"authorization": "Bearer client's", "x-wordveil-token": TOKEN}, "Bearer client's"),
     ({}, {"authorization": f"Bearer {TOKEN}"}, None),
     ({}, {"authorization": f"bearer {TOKEN}", "x-wordveil-token": TOKEN}, None),
+    ({}, {"authorization": "Basic bWU6YS10b2tlbi1vZi10aGUtdGVzdHMtMDEyMw==", "x-wordveil-token": TOKEN}, None),
 ])  # fmt: skip
 def test_the_vendor_gets_a_key_and_never_the_token(settings, headers, sent):
     setup = Setup(lambda _: (200, "application/json", [b'{"data": [{"id": "m"}]}']), **settings)
@@ -431,6 +438,26 @@ def test_the_vendor_gets_a_key_and_never_the_token(settings, headers, sent):
         assert heard.get("authorization") == sent
         assert TOKEN not in repr(heard)
         assert "Uppsala" not in url
+
+
+def test_no_cookie_of_the_vendors_goes_from_one_client_to_another():
+    setup = Setup()
+    setup.vendor.headers = {"set-cookie": "session=of-a; Path=/"}
+    for client in "aab":
+        answer = setup.ask(request("hi"), **{"x-wordveil-token": TOKEN, "authorization": f"Bearer {client}"})
+        assert "set-cookie" not in answer.headers
+    assert not [headers for _, _, headers, _ in setup.vendor.heard if "cookie" in headers]
+
+
+def test_no_warning_of_the_log_tells_of_a_message(monkeypatch):
+    setup, foreign = Setup(), "zxqv blorf grunk snarp " * 9
+    monkeypatch.setattr(proxy.uvicorn, "run", lambda *_, **__: setup.conversation.release([Message("user", foreign)]))
+    with pytest.warns(ForeignTextWarning):
+        setup.conversation.release([Message("user", foreign)])
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        proxy.serve(Proxy(conversation=setup.conversation, upstream="http://vendor.test", token=TOKEN), host="", port=0)
+    assert told == []
 
 
 def test_replicas_with_one_secret_release_one_message_equally_wherever_it_stands():

@@ -79,6 +79,27 @@ def test_a_token_of_the_operators_is_never_printed(start, monkeypatch):
         assert weak not in printed
 
 
+@pytest.mark.parametrize("option", ["--api-key-env", "--token-env"])
+def test_a_key_that_stands_where_the_name_of_its_variable_should_is_not_printed(start, option, monkeypatch):
+    for held in (None, "short"):
+        if held is not None:
+            monkeypatch.setenv("sk-live-KEY", held)
+        served, printed = start("--upstream", VENDOR, option, "sk-live-KEY")
+        assert served is None
+        assert option in printed or held
+        assert "sk-live-KEY" not in printed
+
+
+def test_a_start_says_where_clients_would_send_private_text_first(start, monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    assert "NO_PROXY" not in start("--upstream", VENDOR, terminal=True)[1]
+    monkeypatch.setenv("HTTP_PROXY", "http://somebody:3128")
+    assert "NO_PROXY=127.0.0.1" in start("--upstream", VENDOR, terminal=True)[1]
+    monkeypatch.setenv("NO_PROXY", "localhost,127.0.0.1")
+    assert "NO_PROXY" not in start("--upstream", VENDOR, terminal=True)[1]
+
+
 def test_two_starts_with_one_secret_release_alike_and_two_without_do_not(start, tmp_path):
     told = [Message("user", "Maria, 14 March 2026, maria@clinic.se, B-4711, +46 70 555 01 23, /home/anna/notes.pdf")]
     file = tmp_path / "secret"

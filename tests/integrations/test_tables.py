@@ -291,3 +291,30 @@ def test_nothing_that_no_row_uses_is_copied_with_a_column_of_pandas():
     )
     assert list(released.table["code"].cat.categories) == ["x"]
     assert [list(level) for level in released.table.index.levels] == [["p"], [1]]
+
+
+def test_nothing_that_no_row_uses_is_copied_with_a_column_of_polars():
+    pl = pytest.importorskip("polars", reason="needs the extra polars")
+    codes = {kind: pl.Series(["x", "zzsecret"], dtype=kind) for kind in (pl.Enum(["x", "zzsecret"]), pl.Categorical)}
+    frame = pl.DataFrame({"note": ["a house", "a dog"], "enum": codes.popitem()[1], "code": codes.popitem()[1]})
+    released = importlib.import_module("wordveil.integrations.polars").sanitize(
+        frame.head(1), ["note"], keep_others=True
+    )
+    assert "zzsecret" not in repr(released.table.schema)
+    assert b"zzsecret" not in released.table.write_ipc(None).getvalue()
+    assert released.table["enum"].to_list() == released.table["code"].to_list() == ["x"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_nothing_that_no_row_uses_is_copied_with_a_data_set(tmp_path):
+    datasets = pytest.importorskip("datasets", reason="needs the extra datasets")
+    from wordveil.integrations.datasets import sanitize, save
+
+    names = dict.fromkeys(("description", "citation", "homepage", "license", "config_name", "dataset_name"), "zzsecret")
+    columns = {"note": ["a house", "a dog", "a cat"], "code": [1, 0, 2]}
+    private = datasets.Dataset.from_dict(columns, info=datasets.DatasetInfo(**names))
+    private = private.cast_column("code", datasets.ClassLabel(names=["a", "b", "zzsecret"])).select([0, 1])
+    release = sanitize(private, ["note"], keep=["code"])
+    save(release, tmp_path / "out")
+    assert [release.table.features["code"].int2str(code) for code in release.table["code"]] == ["b", "a"]
+    assert not [path for path in (tmp_path / "out").iterdir() if b"zzsecret" in path.read_bytes()]

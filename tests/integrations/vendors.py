@@ -30,7 +30,7 @@ class Vendor(httpx.AsyncBaseTransport):
 
     def __init__(self, answer):
         self.answer = answer
-        self.heard = []
+        self.heard, self.headers = [], {}
 
     async def handle_async_request(self, request):
         body = await request.aread()
@@ -39,7 +39,7 @@ class Vendor(httpx.AsyncBaseTransport):
         if isinstance(answer, Exception):
             raise answer
         status, kind, pieces = answer
-        return httpx.Response(status, headers={"content-type": kind}, stream=Pieces(pieces))
+        return httpx.Response(status, headers={"content-type": kind, **self.headers}, stream=Pieces(pieces))
 
 
 def whole(*contents):

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from pyspark.sql import types
 from tests.spark.spark_sessions import MARKS
 
 import wordveil as wv
@@ -91,3 +92,23 @@ def test_a_tree_has_the_columns_that_were_named(spark, tree, sanitizer, tmp_path
     lines = [line for path in (tmp_path / "out").rglob("*.jsonl") for line in path.read_text().splitlines()]
     assert [set(json.loads(line)) for line in lines] == [{"text", "stars"}] * 9
     assert "these columns, copied unchanged: stars" in report.disclosed
+
+
+def test_no_metadata_of_a_column_is_copied_with_it(spark, sanitizer, tmp_path):
+    private = {"comment": "zzsecret", "ml_attr": {"vals": ["a", "zzsecret"]}}
+    inner = types.StructType([types.StructField("a", types.StringType(), metadata=private)])
+    fields = [
+        types.StructField("id", types.IntegerType(), metadata=private),
+        types.StructField("note", types.StringType(), metadata=private),
+        types.StructField("deep", types.ArrayType(inner), metadata=private),
+        types.StructField("v", types.ArrayType(types.DoubleType()), metadata=private),
+    ]
+    frame = spark.createDataFrame([(1, "good film", [("x",)], [0.5])], types.StructType(fields))
+    veil.save(frame, ["note"], sanitizer(), str(tmp_path / "out"), ids="id", keep_others=True)
+    written = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
+    settings = VectorSettings(keep=("deep",))
+    vectors = veil.release(frame, "v", wv.MultivariateLaplace(epsilon=8.0), ids="id", settings=settings)
+    lazy = veil.sanitize(frame, ["note"], sanitizer(), ids="id", keep_others=True)
+    assert b"zzsecret" not in written
+    assert "zzsecret" not in lazy.schema.json() + vectors.schema.json()
+    assert lazy.select("deep").first().deep[0].a == "x"

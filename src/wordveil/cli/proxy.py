@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
+from urllib.request import getproxies_environment, proxy_bypass_environment
 
 from wordveil.cli.common import Wanted, open_vocabulary, prepare, say, say_promise
 from wordveil.cli.options import option
@@ -85,7 +86,9 @@ def proxy(
     vendor = _vendor(upstream)
     api_key, token = _held("--api-key-env", api_key_env), _held("--token-env", token_env)
     if token is not None and not TOKEN.fullmatch(token):
-        raise ParameterError("--token-env", token_env, "must hold at least 20 letters, digits and signs.")
+        raise ParameterError(
+            "--token-env", "<hidden>", "must name a variable with at least 20 letters, digits and signs."
+        )
     embeddings = open_vocabulary(wanted.vocabulary)
     prepared = prepare(wanted, embeddings)
     options = TextOptions(unknown="typed")
@@ -113,6 +116,8 @@ def proxy(
             found=found,
             hosts=("127.0.0.1", "localhost", host, *(allow_host or ())),
         )
+        if getproxies_environment().keys() & {"http", "all"} and not proxy_bypass_environment(host):
+            say(f"warning: a client with HTTP_PROXY sends private text there first; set NO_PROXY={host} for it")
         say(f"listening on http://{host}:{port}/v1; the vendor is {vendor}")
         serve(served, host=host, port=port)
 
@@ -128,7 +133,8 @@ def _vendor(upstream: str) -> str:
 def _held(name: str, variable: str | None) -> str | None:
     """Return what a variable of the environment holds."""
     if variable is not None and not os.environ.get(variable):
-        raise ParameterError(name, variable, "is not set in the environment.")
+        requirement = "must be the name of a variable that is set in the environment."
+        raise ParameterError(name, "<hidden>", requirement)  # a key may stand there by mistake
     return None if variable is None else os.environ[variable]
 
 

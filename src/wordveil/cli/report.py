@@ -16,7 +16,7 @@ from wordveil.cli.options import option
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.rephrase import LOSES
 from wordveil.cli.sanitize import ExcludeOutputsOption, sanitizing_vocabulary
-from wordveil.errors import DataFormatError, ParameterError, printable
+from wordveil.errors import DataFormatError, ParameterError, WordveilError, printable
 
 if TYPE_CHECKING:
     from wordveil.pipeline.report_check import Bound
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["report"]
 
 UNSIGNED = "not signed; it proves nothing about the honesty of whoever sent it"
+_SCHEMALESS = (
+    "from before reports had a schema, or robbed of it; without its checksum, what is no promise is not checked"
+)
 UNCHECKED = "signed, by whom is not checked; name the sender's public key with --public-key"
 
 
@@ -180,13 +183,9 @@ def _check(
         damaged = [*damage(stored), *unsigned]
         wrong = [*_other_files(stored, released), *(f"{verify}: {line}" for line in damaged)]
         held = None if wrong else _held(stored, *public.source(stored))
-    except (
-        KeyError,
-        TypeError,
-        AttributeError,
-        IndexError,
-        ArithmeticError,
-    ):  # all that Python says of facts of another shape
+    except WordveilError:
+        raise
+    except Exception:  # noqa: BLE001  # whatever Python says of facts of another shape
         held, wrong = None, [f"{verify}: a fact is missing, or of another kind than in a report of wordveil"]
     wrong += [] if held is None else [f"{verify}: {line}" for line in held.wrong]
     result: dict[str, Any] = {"released": released, "report": verify, "files": stored.outputs, "wrong": wrong}
@@ -275,6 +274,7 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
     if report.is_of_another_version and wrong and not any(each.is_meant for each in wrong):
         raise _of_another_version(report)
     notes = [f"written by a newer version; not checked: {', '.join(unknown)}"] if unknown else []
+    notes += [_SCHEMALESS] if report.schema == (0, 0) else []
     if isinstance(source, Sanitizer):
         warnings = release_warnings(source.guarantee, source.in_words)
     else:

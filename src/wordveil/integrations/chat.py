@@ -11,8 +11,10 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from wordveil.errors import ParameterError, WordveilError
@@ -20,7 +22,7 @@ from wordveil.integrations.conversation import Conversation, Message
 
 __all__ = [
     "BESIDE", "FIELDS", "ROUTES", "SHAPE", "TOKEN_HEADER", "Field", "PublicTools", "RefusedError",
-    "private_messages", "released_request", "spoken",
+    "private_messages", "released_request", "spoken", "turns",
 ]  # fmt: skip
 
 SHAPE = (
@@ -89,8 +91,9 @@ class _Way:
     """What the fields of one request go by."""
 
     text: Callable[[Message], str]
-    wrote: Callable[[str], bool]
+    wrote: Callable[[str, str], bool]
     tools: PublicTools
+    place: str = ""
     ids: dict[str, str] = field(default_factory=dict)
     role: str = ""
 
@@ -159,13 +162,14 @@ def _object(value: Any, place: str, way: _Way) -> dict[str, Any]:
 def _each(value: Any, place: str, way: _Way) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         raise RefusedError(f"there must be a list of objects, each a {place}; {_NOT_COVERED}.")
-    return [_object(each, place, way) for each in value]
+    places = turns(value) if place == "message" else (f"{way.place} {place} {i}" for i in range(len(value)))
+    return [_object(each, place, replace(way, place=at)) for each, at in zip(value, places, strict=False)]
 
 
 def _text(value: Any, way: _Way) -> str:
     if not isinstance(value, str):
         raise RefusedError(f"what is released must be text; {_NOT_COVERED}.")
-    return way.text(Message(way.role, value))
+    return way.text(Message(way.role, value, way.place))
 
 
 def _content(value: Any, way: _Way) -> Any:
@@ -174,7 +178,7 @@ def _content(value: Any, way: _Way) -> Any:
 
 def _arguments(value: Any, way: _Way) -> str:
     """Return the arguments of a call as the vendor wrote them, or else an object with their release."""
-    if isinstance(value, str) and way.wrote(value):
+    if isinstance(value, str) and way.wrote(value, way.place):
         return value
     return json.dumps({"released": _text(value, replace(way, role="arguments"))})
 
@@ -257,7 +261,9 @@ FIELDS: dict[str, dict[str, Field]] = {
     },
     "message": {
         "role": _one_of(*_ROLES),
-        "content": Field(RELEASED, "a text, or text parts; verbatim if declared public, or an own reply", _content),
+        "content": Field(
+            RELEASED, "a text, or text parts; verbatim if declared public, or the reply to all before it", _content
+        ),
         "tool_calls": Field(RELEASED, "a list of calls", lambda value, way: _each(value, "call", way)),
         "tool_call_id": _OURS,
         **dict.fromkeys(_REMOVED_OF_MESSAGE, _DROPPED),
@@ -297,7 +303,7 @@ BESIDE = (
         "any route",
         "header `authorization`",
         PASSED,
-        "as the vendor's key, unless it holds the token or the proxy has one",
+        "as the vendor's key if it is `Bearer`, unless it holds the token or the proxy has a key",
     ),
     ("any route", "any other header, the query", LEFT_OUT, "not passed on"),
     ("reply", "status, content-type, every byte", PASSED, "to the client; what it says is remembered as digests"),
@@ -306,12 +312,19 @@ BESIDE = (
 """What else a client may send: place, field, what becomes of it, and why."""
 
 
-def spoken(reply: bytes) -> list[str]:
-    """Return what the first choice of a reply says, whole or streamed, and the arguments of its calls.
+def turns(messages: list[Any]) -> Iterator[str]:
+    """Return a digest of what stands before each message, and, at the end, of all: the places of replies."""
+    return accumulate(
+        messages, lambda before, each: sha256((before + _canonical(each)).encode()).hexdigest(), initial=""
+    )
+
+
+def spoken(reply: bytes, place: str) -> list[tuple[str, str]]:
+    """Return what the first choice of a reply says, whole or streamed, and the arguments of its calls, with places.
 
     Nothing of a reply that cannot be read: then it is not known again, and is released like any other text.
     """
-    texts = defaultdict[Any, str](str)
+    texts = defaultdict[str, str](str)
     events = [line[5:].strip() for line in reply.splitlines() if line.startswith(b"data:")]
     try:
         for data in events or [reply]:
@@ -319,9 +332,9 @@ def spoken(reply: bytes) -> list[str]:
             for choice in choices or ():
                 said = choice.get("message") or choice.get("delta") or {}
                 if choice.get("index", 0) == 0:
-                    texts["content"] += said.get("content") or ""
-                    for place, call in enumerate(said.get("tool_calls") or ()):
-                        texts[call.get("index", place)] += call["function"].get("arguments") or ""
+                    texts[place] += said.get("content") or ""
+                    for i, call in enumerate(said.get("tool_calls") or ()):
+                        texts[f"{place} call {call.get('index', i)}"] += call["function"].get("arguments") or ""
     except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
         return []
-    return [text for text in texts.values() if text][:_SPOKEN]
+    return [(text, at) for at, text in texts.items() if text][:_SPOKEN]

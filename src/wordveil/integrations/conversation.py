@@ -38,15 +38,21 @@ FOUND = ("URL", "e-mail", "handle", "IP", "IBAN", "card", "date", "telephone", "
 """The kinds whose places in a reply are given: a number, a year, a sum or a time of day may be the model's own."""
 
 _SAME = "which messages of one owner are the same, in whatever conversation: they come out alike under one secret"
-_OWN = "which assistant messages repeat a reply of the vendor's, to the letter: they go back as it wrote them"
+_OWN = (
+    "which assistant messages repeat, to the letter, the reply to the very messages before them: they go back as it was"
+)
 _PUBLIC = "which messages are declared public ({} of them, line ends aside): they go out verbatim"
 
 
 class Message(NamedTuple):
-    """One message: who speaks ("system", "user", "assistant" and so on) and the private text."""
+    """One message: who speaks ("system", "user", "assistant" and so on), the private text, and its place.
+
+    The place is told by what stands before it; a reply is known again in the place that it was given in, and no other.
+    """
 
     role: str
     text: str
+    place: str = ""
 
 
 class Replies:
@@ -142,26 +148,23 @@ class Conversation:
     def release(self, messages: Iterable[Message]) -> list[ReleasedText]:
         """Return what may leave for each message: the same for the same message, however often it is asked."""
         said = list(messages)
-        texts = list({text: None for role, text in said if not self._goes_as_it_is(role, text)})
+        texts = list({each.text: None for each in said if not self._goes_as_it_is(each)})
         released = dict(
             zip(texts, self._sanitizer.release_batch([*map(PrivateText, texts)], ids=texts).texts, strict=True)
         )
         self._unread |= dict.fromkeys(texts)
-        return [released[text] if text in released else ReleasedText(text) for _, text in said]
+        return [released[text] if text in released else ReleasedText(text) for _, text, _ in said]
 
-    def _goes_as_it_is(self, role: str, text: str) -> bool:
-        return text in self._public or (role == "assistant" and self.wrote(text))
+    def _goes_as_it_is(self, each: Message) -> bool:
+        return each.text in self._public or (each.role == "assistant" and self.wrote(each.text, each.place))
 
-    def heard(self, text: str) -> None:
-        """Take in what the vendor wrote to this owner: a whole reply, or the arguments of a call."""
-        self._replies.add(self._digest(text))
+    def heard(self, text: str, place: str) -> None:
+        """Take in what the vendor wrote to this owner in a place: a whole reply, or the arguments of a call."""
+        self._replies.add(self._secret.digest("reply", self._owner, place, text))
 
-    def wrote(self, text: str) -> bool:
-        """Whether the vendor is known to have written this to this owner, to the letter."""
-        return self._digest(text) in self._replies
-
-    def _digest(self, text: str) -> str:
-        return self._secret.digest("reply", self._owner, text)
+    def wrote(self, text: str, place: str) -> bool:
+        """Whether the vendor is known to have written this to this owner in this place, to the letter."""
+        return self._secret.digest("reply", self._owner, place, text) in self._replies
 
     def found(self, reply: str) -> list[tuple[int, int, str]]:
         """Return where surrogates of the messages released here stand in a reply, with the values they stand for.

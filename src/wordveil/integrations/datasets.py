@@ -60,10 +60,16 @@ def sanitize(
 
     features = private.features.copy()
     features.update({name: datasets.Value("string") for name in chosen})
+    for name in copied:
+        if isinstance(kind := features[name], datasets.ClassLabel):
+            present = set(private.unique(name))
+            names = [label if i in present else f"unused {i}" for i, label in enumerate(kind.names)]
+            features[name] = datasets.ClassLabel(names=names)
     fresh = {"new_fingerprint": uuid.uuid4().hex, "load_from_cache_file": False}
     out = private.map(released, batched=True, with_indices=True, features=features, **{**fresh, **mapping})
     release = described(out, used, chosen, copied, keyed=False)
-    out.info.description = release.card()
+    card = datasets.DatasetInfo(description=release.card(), features=out.features)
+    out.info.update(card, ignore_none=False)  # citation, names and addresses may tell of the private text
     return release
 
 

@@ -48,6 +48,10 @@ def sanitize(
     released = released_columns({name: frame[name].to_list() for name in chosen}, sanitizer, ids)
     rest = frame.select(name for name in frame.columns if name in chosen or name in copied)
     out = rest.with_columns(pl.Series(name, released[name], dtype=pl.String) for name in chosen)
+    for name, kind in out.schema.items():
+        if isinstance(kind, pl.Enum):  # what no row uses is nobody's column
+            used = set(out[name].unique())
+            out = out.with_columns(out[name].cast(pl.Enum(each for each in kind.categories if each in used)))
     return described(out, sanitizer, chosen, copied, keyed=ids is not None)
 
 

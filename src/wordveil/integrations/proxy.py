@@ -11,12 +11,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
-from wordveil.errors import MissingExtraError, WordveilError
+from wordveil.errors import InputWarning, MissingExtraError, WordveilError
 from wordveil.integrations.chat import (
     ROUTES,
     SHAPE,
@@ -25,6 +27,7 @@ from wordveil.integrations.chat import (
     private_messages,
     released_request,
     spoken,
+    turns,
 )
 from wordveil.integrations.conversation import Conversation
 
@@ -80,6 +83,7 @@ class Proxy:
             timeout=_PATIENCE,
             transport=self.transport,
             trust_env=False,  # neither another proxy nor .netrc
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # none is kept: clients would share them
             follow_redirects=False,
         )
 
@@ -104,7 +108,8 @@ class Proxy:
     def _own_key(self, request: Request) -> str:
         """Return the vendor's key that a client has of its own, which is not the token."""
         key = request.headers.get("authorization", "")
-        return "" if self.api_key is not None or self.token in key else key
+        passed = self.api_key is None and key.lower().startswith("bearer ") and self.token not in key
+        return key if passed else ""  # of another scheme, the token may stand there encoded
 
     def _headers(self, request: Request) -> dict[str, str]:
         """Return all that the vendor learns beside the release: a key."""
@@ -126,7 +131,13 @@ class Proxy:
         body, conversation = await _json(request), self._conversation(request)
         out = await run_in_threadpool(released_request, body, conversation, self.tools)
         sent = vendor.build_request("POST", "chat/completions", json=out, headers=self._headers(request))
-        return await _passed_on(vendor, sent, conversation)
+        *_, place = turns(body["messages"])
+
+        def heard(reply: bytes) -> None:
+            for text, at in spoken(reply, place):
+                conversation.heard(text, at)
+
+        return await _passed_on(vendor, sent, heard)
 
     async def _found(self, request: Request, _: httpx.AsyncClient) -> Response:
         body, conversation = await _json(request), self._conversation(request)
@@ -200,16 +211,11 @@ async def _json(request: Request) -> Any:
 
 
 async def _passed_on(
-    vendor: httpx.AsyncClient, request: httpx.Request, conversation: Conversation | None = None
+    vendor: httpx.AsyncClient, request: httpx.Request, heard: Callable[[bytes], None] = lambda reply: None
 ) -> Response:
     """Send a request, and return the vendor's answer: its status, its content-type and its bytes."""
     answer = await vendor.send(request, stream=True)
     kind = {"content-type": answer.headers["content-type"]} if "content-type" in answer.headers else {}
-
-    def heard(reply: bytes) -> None:
-        if conversation is not None and answer.status_code == httpx.codes.OK:
-            for text in spoken(reply):
-                conversation.heard(text)
 
     async def pieces() -> AsyncIterator[bytes]:
         reply, early = bytearray(), False
@@ -236,4 +242,5 @@ def _units(text: str) -> int:
 
 def serve(proxy: Proxy, *, host: str, port: int) -> None:
     """Run the proxy until it is stopped."""
+    warnings.simplefilter("ignore", InputWarning)  # which tells of a request
     uvicorn.run(proxy.app(), host=host, port=port, access_log=False, log_level="warning", server_header=False)

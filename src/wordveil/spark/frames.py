@@ -28,11 +28,13 @@ from wordveil.vocabulary.table import Embeddings
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     Batches = Iterator[pa.RecordBatch]
 
 __all__ = [
     "FILE_AND_ROW",
+    "bare",
     "chosen_of",
     "functions_of_spark",
     "promise_of",
@@ -96,7 +98,7 @@ def sanitize(  # noqa: PLR0913 (three of them say what else is copied)
     frame = chosen_of(with_ids(dataframe, ids, taken=names, check=check_ids), written)
     work = shared(sanitizer, key_file, (name, *names))
     task = Texts(**work, columns=names, name=name, in_files=ids == FILE_AND_ROW)
-    return promised(frame.mapInArrow(task, frame.schema), written, promise_of(written, names, sanitizer))
+    return promised(frame.mapInArrow(task, bare(frame)), written, promise_of(written, names, sanitizer))
 
 
 def text_columns(dataframe: DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
@@ -126,6 +128,14 @@ def chosen_of(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
     """Return these columns of a frame with ids, and the ids."""
     functions = functions_of_spark()
     return frame.select(*(functions.col(f"`{column}`") for column in columns), ID)
+
+
+def bare(frame: DataFrame) -> StructType:
+    """Return the schema of a frame without metadata at any depth: labels and comments may hold anybody's text."""
+    whole = json.loads(
+        frame.schema.json(), object_hook=lambda each: each | ({"metadata": {}} if "metadata" in each else {})
+    )
+    return type(frame.schema).fromJson(whole)
 
 
 def promise_of(written: Sequence[str], names: Sequence[str], sanitizer: Sanitizer) -> TableRelease:
@@ -200,7 +210,7 @@ def release(  # noqa: PLR0913 (five of them say where the noise lies)
             types.StructField(f.name, types.ArrayType(kind, containsNull=False), f.nullable, note)
             if f.name == column
             else f
-            for f in frame.schema.fields
+            for f in bare(frame).fields
         ]
     )
     return frame.mapInArrow(task, schema).drop(ID)

@@ -13,6 +13,7 @@ from wordveil.pipeline.tables import TableRelease
 from wordveil.spark.budgets import UserBudget, tokens_of_rows, without
 from wordveil.spark.frames import (
     FILE_AND_ROW,
+    bare,
     chosen_of,
     functions_of_spark,
     promise_of,
@@ -96,7 +97,7 @@ def save(  # noqa: PLR0913 (those of `sanitize`, and of what is written)
     functions, seen = functions_of_spark(), Observation()
     kept = shared(sanitizer, key_file, (name, *names))
     task = Texts(**kept, columns=names, name=name, in_files=ids == FILE_AND_ROW, counted=True)
-    schema = types.StructType([*frame.schema, *(types.StructField(each, types.LongType()) for each in COUNTS.values())])
+    schema = types.StructType([*bare(frame), *(types.StructField(each, types.LongType()) for each in COUNTS.values())])
     sums = [functions.sum(column).alias(counted) for counted, column in COUNTS.items()]
     out = frame.mapInArrow(task, schema).observe(seen, functions.count(functions.lit(1)).alias("rows"), *sums)
     _write(promised(out, written, promise), destination, format, partition_by, promise if table else None)
