@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import pickle
 
 import leak_free
 import pytest
@@ -289,8 +290,85 @@ def test_nothing_that_no_row_uses_is_copied_with_a_column_of_pandas():
     released = importlib.import_module("wordveil.integrations.pandas").sanitize(
         frame.iloc[:1], ["note"], keep=["code", "who", "n"]
     )
-    assert list(released.table["code"].cat.categories) == ["x"]
+    assert list(released.table["code"]) == ["x"]
+    assert b"zzsecret" not in pickle.dumps(released.table)
     assert [list(level) for level in released.table.index.levels] == [["p"], [1]]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.parametrize("kind", ["category", "Int64", "dictionary of Arrow"])
+def test_pandas_copies_what_is_shown(kind, indexed):
+    pd = pytest.importorskip("pandas", reason="needs the extra pandas")
+    pa = pytest.importorskip("pyarrow", reason="needs the extra parquet")
+    secret = 0x6574657263657373 if kind == "Int64" else "ssecrete"  # one of their bytes the other
+    column = pd.Series([1 if kind == "Int64" else "x", secret])
+    column = column.astype(pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())) if "Arrow" in kind else kind)
+    frame = pd.DataFrame({"note": ["a house", "a dog"], "code": column})
+    if kind == "Int64":
+        frame.loc[1, "code"] = pd.NA
+    frame = frame if kind == "Int64" else frame.iloc[:1]
+    frame = frame.set_index("code") if indexed else frame
+    table = importlib.import_module("wordveil.integrations.pandas").sanitize(frame, ["note"], keep=["code"]).table
+    assert (table.index if indexed else table["code"])[0] == column[0]
+    assert b"ssecrete" not in pickle.dumps(table)
+
+
+def masked(pa):
+    """Columns that show "x" and null, and hold a secret under the null."""
+    under = pa.array([False, True])
+    values = pa.array(["x", "zzsecret"])
+    offsets = pa.array([0, 1, 2], pa.int32())
+    return {
+        "text": pa.StringArray.from_buffers(
+            2,
+            pa.py_buffer(bytes([0, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0])),
+            pa.py_buffer(b"xzzsecret"),
+            pa.py_buffer(b"\1"),
+        ),
+        "struct": pa.StructArray.from_arrays([values], names=["a"], mask=under),
+        "list": pa.ListArray.from_arrays(offsets, values, mask=under),
+        "dictionary": pa.DictionaryArray.from_arrays(pa.array([0, None]), values),
+    }
+
+
+def arrow_file(table):
+    pa = importlib.import_module("pyarrow")
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as file:
+        file.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize("kind", ["text", "struct", "list", "dictionary"])
+def test_arrow_copies_what_is_shown(kind):
+    pa = pytest.importorskip("pyarrow", reason="needs the extra parquet")
+    arrow = importlib.import_module("wordveil.integrations.arrow")
+    private = pa.table({"note": ["a house", "a dog"], "code": masked(pa)[kind]})
+    assert b"zzsecret" in arrow_file(private), "the power of this test"
+    for table in (private, private.slice(0, 1)):
+        released = arrow.sanitize(table, ["note"], keep=["code"]).table
+        assert released.column("code").to_pylist() == table.column("code").to_pylist()
+        assert b"zzsecret" not in arrow_file(released)
+        batches = arrow.sanitize(table.to_reader(), ["note"], keep=["code"]).table.read_all()
+        assert b"zzsecret" not in arrow_file(batches)
+
+
+def test_arrow_refuses_a_column_whose_hidden_values_cannot_be_left_out():
+    pa = pytest.importorskip("pyarrow", reason="needs the extra parquet")
+    arrow = importlib.import_module("wordveil.integrations.arrow")
+    union = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array(["x", "zzsecret"]), pa.array([1, 2])])
+    with pytest.raises(ParameterError, match="a type that no Parquet file holds"):
+        arrow.sanitize(pa.table({"note": ["a house", "a dog"], "code": union}), ["note"], keep=["code"])
+
+
+@pytest.mark.parametrize("value", [{"a": "zzsecret"}, ["zzsecret"], "zzsecret"])
+def test_polars_copies_what_is_shown(value):
+    pl = pytest.importorskip("polars", reason="needs the extra polars")
+    frame = pl.DataFrame({"note": ["a house", "a dog"], "code": [value, value]})
+    frame = frame.with_columns(code=pl.when(pl.Series([False, False])).then("code"))
+    released = importlib.import_module("wordveil.integrations.polars").sanitize(frame, ["note"], keep=["code"])
+    assert released.table["code"].to_list() == [None, None]
+    assert b"zzsecret" not in released.table.write_ipc(None).getvalue()
 
 
 def test_nothing_that_no_row_uses_is_copied_with_a_column_of_polars():
@@ -316,5 +394,7 @@ def test_nothing_that_no_row_uses_is_copied_with_a_data_set(tmp_path):
     private = private.cast_column("code", datasets.ClassLabel(names=["a", "b", "zzsecret"])).select([0, 1])
     release = sanitize(private, ["note"], keep=["code"])
     save(release, tmp_path / "out")
+    facts = json.loads((tmp_path / "out" / "dataset_info.json").read_text())
+    assert not [fact for name, fact in facts.items() if fact and name not in ("description", "features")]
     assert [release.table.features["code"].int2str(code) for code in release.table["code"]] == ["b", "a"]
     assert not [path for path in (tmp_path / "out").iterdir() if b"zzsecret" in path.read_bytes()]

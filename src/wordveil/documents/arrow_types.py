@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["bare_schema", "bare_table", "is_list", "with_values"]
+from wordveil.errors import ParameterError
+
+__all__ = ["bare_schema", "bare_table", "is_list", "visible_table", "with_values"]
 
 # Older versions of pyarrow have no views, so that they are told by name.
 _LISTS = {
@@ -33,6 +35,33 @@ def bare_table(table: Any, schema: Any) -> Any:
 
     columns = [_bare_values(table.column(field.name), field.type) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def visible_table(table: Any, schema: Any) -> Any:
+    """Return a table in the types of its bare schema, with the values that its rows show and no others.
+
+    Buffers hold more: what stands under a null, before and behind a slice, in the other members of a union. So the
+    columns go through a Parquet file in memory, which holds what is shown.
+
+    Args:
+        table: A table, or a record batch.
+        schema: Of `bare_schema`.
+
+    Raises:
+        ParameterError: If a column is of a type that no Parquet file holds.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    bare, sink = bare_table(table, schema), pa.BufferOutputStream()
+    if not bare.num_columns:
+        return bare
+    try:
+        pq.write_table(bare, sink)
+        return pq.read_table(pa.BufferReader(sink.getvalue())).cast(schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError):
+        kinds = ", ".join(dict.fromkeys(str(field.type) for field in schema))
+        raise ParameterError("keep", list(schema.names), f"holds a type that no Parquet file holds: {kinds}.") from None
 
 
 def is_list(kind: Any) -> bool:

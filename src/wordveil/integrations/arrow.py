@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from wordveil.documents.arrow_types import bare_schema, bare_table
+from wordveil.documents.arrow_types import bare_schema, visible_table
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.pipeline.tables import TableRelease, chosen_columns, described, released_columns
@@ -56,7 +56,7 @@ def sanitize(
 
     def released(part: Any) -> Any:
         new = released_columns({name: part.column(name).to_pylist() for name in chosen}, sanitizer, ids)
-        kept = bare_table(part, pa.schema([each for each in schema if each.name not in new]))
+        kept = visible_table(part, pa.schema([each for each in schema if each.name not in new]))
         made = [pa.array(new[each.name], each.type) if each.name in new else kept.column(each.name) for each in schema]
         if isinstance(part, pa.Table):
             return pa.Table.from_arrays(made, schema=schema)

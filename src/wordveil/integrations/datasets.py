@@ -8,6 +8,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
+from wordveil.documents.arrow_types import bare_schema, visible_table
 from wordveil.errors import MissingExtraError
 from wordveil.pipeline.one_line import default_sanitizer
 from wordveil.pipeline.sanitizer import Sanitizer
@@ -15,6 +16,7 @@ from wordveil.pipeline.tables import TableRelease, chosen_columns, described, re
 
 try:
     import datasets
+    import pyarrow as pa
 except ImportError as missing:
     raise MissingExtraError("wordveil.integrations.datasets", "datasets", "datasets") from missing
 
@@ -55,21 +57,32 @@ def sanitize(
     used = copy(sanitizer or default_sanitizer())
     private = dataset.select_columns([name for name in dataset.column_names if name in chosen or name in copied])
 
-    def released(rows: dict[str, list[Any]], indices: list[int]) -> dict[str, list[str | None]]:
-        return released_columns({name: rows[name] for name in chosen}, used, [str(i) for i in indices])
-
-    features = private.features.copy()
-    features.update({name: datasets.Value("string") for name in chosen})
+    schema = bare_schema(private.features.arrow_schema, copied)
+    kinds = datasets.Features.from_arrow_schema(schema)  # no more than types: other facts may tell of private text
     for name in copied:
-        if isinstance(kind := features[name], datasets.ClassLabel):
+        if isinstance(kind := private.features[name], datasets.ClassLabel):
             present = set(private.unique(name))
-            names = [label if i in present else f"unused {i}" for i, label in enumerate(kind.names)]
-            features[name] = datasets.ClassLabel(names=names)
+            labels = [label if i in present else f"unused {i}" for i, label in enumerate(kind.names)]
+            kinds[name] = datasets.ClassLabel(names=labels)
+    kinds.update({name: datasets.Value("string") for name in chosen})
+    features = datasets.Features({name: kinds[name] for name in private.column_names})
+
+    def released(rows: pa.Table, indices: list[int]) -> pa.Table:
+        own = {name: rows.column(name).to_pylist() for name in chosen}
+        texts = released_columns(own, used, [str(i) for i in indices])
+        kept = visible_table(rows, schema)
+        return pa.table(
+            {name: pa.array(texts[name], pa.string()) if name in texts else kept.column(name) for name in features}
+        )
+
     fresh = {"new_fingerprint": uuid.uuid4().hex, "load_from_cache_file": False}
-    out = private.map(released, batched=True, with_indices=True, features=features, **{**fresh, **mapping})
+    made = private.with_format("arrow").map(
+        released, batched=True, with_indices=True, features=features, **{**fresh, **mapping}
+    )
+    card = described(None, used, chosen, copied, keyed=False).card()
+    # Sizes, splits and addresses of the private data stand in its information.
+    out = datasets.Dataset(made.data, info=datasets.DatasetInfo(description=card, features=features))
     release = described(out, used, chosen, copied, keyed=False)
-    card = datasets.DatasetInfo(description=release.card(), features=out.features)
-    out.info.update(card, ignore_none=False)  # citation, names and addresses may tell of the private text
     return release
 
 

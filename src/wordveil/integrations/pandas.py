@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from wordveil.errors import MissingExtraError
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.pipeline.tables import TableRelease, chosen_columns, described, released_columns
@@ -15,6 +17,10 @@ except ImportError as missing:
     raise MissingExtraError("wordveil.integrations.pandas", "pandas", "pandas") from missing
 
 __all__ = ["sanitize"]
+
+NUMBERS = (*(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)), "Float32", "Float64")
+REBUILT = (pd.StringDtype, pd.DatetimeTZDtype, pd.BooleanDtype, *(getattr(pd, f"{name}Dtype") for name in NUMBERS))
+"""Types of pandas' own in which kept values are written again; those of any other come out as plain objects."""
 
 
 def sanitize(
@@ -30,6 +36,7 @@ def sanitize(
     """Return a data frame with columns released; missing values stay missing.
 
     An index other than a range is a column like the others, by its name or "index"; left out, rows are numbered anew.
+    Of what is copied come the values that are shown: categories and types of Arrow come out as plain objects.
 
     Args:
         frame: The private frame.
@@ -50,27 +57,38 @@ def sanitize(
     chosen, copied = chosen_columns(columns, list(frame.columns), also=levels, **how)
     private = {name: frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in chosen}
     released = released_columns(private, sanitizer, ids)
-    # What stays of the old columns is not even in memory.
-    out = frame.loc[:, [name not in chosen and name in copied for name in frame.columns]].copy()
-    out.attrs = {}
-    dropped = [place for place, name in enumerate(levels) if name not in copied]
-    out.index = out.index.droplevel(dropped) if len(dropped) < len(levels) else out.index
-    # What no row uses is nobody's column.
-    out.index = out.index.remove_unused_levels() if isinstance(out.index, pd.MultiIndex) else out.index
-    for place, kind in enumerate(out.dtypes):
-        if isinstance(kind, pd.CategoricalDtype):
-            out.isetitem(place, out.iloc[:, place].cat.remove_unused_categories())
-    if levels and len(dropped) == len(levels):
-        out.index = pd.RangeIndex(len(out))
-    for name in chosen:
-        kind = frame[name].dtype if isinstance(frame[name].dtype, pd.StringDtype) else object
-        out[name] = pd.Series(released[name], index=out.index, dtype=kind)
-    out = out.loc[:, [name for name in dict.fromkeys(frame.columns) if name in chosen or name in copied]]
+    kept = [place for place, name in enumerate(levels) if name in copied]
+    arrays = [_visible(frame.index.get_level_values(place)) for place in kept]
+    names = [frame.index.names[place] for place in kept]
+    index = pd.RangeIndex(len(frame)) if levels else frame.index.rename(None)
+    if arrays:
+        index = pd.MultiIndex.from_arrays(arrays, names=names) if arrays[1:] else pd.Index(arrays[0], name=names[0])
+    shown = [place for place, name in enumerate(frame.columns) if name in chosen or name in copied]
+    made: dict[int, Any] = {}
+    for number, place in enumerate(shown):
+        column = frame.iloc[:, place]
+        if column.name in chosen:
+            kind = column.dtype if isinstance(column.dtype, pd.StringDtype) else object
+            made[number] = pd.Series(released[column.name], index=index, dtype=kind)
+        else:
+            made[number] = pd.Series(_visible(column), index=index)
+    out = pd.DataFrame(made, index=index)
+    out.columns = pd.Index([frame.columns[place] for place in shown])
     others = [name for name in frame.columns if name in copied]
     others += [name if name == "index" else f"index {name}" for name in levels if name in copied]
     release = described(out, sanitizer, chosen, others, keyed=ids is not None)
     out.attrs["wordveil"] = release.as_dict()
     return release
+
+
+def _visible(column: pd.Series | pd.Index) -> Any:
+    """Return the values that a column shows, in an array of their own: categories and masks hold others."""
+    kind = column.dtype
+    if isinstance(kind, np.dtype):
+        return column.to_numpy(copy=True)
+    if isinstance(kind, REBUILT):
+        return pd.array(column.tolist(), dtype=kind)
+    return np.fromiter(column.astype(object), dtype=object, count=len(column))
 
 
 def _level(name: object) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ def sanitize(
 
     Args:
         frame: The private frame.
-        columns: Columns of texts; they come out as strings.
+        columns: Columns of texts; they come out as strings, and so do categories and enumerations that are kept.
         sanitizer: How; the default of `wordveil.sanitize` unless given.
         ids: See `released_columns`.
         keep: The other columns to copy. None is copied unasked: where there are others, this or one of the next two
@@ -46,13 +47,35 @@ def sanitize(
     how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
     chosen, copied = chosen_columns(columns, frame.columns, **how)
     released = released_columns({name: frame[name].to_list() for name in chosen}, sanitizer, ids)
-    rest = frame.select(name for name in frame.columns if name in chosen or name in copied)
-    out = rest.with_columns(pl.Series(name, released[name], dtype=pl.String) for name in chosen)
-    for name, kind in out.schema.items():
-        if isinstance(kind, pl.Enum):  # what no row uses is nobody's column
-            used = set(out[name].unique())
-            out = out.with_columns(out[name].cast(pl.Enum(each for each in kind.categories if each in used)))
+    kept = _visible(frame.select(name for name in frame.columns if name in copied))
+    texts = {name: pl.Series(name, released[name], dtype=pl.String) for name in chosen}
+    out = pl.DataFrame(
+        [texts[name] if name in texts else kept[name] for name in frame.columns if name in [*chosen, *copied]]
+    )
     return described(out, sanitizer, chosen, copied, keyed=ids is not None)
+
+
+def _visible(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame with the values that its rows show: buffers hold others, under nulls and in categories."""
+    if not frame.width:
+        return frame
+    plain, file = frame.cast({name: _plain(kind) for name, kind in frame.schema.items()}), io.BytesIO()
+    plain.write_parquet(file)
+    file.seek(0)
+    return pl.read_parquet(file)
+
+
+def _plain(kind: Any) -> Any:
+    """Return a type with text in the place of categories, at any depth."""
+    if isinstance(kind, pl.Categorical | pl.Enum):
+        return pl.String()
+    if isinstance(kind, pl.Array):
+        return pl.Array(_plain(kind.inner), kind.size)
+    if isinstance(kind, pl.List):
+        return pl.List(_plain(kind.inner))
+    if isinstance(kind, pl.Struct):
+        return pl.Struct({field.name: _plain(field.dtype) for field in kind.fields})
+    return kind
 
 
 def sanitized(column: str, sanitizer: Sanitizer | None = None) -> pl.Expr:
