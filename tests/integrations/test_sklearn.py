@@ -100,3 +100,8 @@ def test_no_text_in_a_row_of_numbers_is_shown(rows):
             call(rows)
         shown = "".join(traceback.format_exception(error.value))
         assert "Maria" not in shown.replace('"Maria"', "")  # but in the line of this file
+
+
+@pytest.mark.parametrize("kind", [TextSanitizer, PrivateVectors])
+def test_no_setting_puts_the_index_of_a_private_frame_beside_what_is_released(kind):
+    assert not hasattr(kind(), "set_output")

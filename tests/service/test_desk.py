@@ -139,13 +139,18 @@ def test_only_who_made_a_request_is_answered_again_and_a_guess_is_told_as_any_ot
 
     first, again = (at_once(releaser, [ask("hepatitis", NONCE)])[0] for _ in range(2))
     assert (again.texts, again.repeated) == (first.texts, True)
-    others = [ask(text, nonce) for text in ("hepatitis", "diabetes") for nonce in (None, NONCE + "?", "")]
+    others = [ask(text, nonce) for text in ("hepatitis", "diabetes") for nonce in (NONCE + "?", "")]
     refused = [*at_once(releaser, others), *(at_once(releaser, [each])[0] for each in others)]
     assert {(type(each), str(each)) for each in refused} == {(RetryError, str(RetryError()))}
     assert len(list(releaser.ledger.history("subject:s"))) == 1
-    # Without a nonce no request is answered again, and so tells nothing either.
-    alone = ask("hepatitis", None, "visit-18")
-    assert [type(at_once(releaser, [alone])[0]) for _ in range(2)] == [ReleaseAnswer, RetryError]
+
+
+def test_who_can_pay_nothing_opens_no_account_by_an_empty_text(releaser):
+    releaser.ledger.allowance = Allowance(promise=releaser.ledger.allowance.promise, units={"subject": 10**18})
+    (refused,) = at_once(releaser, [asked("", subject="maria")])
+    assert isinstance(refused, BudgetSpentError)
+    assert list(releaser.ledger.balances()) == []
+    assert list(releaser.ledger.history()) == []
 
 
 def test_a_release_is_not_read_by_other_lists_beside_the_same_words(releaser, words, tmp_path):

@@ -56,9 +56,12 @@ def asked(served, route, place, canary):
         sent["params"] = {"text": canary, canary: "1"}
     elif kind == "header":
         value = f"Bearer {canary}" if name == "authorization" else f"{canary}-{canary}-{canary}"
-        sent["headers"] |= {"idempotency-key": f"for the nonce {canary}"} if name.endswith("nonce") else {}
+        sent["headers"] |= {each: f"with {canary} another" for each in RETRY} if name in RETRY else {}
         sent["headers"]["x-note" if " " in name else name] = value
     return httpx.request(method, f"{served.address}{path}", timeout=60, **sent)
+
+
+RETRY = ("idempotency-key", "idempotency-nonce")
 
 
 @pytest.mark.slow

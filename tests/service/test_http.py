@@ -211,6 +211,7 @@ def test_errors_have_one_shape_and_all_answers_strict_headers(served):
         served.post("/v1/sanitize", json={"text": "x"}, headers={"idempotency-key": "x" * 201}),
         served.post("/v1/sanitize", json={"text": "x"}, headers={"idempotency-key": "x", "idempotency-nonce": "short"}),
         served.post("/v1/sanitize", json={"text": "x"}, headers={"idempotency-nonce": "x" * 20}),
+        served.post("/v1/sanitize", json={"text": "x"}, headers={"idempotency-key": "x"}),
         served.post("/v1/sanitize", json={"text": TEXT, "subject": TEXT}),
         served.post("/v1/denoise", json={"texts": ["Zzyzx"], "seal": "Zzyzx"}),
         served.post(f"/{TEXT}", json={}),

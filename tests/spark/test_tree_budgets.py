@@ -99,6 +99,23 @@ def test_what_is_over_is_left_out_and_all_else_released(spark, sanitizer, tmp_pa
     assert not any("user 1" in json.dumps(fact) for fact in (report.budget, report.disclosed))
 
 
+def test_a_person_written_as_7_and_as_7_point_0_is_one(spark, sanitizer, tmp_path):
+    (tmp_path / "in").mkdir()
+    for name, users in (("whole.parquet", [7, 7]), ("double.parquet", [7.0, None])):
+        pq.write_table(pa.table({"user": users, "text": ["Maria saw a film"] * 2}), tmp_path / "in" / name)
+    (tmp_path / "in" / "more.jsonl").write_text('{"user": 7e0, "text": "Maria saw a film"}\n')
+    budget = veil.UserBudget(user="user", max_nats=8.0 * 4, over="truncate")
+    report = veil.sanitize_files(
+        spark,
+        tmp_path / "in",
+        tmp_path / "out",
+        sanitizer(),
+        settings=DocumentSettings(columns=("text",), keep=()),
+        budget=budget,
+    )
+    assert (report.documents, report.budget["users_over"]) == (2, 1), "one of user 7, one of nobody's"
+
+
 def test_stopping_leaves_nothing_and_counts_users(spark, sanitizer, tmp_path):
     budget = veil.UserBudget(user="user", max_nats=8.0 * ALLOWED)
     with pytest.raises(ParameterError, match="less than what 3 users' texts cost"):

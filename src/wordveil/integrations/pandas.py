@@ -35,7 +35,7 @@ def sanitize(
 ) -> TableRelease:
     """Return a data frame with columns released; missing values stay missing.
 
-    An index other than a range is a column like the others, by its name or "index"; left out, rows are numbered anew.
+    An index other than a range is a column like the others, by its name or "index". Without one, rows are numbered anew.
     Of what is copied come the values that are shown: categories and types of Arrow come out as plain objects.
 
     Args:
@@ -60,7 +60,7 @@ def sanitize(
     kept = [place for place, name in enumerate(levels) if name in copied]
     arrays = [_visible(frame.index.get_level_values(place)) for place in kept]
     names = [frame.index.names[place] for place in kept]
-    index = pd.RangeIndex(len(frame)) if levels else frame.index.rename(None)
+    index = pd.RangeIndex(len(frame))
     if arrays:
         index = pd.MultiIndex.from_arrays(arrays, names=names) if arrays[1:] else pd.Index(arrays[0], name=names[0])
     shown = [place for place, name in enumerate(frame.columns) if name in chosen or name in copied]

@@ -32,7 +32,10 @@ except ImportError as missing:
 __all__ = ["PrivateVectors", "TextSanitizer"]
 
 
-class TextSanitizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+# No `set_output` for either: scikit-learn would put the index of the private frame beside what is released.
+
+
+class TextSanitizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """Releases texts: a sequence of them, or an array or data frame all of whose columns hold texts.
 
     Args:
@@ -85,7 +88,7 @@ class TextSanitizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-class PrivateVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PrivateVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """Releases rows of numbers.
 
     Args:

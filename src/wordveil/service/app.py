@@ -137,8 +137,8 @@ def _retry(request: Request) -> dict[str, str | None]:
         if (value := sent[name]) is not None and not least <= len(value) <= most:
             raise RequestRefusedError(422, name, f"This header has {least} to {most} characters.")
     name, nonce = sent.values()
-    if name is None and nonce is not None:
-        raise RequestRefusedError(422, "idempotency-nonce", "A nonce goes with an Idempotency-Key.")
+    if (name is None) != (nonce is None):
+        raise RequestRefusedError(422, "idempotency-nonce", "Idempotency-Key and Idempotency-Nonce go together.")
     return {"retry": name, "nonce": nonce}
 
 
@@ -157,7 +157,7 @@ RETRY = (
     _header("idempotency-key", "Under one key a request is charged and drawn once.", minLength=1, maxLength=200),
     _header(
         "idempotency-nonce",
-        "Secret of the client: with it the same request is answered again, without it none is.",
+        "Secret of the client, drawn for this request: with it the same request is answered again, without it none is.",
         minLength=16,
         maxLength=200,
     ),

@@ -18,6 +18,7 @@ __all__ = ["KNOWN", "MISFIT", "UNAUTHENTICATED", "RequestRefusedError", "told"]
 
 UNAUTHENTICATED = "Send a key of this service: Authorization: Bearer wv_..."
 MISFIT = "The request does not fit the schema at /openapi.json."
+LATE = "The request took too long and may be charged. Under the same Idempotency-Key and nonce it is not charged twice."
 KNOWN = (WordveilError, SQLAlchemyError, RequestValidationError, ValidationError, HTTPException, Exception)
 
 
@@ -34,7 +35,7 @@ ANSWERS: tuple[tuple[Any, int, str, str], ...] = (
     (RetryError, 409, "idempotency-key", ""),
     (GuaranteeError, 422, "guarantee", ""),
     (UnreadableReleaseError, 422, "unreadable", ""),
-    (TimeoutError, 504, "timeout", "The request took too long; if it was charged, asking again as before is free."),
+    (TimeoutError, 504, "timeout", LATE),
     (SQLAlchemyError, 503, "ledger", "The ledger does not answer; nothing was released."),
     (RequestValidationError | ValidationError | HTTPException, 422, "request", MISFIT),
     (WordveilError, 422, "setting", "This setting cannot be used here."),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import secrets
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -46,8 +45,8 @@ class Asked:
         how: The setting, and whose texts they are.
         caller: Whose key pays.
         retry: The name under which the request is charged once.
-        nonce: What only the client that made the request knows: with it the same request gives the same release again,
-            without it no request does. Whoever knows the name alone could else ask with guesses of the text, for free.
+        nonce: What only the client that made the request knows, with a name always: whoever knows the name alone could
+            else ask with guesses of the text, for free.
     """
 
     texts: Sequence[str] = field(repr=False)
@@ -129,17 +128,15 @@ class Releaser:
         again = {}
         if asked.retry is not None:
             domain = opened.sanitizer.parts.domain
-            # Of a request without a nonce nothing is kept that another could be found equal to.
-            nonce = asked.nonce or secrets.token_hex(32)
             again = {
                 "retry": self.secret.digest("retry", asked.caller.id, asked.retry),
-                "fingerprint": self.secret.digest("request", nonce, repr(asked.how), *asked.texts),
+                "fingerprint": self.secret.digest("request", str(asked.nonce), repr(asked.how), *asked.texts),
                 "setting": self.secret.digest("setting", domain, repr(opened.guarantee)),
             }
         payers = [asked.caller.account] + ([f"subject:{asked.how.subject}"] if asked.how.subject is not None else [])
         return Charge(
             accounts=payers,
-            cost=cost_of(opened.guarantee, tokens),
+            cost=cost_of(opened.guarantee, max(tokens, 1)),  # who can pay nothing opens no account and fills no ledger
             tokens=tokens,
             mechanism=opened.origin["mechanism"],
             vocabulary=opened.origin["checksum"],

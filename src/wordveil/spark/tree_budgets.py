@@ -7,6 +7,7 @@ file of ordinals for each file, in the run's unfinished output: no user's name i
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -156,4 +157,16 @@ class _Counts:
 def _user(name: str, column: str, values: list[Any], line: int) -> str | None:
     if len(values) > 1:
         raise DocumentFormatError(name, f"a document has several values in the column {column!r}.", line=line)
-    return values[0] if values else None
+    return _person(values[0]) if values and values[0] is not None else None
+
+
+def _person(value: str) -> str | None:
+    """Return one name for all spellings of a value: files of one tree write a person as 7, 7.0 and 7e0, and nobody as NaN.
+
+    Numbers that are one as doubles are one person, which counts too much for a person and never too little.
+    """
+    try:
+        number = float(value)
+    except ValueError:
+        return {"": None, "True": "true", "False": "false"}.get(value, value)
+    return None if math.isnan(number) else repr(number + 0.0)
