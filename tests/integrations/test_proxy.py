@@ -424,8 +424,8 @@ def test_without_the_token_nothing_is_read_and_nothing_done(method, path, header
 
 @pytest.mark.parametrize(("settings", "headers", "sent"), [
     ({"api_key": "vendor's"}, {"authorization": f"Bearer {TOKEN}"}, "Bearer vendor's"),
-    ({"api_key": "vendor's"}, {"authorization": "Bearer client's", "x-wordveil-token": TOKEN}, "Bearer vendor's"),
-    ({}, {"authorization": "Bearer client's", "x-wordveil-token": TOKEN}, "Bearer client's"),
+    ({"api_key": "vendor's"}, {"authorization": "Bearer clients-own", "x-wordveil-token": TOKEN}, "Bearer vendor's"),
+    ({}, {"authorization": "Bearer clients-own", "x-wordveil-token": TOKEN}, "Bearer clients-own"),
     ({}, {"authorization": f"Bearer {TOKEN}"}, None),
     ({}, {"authorization": f"bearer {TOKEN}", "x-wordveil-token": TOKEN}, None),
     ({}, {"authorization": "Basic bWU6YS10b2tlbi1vZi10aGUtdGVzdHMtMDEyMw==", "x-wordveil-token": TOKEN}, None),
@@ -485,6 +485,24 @@ def test_neither_a_crowd_of_keys_nor_a_delete_has_a_message_drawn_again():
             setup.ask(request("hi"), **{"x-wordveil-token": TOKEN, "authorization": f"Bearer {turn} {stranger}"})
         assert setup.ask(b"", "/v1/conversations", method="DELETE").status_code == 404
     assert len(draws) == 1
+
+
+def test_one_key_is_one_owner_however_it_is_spelled():
+    setup, draws = Setup(), set()
+    for spelled in ("Bearer sk-1", "bearer sk-1", "Bearer   sk-1", "BEARER sk-1"):
+        setup.ask(request("Maria Lindqvist of Uppsala"), **{"x-wordveil-token": TOKEN, "authorization": spelled})
+        draws.add(setup.sent()[-1]["messages"][0]["content"])
+        assert setup.vendor.heard[-1][2]["authorization"] == "Bearer sk-1"
+    assert len(draws) == 1
+
+
+def test_the_order_of_members_does_not_leave_and_no_address_leads_to_another():
+    setup = Setup()
+    body = request("hi")
+    for sent in (body, dict(reversed(body.items()))):
+        setup.ask(sent)
+    assert setup.vendor.heard[-1][3] == setup.vendor.heard[-2][3]
+    assert setup.ask(body, "/v1/chat/completions/").status_code == 404
 
 
 def test_places_are_given_for_a_turn_only_where_they_were_asked_for():

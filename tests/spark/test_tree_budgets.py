@@ -110,7 +110,7 @@ def test_a_person_written_as_7_and_as_7_point_0_is_one(spark, sanitizer, tmp_pat
         tmp_path / "in",
         tmp_path / "out",
         sanitizer(),
-        settings=DocumentSettings(columns=("text",), keep=()),
+        settings=DocumentSettings(columns=("text",), drop_others=True),
         budget=budget,
     )
     assert (report.documents, report.budget["users_over"]) == (2, 1), "one of user 7, one of nobody's"

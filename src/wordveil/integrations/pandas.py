@@ -35,7 +35,7 @@ def sanitize(
 ) -> TableRelease:
     """Return a data frame with columns released; missing values stay missing.
 
-    An index other than a range is a column like the others, by its name or "index". Without one, rows are numbered anew.
+    An index other than a range is a column like the others, by its name or "index". Else rows are numbered anew.
     Of what is copied come the values that are shown: categories and types of Arrow come out as plain objects.
 
     Args:

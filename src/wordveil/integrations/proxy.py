@@ -11,6 +11,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import logging
+import re
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -48,6 +50,7 @@ except ImportError as missing:
 __all__ = ["Proxy", "serve"]
 
 _LARGEST_REQUEST = _LARGEST_REPLY = 1 << 24  # bytes; of a larger reply nothing is known again
+_BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]+)")  # as RFC 6750 has it
 _PATIENCE = 600.0  # seconds that a vendor may be silent
 
 
@@ -103,13 +106,15 @@ class Proxy:
 
         routes = [Route(path, answering(name), methods=[method]) for method, path, name, _ in ROUTES if name in answers]
         known = Middleware(TrustedHostMiddleware, allowed_hosts=list(self.hosts), www_redirect=False)
-        return Starlette(routes=routes, lifespan=lifespan, middleware=[known, Middleware(_Door, token=self.token)])
+        app = Starlette(routes=routes, lifespan=lifespan, middleware=[known, Middleware(_Door, token=self.token)])
+        app.router.redirect_slashes = False
+        return app
 
     def _own_key(self, request: Request) -> str:
         """Return the vendor's key that a client has of its own, which is not the token."""
-        key = request.headers.get("authorization", "")
-        passed = self.api_key is None and key.lower().startswith("bearer ") and self.token not in key
-        return key if passed else ""  # of another scheme, the token may stand there encoded
+        key = _BEARER.fullmatch(request.headers.get("authorization", ""))  # in one spelling, so that it is one owner's
+        passed = key is not None and self.api_key is None and self.token not in key[1]
+        return f"Bearer {key[1]}" if key is not None and passed else ""
 
     def _headers(self, request: Request) -> dict[str, str]:
         """Return all that the vendor learns beside the release: a key."""
@@ -130,7 +135,10 @@ class Proxy:
     async def _complete(self, request: Request, vendor: httpx.AsyncClient) -> Response:
         body, conversation = await _json(request), self._conversation(request)
         out = await run_in_threadpool(released_request, body, conversation, self.tools)
-        sent = vendor.build_request("POST", "chat/completions", json=out, headers=self._headers(request))
+        # The order of members is nobody's to read.
+        written = json.dumps(out, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        headers = {**self._headers(request), "content-type": "application/json"}
+        sent = vendor.build_request("POST", "chat/completions", content=written, headers=headers)
         *_, place = turns(body["messages"])
 
         def heard(reply: bytes) -> None:
@@ -243,4 +251,5 @@ def _units(text: str) -> int:
 def serve(proxy: Proxy, *, host: str, port: int) -> None:
     """Run the proxy until it is stopped."""
     warnings.simplefilter("ignore", InputWarning)  # which tells of a request
+    logging.getLogger("uvicorn.error").addFilter(lambda record: not record.exc_info)  # a vendor that broke off
     uvicorn.run(proxy.app(), host=host, port=port, access_log=False, log_level="warning", server_header=False)

@@ -161,7 +161,7 @@ def _user(name: str, column: str, values: list[Any], line: int) -> str | None:
 
 
 def _person(value: str) -> str | None:
-    """Return one name for all spellings of a value: files of one tree write a person as 7, 7.0 and 7e0, and nobody as NaN.
+    """Return one name for all spellings of a person: files of one tree write 7, 7.0 and 7e0, and NaN for nobody.
 
     Numbers that are one as doubles are one person, which counts too much for a person and never too little.
     """

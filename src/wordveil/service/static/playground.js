@@ -83,7 +83,7 @@ function column(title, parts) {
 const percent = (share) => `${Math.round(100 * share)} %`;
 
 async function released(text, chosen) {
-  const columns = [column("Original, which stays with you", [document.createTextNode(text)])];
+  const columns = [column("Original, which this service has read", [document.createTextNode(text)])];
   let last;
   for (let number = 1; number <= Number(at("samples").value); number++) {
     last = await ask("v1/sanitize", { ...chosen, text });
