@@ -102,8 +102,7 @@ def test_what_fails_for_one_fails_for_no_other_and_unpaid_is_never_drawn(release
     good, poor = asked("good film"), asked("one two three four five six seven eight", subject="poor")
     before = at_once(releaser, [asked("first", retry="k")])[0]
     found = at_once(
-        releaser,
-        [good, poor, asked("another", retry="k"), asked("first", retry="k"), asked("x", setting="none"), good],
+        releaser, [good, poor, asked("another", retry="k"), asked("first", retry="k"), asked("x", setting="none"), good]
     )
     kinds = [ReleaseAnswer, BudgetSpentError, RetryError, ReleaseAnswer, ParameterError, ReleaseAnswer]
     assert [*map(type, found)] == kinds
