@@ -8,6 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from wordveil.denoising.denoiser import UnreadableReleaseError
 from wordveil.errors import GuaranteeError, ParameterError, WordveilError
@@ -37,6 +38,7 @@ ANSWERS: tuple[tuple[Any, int, str, str], ...] = (
     (TimeoutError, 504, "timeout", "The request took too long; if it was charged, asking again as before is free."),
     (SQLAlchemyError, 503, "ledger", "The ledger does not answer; nothing was released."),
     (RequestValidationError | ValidationError | HTTPException, 422, "request", MISFIT),
+    (ClientDisconnect, 400, "request", "The request did not come whole."),
     (WordveilError, 422, "setting", "This setting cannot be used here."),
     (Exception, 500, "internal", "The service failed; nothing is released."),
 )
