@@ -45,10 +45,7 @@ _PUBLIC = "which messages are declared public ({} of them, line ends aside): the
 
 
 class Message(NamedTuple):
-    """One message: who speaks ("system", "user", "assistant" and so on), the private text, and its place.
-
-    The place is told by what stands before it; a reply is known again in the place that it was given in, and no other.
-    """
+    """Who speaks ("system", "user", "assistant" and so on), the private text, and its place among them."""
 
     role: str
     text: str

@@ -192,11 +192,7 @@ def _problem(status: int, message: str) -> Response:
 
 
 async def _json(request: Request) -> Any:
-    """Return what the body of a request holds.
-
-    Raises:
-        WordveilError: If it is too large or no JSON.
-    """
+    """Return what the body of a request holds, unless it is too large or no JSON."""
     if not request.headers.get("content-type", "").startswith("application/json"):
         raise WordveilError("the content-type must be application/json.")
     body = bytearray()

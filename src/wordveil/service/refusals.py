@@ -19,7 +19,15 @@ __all__ = ["KNOWN", "MISFIT", "UNAUTHENTICATED", "RequestRefusedError", "told"]
 
 UNAUTHENTICATED = "Send a key of this service: Authorization: Bearer wv_..."
 MISFIT = "The request does not fit the schema at /openapi.json."
-KNOWN = (WordveilError, SQLAlchemyError, RequestValidationError, ValidationError, HTTPException, Exception)
+KNOWN = (
+    WordveilError,
+    ClientDisconnect,
+    SQLAlchemyError,
+    RequestValidationError,
+    ValidationError,
+    HTTPException,
+    Exception,
+)
 
 
 class RequestRefusedError(WordveilError):
