@@ -157,11 +157,14 @@ class Conversation:
 
     def heard(self, text: str, place: str) -> None:
         """Take in what the vendor wrote to this owner in a place: a whole reply, or the arguments of a call."""
-        self._replies.add(self._secret.digest("reply", self._owner, place, text))
+        self._replies.add(self._digest(text, place))
 
     def wrote(self, text: str, place: str) -> bool:
         """Whether the vendor is known to have written this to this owner in this place, to the letter."""
-        return self._secret.digest("reply", self._owner, place, text) in self._replies
+        return self._digest(text, place) in self._replies
+
+    def _digest(self, text: str, place: str) -> str:
+        return self._secret.digest("reply", self._owner, place, text)
 
     def found(self, reply: str) -> list[tuple[int, int, str]]:
         """Return where surrogates of the messages released here stand in a reply, with the values they stand for.
