@@ -42,19 +42,11 @@ def test_a_message_comes_out_alike_wherever_it_stands_under_one_secret_and_owner
     two = talk(secret=SECRET, owner="me")
     for message in user(*texts[:most], *texts[:most]):
         assert two.release([message]) == [one[message.text]]
-    for other in (
-        talk(secret=SECRET, owner="you"),
-        talk(secret=Secret(bytes(31) + b"1"), owner="me"),
-        talk(owner="me"),
-    ):
-        assert other.release(user(*leak_free.PROMPTS)) != [one[text] for text in leak_free.PROMPTS]
-
-
-def test_another_mechanism_shares_no_noise_under_one_secret():
     base = leak_free.sanitizer()
     weaker = wv.Sanitizer(base.embeddings, wv.NeighbourResponse(epsilon=3.0, k=4), options=base.options)
-    texts = user("7 and 8 and 9 and 10 and 11 and 12 and 13")
-    assert Conversation(weaker, secret=SECRET).release(texts) != talk(secret=SECRET).release(texts)
+    others = talk(secret=SECRET, owner="you"), talk(secret=Secret(bytes(31) + b"1"), owner="me"), talk(owner="me")
+    for other in (*others, Conversation(weaker, secret=SECRET, owner="me")):
+        assert other.release(user(*leak_free.PROMPTS)) != [one[text] for text in leak_free.PROMPTS]
 
 
 def test_places_are_given_for_every_value_that_can_be_told_and_for_no_words():
@@ -97,33 +89,24 @@ def test_only_what_the_vendor_wrote_to_this_owner_goes_back_and_only_from_an_ass
     conversation.heard("Maria is in Uppsala", "here")
     said = Message("assistant", "Maria is in Uppsala", "here")
     assert conversation.release([said]) == [said.text]
-    for each in (
-        said._replace(role="user"),
-        said._replace(role="tool"),
-        said._replace(text=f"{said.text}."),
-        said._replace(place="there"),
-    ):
-        leak_free.check_release(conversation.release([each])[0])
+    for other in ({"role": "user"}, {"role": "tool"}, {"text": f"{said.text}."}, {"place": "there"}):
+        leak_free.check_release(conversation.release([said._replace(**other)])[0])
     leak_free.check_release(conversation.of("you").release([said])[0])
     for text in ("one", "two"):
         conversation.heard(text, "here")
     leak_free.check_release(conversation.release([said])[0])  # forgotten: released, never raw
 
 
-def test_public_texts_go_out_verbatim_and_are_declared():
-    conversation = talk(public=["You are a helpful assistant.", "You are a helpful assistant.\n"])
-    sent = conversation.release([Message("system", "You are a helpful assistant."), *user("You are a helpful")])
-    assert sent[0] == "You are a helpful assistant."
+def test_public_texts_go_out_verbatim_and_what_a_conversation_adds_is_declared():
+    conversation, base = talk(public=["You are helpful.", "You are helpful.\n"]), leak_free.sanitizer()
+    sent = conversation.release([Message("system", "You are helpful."), *user("You are a helpful")])
+    assert sent[0] == "You are helpful."
     leak_free.check_release(sent[1])
-    assert any("declared public (1 of them" in line for line in conversation.disclosed)
-    assert any("declared public (1 of them" in line for line in conversation.guarantee.assumptions)
-
-
-def test_the_promise_names_what_a_conversation_adds():
-    conversation, base = talk(), leak_free.sanitizer()
     assert conversation.guarantee.epsilon == base.guarantee.epsilon
     assert set(base.disclosed) < set(conversation.disclosed)
-    assert any("which messages of one owner are the same" in line for line in conversation.guarantee.assumptions)
+    for told in ("declared public (1 of them", "which messages of one owner are the same"):
+        assert any(told in line for line in conversation.disclosed)
+        assert any(told in line for line in conversation.guarantee.assumptions)
 
 
 def test_what_keeps_no_kinds_and_a_rephraser_are_refused_also_where_it_reads_numbers():

@@ -106,21 +106,20 @@ def litellm_gateway(folder, vendor):
         options = ["--config", "config.yaml", "--port", port, "--host", "127.0.0.1"]
         running = subprocess.Popen([command, *options], env=offline, cwd=folder, stdout=out, stderr=subprocess.STDOUT)
         try:
-            wait_for(f"http://127.0.0.1:{port}/health/liveliness", running)
+            until = time.monotonic() + 180
+            while not answers(f"http://127.0.0.1:{port}/health/liveliness"):
+                assert running.poll() is None, "the gateway ended"
+                assert time.monotonic() < until, "the gateway did not start"
+                time.sleep(0.5)
             yield f"http://127.0.0.1:{port}/v1"
         finally:
             running.terminate()
             running.wait()
 
 
-def wait_for(url, running):
-    for _ in range(360):
-        with contextlib.suppress(httpx.TransportError):
-            if httpx.get(url).status_code == httpx.codes.OK:
-                return
-        assert running.poll() is None, "the gateway ended"
-        time.sleep(0.5)
-    raise AssertionError("the gateway did not start")
+def answers(url):
+    with contextlib.suppress(httpx.TransportError):
+        return httpx.get(url).status_code == httpx.codes.OK
 
 
 @pytest.mark.slow
@@ -134,12 +133,9 @@ def test_in_front_of_litellm_neither_vendor_nor_logger_nor_cache_hears_a_canary(
                 content = body if isinstance(body, bytes) else json.dumps(body)
                 httpx.post(address.removesuffix("/v1") + path, content=content, headers={**key, **headers}, timeout=60)
             client = openai.OpenAI(base_url=address, api_key=TOKEN, default_headers={"x-note": CANARY})
-            said = client.chat.completions.create(
-                model="m", messages=[{"role": "user", "content": f"Uppsala {CANARY}"}]
-            )
-            streamed = client.chat.completions.create(
-                model="m", messages=[{"role": "user", "content": f"Uppsala {CANARY}"}], stream=True
-            )
+            asked = {"model": "m", "messages": [{"role": "user", "content": f"Uppsala {CANARY}"}]}
+            said = client.chat.completions.create(**asked)
+            streamed = client.chat.completions.create(**asked, stream=True)
             pieces = [chunk.choices[0].delta.content or "" for chunk in streamed if chunk.choices]
         straight = {"model": "m", "messages": [{"role": "user", "content": "zqraw"}]}
         httpx.post(f"{gateway}/chat/completions", json=straight, headers={"authorization": "Bearer sk-local"})

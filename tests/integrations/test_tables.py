@@ -1,4 +1,4 @@
-"""Tables of every library: columns released row by row, all else copied, missing stays missing, the promise said."""
+"""Tables of every library: columns released row by row, all else copied if named, missing stays missing."""
 
 import importlib
 import json
@@ -13,7 +13,23 @@ from wordveil.errors import ParameterError
 from wordveil.pipeline.tables import released_columns
 
 TEXTS = [*leak_free.PROMPTS, None, "", "the same", "the same"]
+ROWS = {"id": list(range(len(TEXTS))), "text": TEXTS, "note": TEXTS[::-1]}
+IDS = [str(i) for i in range(len(TEXTS))]
+MORE = {"who": ["maria", "jon"], "note": ["a house", "a boat"], "age": [40, 41]}
 KEY = seeds.key(16)
+LIBRARIES = {
+    "pandas": ("pandas", lambda module, rows: module.DataFrame(rows), lambda table: table.to_dict("list")),
+    "polars": ("polars", lambda module, rows: module.DataFrame(rows), lambda table: table.to_dict(as_series=False)),
+    "pyarrow": ("arrow", lambda module, rows: module.table(rows), lambda table: table.to_pydict()),
+    "datasets": ("datasets", lambda module, rows: module.Dataset.from_dict(rows), lambda table: table.to_dict()),
+}
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+def adapter(library):
+    """A library and its adapter."""
+    module = pytest.importorskip(library, reason=f"needs {library}")
+    return module, importlib.import_module(f"wordveil.integrations.{LIBRARIES[library][0]}").sanitize
 
 
 def keyed():
@@ -21,30 +37,39 @@ def keyed():
     return wv.Sanitizer(base.embeddings, base.mechanism, options=base.options, source=wv.RandomSource(KEY), threads=1)
 
 
-def rows():
-    return {"id": list(range(len(TEXTS))), "text": list(TEXTS), "note": TEXTS[::-1]}
-
-
-def expected(ids):
+def expected():
     """The same rows by the sanitizer itself, document after document."""
-    sanitizer, made = keyed(), rows()
-    documents = [[t for t in pair if t is not None] for pair in zip(made["text"], made["note"], strict=True)]
-    placed = [json.dumps(["text", "note"]) + own for own in ids]  # other columns are other documents
-    texts = iter(sanitizer.release_documents(documents, ids=placed).texts)
-    pairs = [
-        [None if t is None else next(texts) for t in pair] for pair in zip(made["text"], made["note"], strict=True)
-    ]
-    return {"id": made["id"], "text": [a for a, _ in pairs], "note": [b for _, b in pairs]}
+    pairs = [*zip(ROWS["text"], ROWS["note"], strict=True)]
+    placed = [json.dumps(["text", "note"]) + own for own in IDS]  # other columns are other documents
+    documents = [[t for t in pair if t is not None] for pair in pairs]
+    texts = iter(keyed().release_documents(documents, ids=placed).texts)
+    made = [[None if t is None else next(texts) for t in pair] for pair in pairs]
+    return {"id": ROWS["id"], "text": [a for a, _ in made], "note": [b for _, b in made]}
 
 
-def check(release, table, *, drawn_afresh=False):
-    if not drawn_afresh:
-        assert table == expected([str(i) for i in range(len(TEXTS))])
-    for name, private in rows().items():
+def test_columns_are_released_row_by_row():
+    private = {name: column for name, column in ROWS.items() if name != "id"}
+    assert {"id": ROWS["id"], **released_columns(private, keyed(), IDS)} == expected()
+    assert released_columns({"text": []}, None) == {"text": []}
+    for wrong in ({}, {"text": [7]}, {"text": [float("nan")]}):
+        with pytest.raises(ParameterError):
+            released_columns(wrong, None)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_every_library_releases_the_same_rows_and_says_what_it_promises(library):
+    (module, sanitize), (_, made, read) = adapter(library), LIBRARIES[library]
+    given = {} if library == "datasets" else {"ids": IDS}
+    release = sanitize(made(module, ROWS), ["text", "note"], keyed(), keep=["id"], **given)
+    table = read(
+        release.table.astype(object).where(release.table.notna(), None) if library == "pandas" else release.table
+    )
+    if given:
+        assert table == expected()
+    for name, private in ROWS.items():
         assert [value is None for value in table[name]] == [value is None for value in private]
-    for text in table["text"] + table["note"]:
-        if text is not None:
-            leak_free.check_release(text)
+    for text in filter(None, table["text"] + table["note"]):
+        leak_free.check_release(text)
     assert release.guarantee == keyed().guarantee
     assert "these columns, copied unchanged: id" in release.disclosed
     assert any("the columns text, note hold no text" in line for line in release.disclosed)
@@ -52,159 +77,96 @@ def check(release, table, *, drawn_afresh=False):
     assert json.loads(release.as_json())["provenance"]["mechanism"] == release.provenance.mechanism
 
 
-IDS = [str(i) for i in range(len(TEXTS))]
-
-
-def test_columns_are_released_row_by_row():
-    private = {name: column for name, column in rows().items() if name != "id"}
-    table = released_columns(private, keyed(), IDS)
-    assert {"id": rows()["id"], **table} == expected(IDS)
-    assert released_columns({"text": []}, None) == {"text": []}
-    for wrong in ({}, {"text": [7]}, {"text": [float("nan")]}):
-        with pytest.raises(ParameterError):
-            released_columns(wrong, None)
-
-
 @pytest.mark.parametrize("kind", ["object", "str", "string"])
-def test_pandas(kind):
-    pd = pytest.importorskip("pandas", reason="needs the extra pandas")
-    from wordveil.integrations.pandas import sanitize
-
-    frame = pd.DataFrame(rows(), index=range(10, 10 + len(TEXTS))).astype({"text": kind, "note": kind})
+def test_pandas_keeps_types_and_index_and_no_attributes_or_private_categories(kind):
+    pd, sanitize = adapter("pandas")
+    frame = pd.DataFrame(ROWS, index=range(10, 10 + len(TEXTS))).astype({"text": kind, "note": kind})
     frame.attrs["private"] = "Uppsala"
     release = sanitize(frame, ["text", "note"], keyed(), ids=IDS, keep=["id"])
-    out = release.table
-    plain = out.astype({"text": object, "note": object})
-    check(release, plain.where(plain.notna(), None).to_dict("list"))
-    assert list(out.index) == list(range(len(TEXTS)))
-    assert (out.dtypes == frame.dtypes).all()
-    assert out.attrs == {"wordveil": release.as_dict()}
+    assert list(release.table.index) == list(range(len(TEXTS)))
+    assert (release.table.dtypes == frame.dtypes).all()
+    assert release.table.attrs == {"wordveil": release.as_dict()}
     assert frame["text"].iloc[0] == TEXTS[0]
+    out = sanitize(pd.DataFrame({"text": pd.Categorical(["Uppsala", "Maria"])}), ["text"], keyed()).table["text"]
+    assert out.dtype == object
+    leak_free.check_release(out[0])
 
 
-def test_pandas_keeps_no_category_of_the_private_column():
-    pd = pytest.importorskip("pandas", reason="needs the extra pandas")
-    from wordveil.integrations.pandas import sanitize
+def test_the_expression_of_polars_releases_its_column():
+    pl, sanitize = adapter("polars")
+    from wordveil.integrations.polars import sanitized
 
-    frame = pd.DataFrame({"text": pd.Categorical(["Uppsala", "Maria", "Uppsala"])})
-    out = sanitize(frame, ["text"], leak_free.sanitizer()).table
-    assert out["text"].dtype == object
-    for text in out["text"]:
-        leak_free.check_release(text)
-
-
-def test_polars():
-    pl = pytest.importorskip("polars", reason="needs the extra polars")
-    from wordveil.integrations.polars import sanitize, sanitized
-
-    frame = pl.DataFrame(rows())
-    release = sanitize(frame, ["text", "note"], keyed(), ids=IDS, keep=["id"])
-    check(release, release.table.to_dict(as_series=False))
-    lazy = frame.lazy().select("id", sanitized("text", leak_free.sanitizer())).collect()
-    assert lazy["id"].to_list() == rows()["id"]
+    lazy = pl.DataFrame(ROWS).lazy().select("id", sanitized("text", leak_free.sanitizer())).collect()
+    assert lazy["id"].to_list() == ROWS["id"]
     assert [text is None for text in lazy["text"]] == [text is None for text in TEXTS]
     for text in lazy["text"].drop_nulls():
         leak_free.check_release(text)
     assert lazy.schema["text"] == pl.String
     private = pl.DataFrame({"text": ["Uppsala"]}, schema={"text": pl.Categorical})
     leak_free.check_release(sanitize(private, ["text"], leak_free.sanitizer()).table["text"][0])
+    with pytest.raises(pl.exceptions.ComputeError, match="columns='age' must hold text or nothing"):
+        pl.DataFrame(MORE).lazy().select(sanitized("age")).collect()
 
 
-def test_arrow():
-    pa = pytest.importorskip("pyarrow", reason="needs the extra parquet")
-    from wordveil.integrations.arrow import sanitize
-
+def test_arrow_keeps_types_and_reads_batch_by_batch():
+    pa, sanitize = adapter("pyarrow")
     schema = pa.schema({"id": pa.int64(), "text": pa.large_string(), "note": pa.string()}, metadata={"x": "Uppsala"})
-    table = pa.table(rows(), schema=schema)
+    table = pa.table(ROWS, schema=schema)
     release = sanitize(table, ["text", "note"], keyed(), ids=IDS, keep=["id"])
-    check(release, release.table.to_pydict())
     assert release.table.schema.types == schema.types
     assert release.table.schema.metadata == {b"wordveil": release.as_json().encode()}
-    reader = sanitize(table.to_reader(max_chunksize=2), ["text"], leak_free.sanitizer(), keep_others=True).table
-    read = reader.read_all()
-    assert read["note"].to_pylist() == rows()["note"]
+    read = sanitize(
+        table.to_reader(max_chunksize=2), ["text"], leak_free.sanitizer(), keep_others=True
+    ).table.read_all()
+    assert read["note"].to_pylist() == ROWS["note"]
     for text in read["text"].drop_null().to_pylist():
         leak_free.check_release(text)
     with pytest.raises(ParameterError, match="unnamed: id, note"):
         sanitize(table.to_reader(), ["text"])
-    assert sanitize(table.to_reader(), ["text"], keep=["id"]).table.read_all().column_names == ["id", "text"]
     private = pa.table({"text": pa.array(["Uppsala", "Maria"]).dictionary_encode()})
-    out = sanitize(private, ["text"], leak_free.sanitizer()).table
-    assert out.schema.field("text").type == pa.string()
+    assert sanitize(private, ["text"], leak_free.sanitizer()).table.schema.field("text").type == pa.string()
 
 
 def test_ids_come_with_a_table_whose_rows_they_name():
-    pa = pytest.importorskip("pyarrow", reason="needs the extra parquet")
-    from wordveil.integrations.arrow import sanitize
-
+    pa, sanitize = adapter("pyarrow")
     with pytest.raises(ParameterError, match="must come with a table"):
         sanitize(pa.table({"text": ["good film"]}).to_reader(), ["text"], ids=["a"])
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_hugging_face_data_sets(tmp_path):
-    datasets = pytest.importorskip("datasets", reason="needs the extra datasets")
-    from wordveil.integrations.datasets import sanitize, save
+def test_hugging_face_data_sets_are_drawn_afresh_and_saved_with_their_promise(tmp_path):
+    datasets, sanitize = adapter("datasets")
+    from wordveil.integrations.datasets import save
 
     datasets.disable_progress_bars()
-    dataset = datasets.Dataset.from_dict(rows())
+    dataset = datasets.Dataset.from_dict(ROWS)
     release = sanitize(dataset, ["text", "note"], keyed(), keep_others=True, batch_size=2)
-    check(release, release.table.to_dict(), drawn_afresh=True)
     assert release.table.info.description == release.card()
     save(release, tmp_path / "out")
     assert "## Privacy guarantee" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert datasets.load_from_disk(str(tmp_path / "out")).to_dict() == release.table.to_dict()
     # Two splits hold rows of the same number: each call draws noise of its own, whatever it is given.
     for sanitizer in (keyed(), None):
-        assert (
-            len({tuple(sanitize(dataset, ["text"], sanitizer, drop_others=True).table["text"]) for _ in range(3)}) == 3
-        )
-
-
-MORE = {"who": ["maria", "jon"], "note": ["a house", "a boat"], "age": [40, 41]}
-LIBRARIES = {
-    "pandas": ("pandas", lambda module: module.DataFrame(MORE), lambda table: table.to_dict("list")),
-    "polars": ("polars", lambda module: module.DataFrame(MORE), lambda table: table.to_dict(as_series=False)),
-    "pyarrow": ("arrow", lambda module: module.table(MORE), lambda table: table.to_pydict()),
-    "datasets": ("datasets", lambda module: module.Dataset.from_dict(MORE), lambda table: table.to_dict()),
-}
-
-
-def made(library):
-    """The adapter of a library, a table of it with two other columns, and how its columns are read."""
-    module = pytest.importorskip(library, reason=f"needs {library}")
-    adapter, table, read = LIBRARIES[library]
-    return importlib.import_module(f"wordveil.integrations.{adapter}").sanitize, table(module), read
+        drawn = {tuple(sanitize(dataset, ["text"], sanitizer, drop_others=True).table["text"]) for _ in range(3)}
+        assert len(drawn) == 3
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_no_column_is_copied_that_was_not_named(library):
-    sanitize, table, read = made(library)
-    with pytest.raises(
-        ParameterError, match=r"leaves 2 other columns of the table unnamed: who, age\. keep="
-    ) as caught:
+    (module, sanitize), (_, made, read) = adapter(library), LIBRARIES[library]
+    table = made(module, MORE)
+    unnamed = r"leaves 2 other columns of the table unnamed: who, age\. keep="
+    with pytest.raises(ParameterError, match=unnamed) as caught:
         sanitize(table, ["note"])
     assert "maria" not in str(caught.value)
-    kept = sanitize(table, ["note"], keep=["age"])
-    assert list(read(kept.table)) == ["note", "age"]
-    assert read(kept.table)["age"] == [40, 41]
-    assert kept.disclosed[-1] == "these columns, copied unchanged: age"
-    every = sanitize(table, ["note"], keep_others=True)
-    assert list(read(every.table)) == ["who", "note", "age"]
-    assert read(every.table)["who"] == ["maria", "jon"]
-    assert every.disclosed[-1] == "these columns, copied unchanged: who, age"
+    copied = "these columns, copied unchanged: "
+    for choice, columns in (({"keep": ["age"]}, ["age"]), ({"keep_others": True}, ["who", "age"])):
+        release = sanitize(table, ["note"], **choice)
+        assert list(read(release.table)) == [name for name in MORE if name in ("note", *columns)]
+        assert {name: read(release.table)[name] for name in columns} == {name: MORE[name] for name in columns}
+        assert release.disclosed[-1] == copied + ", ".join(columns)
     none = sanitize(table, ["note"], drop_others=True)
-    assert list(read(none.table)) == ["note"]
-    assert not any("copied unchanged" in line for line in none.disclosed)
-    alone = sanitize(none.table, ["note"])
-    assert list(read(alone.table)) == ["note"]
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_wrong_columns_are_named(library):
-    sanitize, table, _ = made(library)
+    assert not any(copied in line for line in none.disclosed)
+    assert list(read(sanitize(none.table, ["note"]).table)) == list(read(none.table)) == ["note"]
     for columns, choice, message in (
         (["nots"], {}, r"columns='nots' is no column of the table\. Did you mean 'note'\?"),
         (["note", "note"], {}, "columns='note' is given twice"),
@@ -221,46 +183,28 @@ def test_wrong_columns_are_named(library):
 
 
 def test_an_index_of_pandas_is_a_column_like_the_others():
-    pd = pytest.importorskip("pandas")
-    from wordveil.integrations.pandas import sanitize
-
+    pd, sanitize = adapter("pandas")
     frame = pd.DataFrame({"note": MORE["note"]}, index=pd.Index(["maria", "jon"], name="who"))
-    with pytest.raises(ParameterError, match="unnamed: who"):
-        sanitize(frame, ["note"])
+    for unnamed, name in ((frame, "who"), (frame.rename_axis(None), "index")):
+        with pytest.raises(ParameterError, match=f"unnamed: {name}"):
+            sanitize(unnamed, ["note"])
     assert list(sanitize(frame, ["note"], drop_others=True).table.index) == [0, 1]
     assert list(sanitize(frame, ["note"], keep=["who"]).table.index) == ["maria", "jon"]
-    with pytest.raises(ParameterError, match="unnamed: index"):
-        sanitize(frame.rename_axis(None), ["note"])
     levels = pd.MultiIndex.from_tuples([("maria", 1), ("jon", 2)], names=["who", "visit"])
     deep = pd.DataFrame({"note": MORE["note"]}, index=levels)
     kept = sanitize(deep, ["note"], keep=["visit"])
     assert (list(kept.table.index), kept.table.index.name) == ([1, 2], "visit")
     assert kept.disclosed[-1] == "these columns, copied unchanged: index visit"
-    both = sanitize(deep, ["note"], keep_others=True).table
-    assert list(both.index) == [("maria", 1), ("jon", 2)]
-    twin = frame.set_index("note", drop=False)
-    with pytest.raises(ParameterError, match="columns='note' is the name of 2 columns or indices"):
-        sanitize(twin, ["note"], keep_others=True)
-
-
-def test_two_columns_of_pandas_of_one_name():
-    pd = pytest.importorskip("pandas")
-    from wordveil.integrations.pandas import sanitize
-
-    twins = pd.DataFrame([["a house", "a boat"]], columns=["note", "note"])
-    with pytest.raises(ParameterError, match="columns='note' is the name of 2 columns"):
-        sanitize(twins, ["note"])
+    assert list(sanitize(deep, ["note"], keep_others=True).table.index) == [("maria", 1), ("jon", 2)]
+    for twins, which in (
+        (frame.set_index("note", drop=False), "2 columns or indices"),
+        (pd.DataFrame([["a house", "a boat"]], columns=["note", "note"]), "2 columns"),
+    ):
+        with pytest.raises(ParameterError, match=f"columns='note' is the name of {which}"):
+            sanitize(twins, ["note"], keep_others=True)
     beside = pd.DataFrame([["a house", 1, 2]], columns=["note", "n", "n"])
     assert sanitize(beside, ["note"], keep=["n"]).table[["n"]].to_numpy().tolist() == [[1, 2]]
     assert list(sanitize(beside, ["note"], drop_others=True).table.columns) == ["note"]
-
-
-def test_the_expression_of_polars_names_its_column():
-    pl = pytest.importorskip("polars")
-    from wordveil.integrations.polars import sanitized
-
-    with pytest.raises(pl.exceptions.ComputeError, match="columns='age' must hold text or nothing"):
-        pl.DataFrame(MORE).lazy().select(sanitized("age")).collect()
 
 
 def test_a_table_is_no_list_of_texts():
@@ -270,29 +214,26 @@ def test_a_table_is_no_list_of_texts():
 
 
 def test_nothing_that_no_row_uses_is_copied_with_a_column():
-    pa = pytest.importorskip("pyarrow", reason="needs the extra parquet")
-    arrow = importlib.import_module("wordveil.integrations.arrow")
+    pa, sanitize = adapter("pyarrow")
     kind = pa.struct([pa.field("a", pa.string(), metadata={"note": "zzsecret"})])
     codes = pa.DictionaryArray.from_arrays(pa.array([0]), pa.array(["x", "zzsecret"]))
     table = pa.table({"note": ["a house"], "struct": pa.array([{"a": "x"}], kind), "code": codes})
-    released = arrow.sanitize(table, ["note"], keep=["struct", "code"]).table
+    released = sanitize(table, ["note"], keep=["struct", "code"]).table
     assert released.schema.field("struct").type.field("a").metadata is None
     assert released.column("code").to_pylist() == ["x"]
     assert b"zzsecret" not in released.column("code").combine_chunks().dictionary.buffers()[2].to_pybytes()
-    reader = arrow.sanitize(table.to_reader(), ["note"], keep=["struct", "code"]).table
+    reader = sanitize(table.to_reader(), ["note"], keep=["struct", "code"]).table
     assert reader.read_all().drop_columns(["note"]).equals(released.drop_columns(["note"]))
 
 
 def test_nothing_that_no_row_uses_is_copied_with_a_column_of_pandas():
-    pd = pytest.importorskip("pandas", reason="needs the extra pandas")
+    pd, sanitize = adapter("pandas")
     frame = pd.DataFrame({"note": ["a house", "a dog"], "code": pd.Categorical(["x", "zzsecret"])})
     frame.index = pd.MultiIndex.from_tuples([("p", 1), ("zzsecret", 2)], names=["who", "n"])
-    released = importlib.import_module("wordveil.integrations.pandas").sanitize(
-        frame.iloc[:1], ["note"], keep=["code", "who", "n"]
-    )
-    assert list(released.table["code"]) == ["x"]
-    assert b"zzsecret" not in pickle.dumps(released.table)
-    assert [list(level) for level in released.table.index.levels] == [["p"], [1]]
+    released = sanitize(frame.iloc[:1], ["note"], keep=["code", "who", "n"]).table
+    assert list(released["code"]) == ["x"]
+    assert b"zzsecret" not in pickle.dumps(released)
+    assert [list(level) for level in released.index.levels] == [["p"], [1]]
 
 
 @pytest.mark.parametrize("indexed", [False, True])
@@ -372,21 +313,18 @@ def test_polars_copies_what_is_shown(value):
 
 
 def test_nothing_that_no_row_uses_is_copied_with_a_column_of_polars():
-    pl = pytest.importorskip("polars", reason="needs the extra polars")
-    codes = {kind: pl.Series(["x", "zzsecret"], dtype=kind) for kind in (pl.Enum(["x", "zzsecret"]), pl.Categorical)}
-    frame = pl.DataFrame({"note": ["a house", "a dog"], "enum": codes.popitem()[1], "code": codes.popitem()[1]})
-    released = importlib.import_module("wordveil.integrations.polars").sanitize(
-        frame.head(1), ["note"], keep_others=True
-    )
-    assert "zzsecret" not in repr(released.table.schema)
-    assert b"zzsecret" not in released.table.write_ipc(None).getvalue()
-    assert released.table["enum"].to_list() == released.table["code"].to_list() == ["x"]
+    pl, sanitize = adapter("polars")
+    kinds = {"enum": pl.Enum(["x", "zzsecret"]), "code": pl.Categorical}
+    codes = {name: pl.Series(["x", "zzsecret"], dtype=kind) for name, kind in kinds.items()}
+    released = sanitize(pl.DataFrame({"note": ["a house", "a dog"], **codes}).head(1), ["note"], keep_others=True).table
+    assert "zzsecret" not in repr(released.schema)
+    assert b"zzsecret" not in released.write_ipc(None).getvalue()
+    assert released["enum"].to_list() == released["code"].to_list() == ["x"]
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_nothing_that_no_row_uses_is_copied_with_a_data_set(tmp_path):
-    datasets = pytest.importorskip("datasets", reason="needs the extra datasets")
-    from wordveil.integrations.datasets import sanitize, save
+    datasets, sanitize = adapter("datasets")
+    from wordveil.integrations.datasets import save
 
     names = dict.fromkeys(("description", "citation", "homepage", "license", "config_name", "dataset_name"), "zzsecret")
     columns = {"note": ["a house", "a dog", "a cat"], "code": [1, 0, 2]}

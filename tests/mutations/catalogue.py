@@ -490,8 +490,8 @@ MUTATIONS = (
         id="i09",
         what="the vendor gets the token where clients have no key",
         path="integrations/proxy.py",
-        old=" or self.token in key else key",
-        new=" else key",
+        old=" and self.token not in key",
+        new="",
         tests=("integrations/test_proxy.py",),
     ),
 )

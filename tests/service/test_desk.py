@@ -102,8 +102,7 @@ def test_what_fails_for_one_fails_for_no_other_and_unpaid_is_never_drawn(release
     good, poor = asked("good film"), asked("one two three four five six seven eight", subject="poor")
     before = at_once(releaser, [asked("first", retry="k")])[0]
     found = at_once(
-        releaser,
-        [good, poor, asked("another", retry="k"), asked("first", retry="k"), asked("x", setting="none"), good],
+        releaser, [good, poor, asked("another", retry="k"), asked("first", retry="k"), asked("x", setting="none"), good]
     )
     kinds = [ReleaseAnswer, BudgetSpentError, RetryError, ReleaseAnswer, ParameterError, ReleaseAnswer]
     assert [*map(type, found)] == kinds
@@ -112,15 +111,7 @@ def test_what_fails_for_one_fails_for_no_other_and_unpaid_is_never_drawn(release
     assert [row["tokens"] for row in releaser.ledger.history()] == [1, 2, 2]
 
 
-def test_under_one_name_at_once_the_release_is_the_same_as_alone(releaser):
-    texts = ["Maria was diagnosed with depression", "a good film"]
-    alone = [at_once(releaser, [asked(text, retry=text)])[0] for text in texts]
-    together = at_once(releaser, [asked(text, retry=text) for text in texts * 3])
-    assert [each.texts for each in together] == [each.texts for each in alone] * 3
-    assert all(each.repeated for each in together)
-
-
-def test_a_failure_while_drawing_fails_for_that_one_alone(releaser):
+def test_a_failure_while_drawing_fails_for_that_one_alone_and_repeats_are_as_alone(releaser):
     draw = releaser.draw
 
     def failing(paid):
@@ -128,9 +119,14 @@ def test_a_failure_while_drawing_fails_for_that_one_alone(releaser):
             raise MemoryError
         return draw(paid)
 
+    alone = [at_once(releaser, [asked(text, retry=text)])[0] for text in ("good", "fine film")]
     releaser.draw = failing
-    found = at_once(releaser, [asked(text) for text in ("good", "bad", "fine", "nice")])
-    assert [isinstance(each, MemoryError) for each in found] == [False, True, False, False]
+    found = at_once(
+        releaser, [*(asked(text, retry=text) for text in ("good", "fine film") * 3), asked("bad"), asked("nice")]
+    )
+    assert [isinstance(each, MemoryError) for each in found] == [False] * 6 + [True, False]
+    assert [each.texts for each in found[:6]] == [each.texts for each in alone] * 3
+    assert all(each.repeated for each in found[:6])
 
 
 def test_only_who_made_a_request_is_answered_again_and_a_guess_is_told_as_any_other_text(releaser):
@@ -178,24 +174,17 @@ def test_sentences_are_not_read_whatever_their_seal(releaser):
         releaser.denoised(DenoiseRequest(texts=["She was here."], seal="", setting="letters"))
 
 
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
+def test_a_setting_that_cannot_be_read_or_made_is_refused_when_the_service_opens(words):
+    for given, problem in (
         (["notes"], "must be MECHANISM"),
         (["a b=neighbours"], "must be NAME=MECHANISM"),
         (["notes=neighbours", "notes=tem"], "each NAME once"),
         (["notes=neighbours:k=1,k=2"], "each name once"),
         (["notes=neighbours:k"], "must be MECHANISM"),
-    ],
-)
-def test_a_setting_that_cannot_be_read_is_refused(given, problem):
-    with pytest.raises(ParameterError, match=problem):
-        settings_of(given)
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
+    ):
+        with pytest.raises(ParameterError, match=problem):
+            settings_of(given)
+    for text, problem in (
         ("nobody", "must be one of .*neighbours"),
         ("neighbours:metric=euclidean", "has the parameters epsilon, k, lists, outputs"),
         ("laplace:epsilon=1,calibration=published,allow_refuted=True", "has the parameters"),
@@ -205,11 +194,9 @@ def test_a_setting_that_cannot_be_read_is_refused(given, problem):
         ("rephrase:stock=/etc", "must be one of general"),
         ("rephrase:k=3", "has the parameters crowd, epsilon, prototypes"),
         ("clipped-gaussian:epsilon=1", "no promise with a delta"),
-    ],
-)
-def test_a_setting_that_cannot_be_made_is_refused_when_the_service_opens(words, text, problem):
-    with pytest.raises(WordveilError, match=problem):
-        Setting.read(text).open({"default": words}, {"general": None})
+    ):
+        with pytest.raises(WordveilError, match=problem):
+            Setting.read(text).open({"default": words}, {"general": None})
 
 
 def test_a_setting_is_what_was_written(words):

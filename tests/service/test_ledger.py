@@ -1,5 +1,6 @@
 import math
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -32,7 +33,7 @@ from wordveil.service.costs import LARGEST, cost_of, nats, promise_of, units
 from wordveil.service.ledger import Ledger
 
 KILLS = 50
-SCOPE = ("a vocabulary",)
+LOCAL = wv.LocalDP(epsilon=1.0, standing=Standing.PROVED, scope=("a vocabulary",))
 
 
 @pytest.fixture
@@ -40,6 +41,14 @@ def ledger(url):
     opened = Ledger.open(url)
     yield opened
     opened.close()
+
+
+def begun(url, charges):
+    """Begin a ledger in which somebody may pay for so many charges."""
+    ledger = Ledger.open(url)
+    ledger.grant(ACCOUNT, granted(math.floor(charges * COST.units)))
+    ledger.close()
+    return ledger
 
 
 def left(ledger, account=ACCOUNT):
@@ -55,7 +64,7 @@ def recorded(ledger, account=ACCOUNT):
 
 @given(st.floats(1e-6, 1e4), st.floats(0, 1e-3), st.integers(0, 10**4), st.integers(0, 10**4))
 def test_costs_are_never_below_the_exact_sum_and_less_than_a_unit_above(epsilon, slack, count, more):
-    promise = wv.LocalDP(epsilon=epsilon, slack=slack, standing=Standing.PROVED, scope=SCOPE)
+    promise = replace(LOCAL, epsilon=epsilon, slack=slack)
     cost, exact = cost_of(promise, count), count * (Fraction(epsilon) + Fraction(slack))
     assert exact <= Fraction(cost.units, 10**9) < exact + Fraction(1, 10**9)
     # Cutting a text in two never makes it cheaper.
@@ -76,41 +85,26 @@ def test_no_other_amount_is_granted(amount):
 
 
 def test_promises_that_do_not_add_up_are_told_apart():
-    local = wv.LocalDP(epsilon=1.0, standing=Standing.PROVED, scope=SCOPE)
-    metric = wv.MetricDP(epsilon=1.0, metric="euclidean", standing=Standing.PROVED, scope=SCOPE)
+    known = {"epsilon": 1.0, "standing": Standing.PROVED, "scope": LOCAL.scope}
     unlike = [
-        local,
-        replace(local, scope=("v",)),
-        replace(local, slack=None),
-        replace(local, unit=PrivacyUnit.SENTENCE),
-        metric,
-        replace(metric, metric="angular"),
-        wv.NeighbourDP(epsilon=1.0, graph="g", standing=Standing.PROVED, scope=SCOPE),
-        wv.NeighbourDP(epsilon=1.0, graph="h", standing=Standing.PROVED, scope=SCOPE),
+        LOCAL,
+        *(replace(LOCAL, **other) for other in ({"scope": ("v",)}, {"slack": None}, {"unit": PrivacyUnit.SENTENCE})),
     ]
-    assert len({promise_of(each) for each in unlike}) == len(unlike)
-    alike = [replace(local, epsilon=2.0), replace(local, slack=1e-9)]
-    assert {promise_of(each) for each in alike} == {promise_of(local)}
+    unlike += [wv.MetricDP(metric=metric, **known) for metric in ("euclidean", "angular")]
+    unlike += [wv.NeighbourDP(graph=graph, **known) for graph in "gh"]
+    assert len({promise_of(each) for each in unlike}) == len(unlike) == 8
+    alike = [replace(LOCAL, epsilon=2.0), replace(LOCAL, slack=1e-9)]
+    assert {promise_of(each) for each in alike} == {promise_of(LOCAL)}
 
 
-@pytest.mark.parametrize(
-    "promise",
-    [
-        wv.NoGuarantee(reason="none"),
-        wv.LocalDP(epsilon=1.0, standing=Standing.REFUTED, scope=SCOPE),
-        wv.LocalDP(epsilon=1.0, delta=1e-9, standing=Standing.PROVED, scope=SCOPE),
-        wv.LocalDP(epsilon=1.0, standing=Standing.PROVED, scope=SCOPE, unit=PrivacyUnit.DOCUMENT_WORD),
-        wv.LocalDP(epsilon=1.0, standing=Standing.PROVED, scope=SCOPE, unit=PrivacyUnit.TEXT),
-    ],
-)
-def test_what_does_not_add_up_over_tokens_is_not_paid_for(promise):
-    with pytest.raises(GuaranteeError, match=r"no budget can pay|no promise with a delta|does not add up"):
-        cost_of(promise, 1)
-
-
-def test_a_cost_that_no_ledger_can_hold_is_refused():
+def test_what_does_not_add_up_over_tokens_or_that_no_ledger_can_hold_is_not_paid_for():
+    units_of_more = [{"unit": unit} for unit in (PrivacyUnit.DOCUMENT_WORD, PrivacyUnit.TEXT)]
+    odd = [replace(LOCAL, **other) for other in ({"standing": Standing.REFUTED}, {"delta": 1e-9}, *units_of_more)]
+    for promise in (wv.NoGuarantee(reason="none"), *odd):
+        with pytest.raises(GuaranteeError, match=r"no budget can pay|no promise with a delta|does not add up"):
+            cost_of(promise, 1)
     with pytest.raises(ParameterError, match="more than a ledger can hold"):
-        cost_of(wv.LocalDP(epsilon=1e10, standing=Standing.PROVED, scope=SCOPE), 1)
+        cost_of(replace(LOCAL, epsilon=1e10), 1)
 
 
 # --- charging
@@ -274,32 +268,23 @@ def test_a_key_that_was_revoked_meanwhile_pays_for_nothing(ledger):
 
 
 def test_two_hundred_clients_never_overspend_one_unit(url):
-    ledger = Ledger.open(url)
-    ledger.grant(ACCOUNT, granted(301 * COST.units - 1))
-    ledger.close()
+    ledger = begun(url, 300.5)
     many_spend(url)
-    ledger = Ledger.open(url)
-    assert left(ledger) == Fraction(COST.units - 1, 10**9)
+    assert left(ledger) == Fraction(COST.units // 2, 10**9)
     assert recorded(ledger) == Fraction(300 * COST.units, 10**9)
     ledger.close()
 
 
 def test_a_ledger_that_checks_before_it_charges_is_caught(url):
-    ledger = Ledger.open(url)
-    ledger.grant(ACCOUNT, granted(20 * COST.units))
-    ledger.close()
+    ledger = begun(url, 20)
     many_spend(url, Careless, processes=2, threads=10)
-    ledger = Ledger.open(url)
     assert recorded(ledger) > Fraction(20 * COST.units, 10**9)
     ledger.close()
 
 
 @pytest.mark.slow
 def test_a_retry_by_many_at_once_is_charged_once(url):
-    from concurrent.futures import ThreadPoolExecutor
-
-    ledger = Ledger.open(url)
-    ledger.grant(ACCOUNT, granted(100 * COST.units))
+    ledger = begun(url, 100)
     asked = charge(retry="name", fingerprint="body", setting="now")
     with ThreadPoolExecutor(40) as pool:
         charged = list(pool.map(ledger.charge, [asked] * 40))
@@ -311,9 +296,7 @@ def test_a_retry_by_many_at_once_is_charged_once(url):
 
 @pytest.mark.slow
 def test_killed_at_random_points_it_has_charged_what_it_answered_and_nothing_twice(url):
-    ledger = Ledger.open(url)
-    ledger.grant(ACCOUNT, granted(10**6 * COST.units))
-    ledger.close()
+    begun(url, 10**6)
     chance, acknowledged = seeds.rng(17), []
     for number in range(KILLS):
         acknowledged += spend_and_die(url, str(number), chance.uniform(0, 0.05))
@@ -334,9 +317,7 @@ def test_killed_at_random_points_it_has_charged_what_it_answered_and_nothing_twi
 
 @pytest.mark.slow
 def test_a_ledger_that_answers_before_the_disk_does_is_caught(url):
-    ledger = Ledger.open(url)
-    ledger.grant(ACCOUNT, granted(10**6 * COST.units))
-    ledger.close()
+    begun(url, 10**6)
     acknowledged = [name for number in range(3) for name, _ in spend_and_die(url, str(number), 0.02, Hasty)]
     ledger = Ledger.open(url)
     assert len(acknowledged) > len(list(ledger.history(ACCOUNT)))
@@ -355,6 +336,8 @@ def test_what_one_is_refused_for_refuses_no_other_that_shares_its_way_to_the_dis
     assert refused[1] == [None] * 2 + [BudgetSpentError] * 3
     assert refused[4] == [RetryError] * 5
     assert len({each.salt for each in found[2::5] + found[3::5]}) == 1
+    assert [each.left[poor] for each in found[1:10:5]] == [nats(COST.units), "0"]
+    assert len({each.release for each in found[::5]}) == 5
     assert left(ledger, poor) == 0
     assert left(ledger, rich) == Fraction((30 - 5 - 2 - 1) * COST.units, 10**9)
     assert recorded(ledger, rich) == Fraction(8 * COST.units, 10**9)
@@ -370,13 +353,6 @@ def test_another_request_under_a_used_name_is_refused_whatever_it_shares_its_way
     for i, each in zip(order, found, strict=True):
         assert isinstance(each, RetryError) if i else each.salt == salt
     assert recorded(ledger) == Fraction(COST.units, 10**9)
-
-
-def test_charges_that_share_a_transaction_are_told_what_each_of_them_left(ledger):
-    ledger.grant(ACCOUNT, granted(3 * COST.units))
-    found = ledger.charge_all([charge()] * 3)
-    assert [each.left for each in found] == [{ACCOUNT: nats(i * COST.units)} for i in (2, 1, 0)]
-    assert len({each.release for each in found}) == 3
 
 
 @pytest.mark.slow

@@ -54,25 +54,21 @@ def test_a_paragraph_is_released_by_keyboard_at_phone_width(served, browser, sch
     pattern = r"key:\w+, local DP for one token of .*: [\d.]+ nats, [\d.]+ left; filled up to 10000 every day"
     assert re.fullmatch(pattern, spent[0])
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    unnamed = "e => ![...e.labels].length"
-    for field in page.locator("textarea, input, select").element_handles():
-        assert not field.evaluate(unnamed)
     page.locator("#named li").first.wait_for(timeout=60_000)
     assert re.search(r"is expected to name \d+ % of its words", page.locator("#attacker").inner_text())
     assert all("% sure" in line for line in page.locator("#named li").all_inner_texts())
     assert page.locator("#curve path.line").count() == 3
     assert violations(page) == []
     SHOTS.mkdir(parents=True, exist_ok=True)  # docs/images holds copies
-    page.screenshot(path=SHOTS / f"phone-{scheme}.jpg", quality=60, full_page=True, clip=clip(360, 1700))
+    clip = {"x": 0, "y": 0, "width": 360, "height": 1700}
+    page.screenshot(path=SHOTS / f"phone-{scheme}.jpg", quality=60, full_page=True, clip=clip)
     page.set_viewport_size({"width": 1000, "height": 900})
     assert violations(page) == []
-    page.screenshot(path=SHOTS / f"page-{scheme}.jpg", quality=60, full_page=True, clip=clip(1000, 1150))
+    page.screenshot(
+        path=SHOTS / f"page-{scheme}.jpg", quality=60, full_page=True, clip=clip | {"width": 1000, "height": 1150}
+    )
     assert problems == elsewhere == []
     page.close()
-
-
-def clip(width, height):
-    return {"x": 0, "y": 0, "width": width, "height": height}
 
 
 def violations(page):

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
-from urllib.request import getproxies_environment, proxy_bypass
+from urllib.request import getproxies, proxy_bypass
 
 from wordveil.cli.common import Wanted, open_vocabulary, prepare, say, say_promise
 from wordveil.cli.options import option
@@ -116,7 +116,7 @@ def proxy(
             found=found,
             hosts=("127.0.0.1", "localhost", host, *(allow_host or ())),
         )
-        if getproxies_environment().keys() & {"http", "all"} and not proxy_bypass(host):
+        if getproxies().keys() & {"http", "all"} and not proxy_bypass(host):
             say(f"warning: a client with HTTP_PROXY sends private text there first; set NO_PROXY={host} for it")
         say(f"listening on http://{host}:{port}/v1; the vendor is {vendor}")
         serve(served, host=host, port=port)

@@ -36,14 +36,12 @@ def sanitize(
         columns: Columns of texts; dictionaries are not kept: they list private texts.
         sanitizer: How; the default of `wordveil.sanitize` unless given.
         ids: See `released_columns`; for a table only.
-        keep: The other columns to copy. None is copied unasked: where there are others, this or one of the next two
-            must be given.
+        keep: The other columns to copy; where there are any, this or one of the next two must be given.
         keep_others: Copy all other columns.
         drop_others: Leave out all other columns.
 
     Raises:
-        ParameterError: If a column is missing, there are others and nothing was said of them, a value is neither text
-            nor null, or the ids do not fit.
+        ParameterError: If columns, ids or values are not as above.
     """
     if ids is not None and not isinstance(table, pa.Table):
         raise ParameterError("ids", f"<{len(ids)} entries>", "must come with a table: a reader's rows are not counted.")

@@ -299,12 +299,7 @@ ROUTES = (
 BESIDE = (
     ("any other route", "everything", REFUSED, "404"),
     ("any route", f"header `{TOKEN_HEADER}`", LEFT_OUT, "the token: without it, nothing else of a request is read"),
-    (
-        "any route",
-        "header `authorization`",
-        PASSED,
-        "as the vendor's key if it is `Bearer`, unless it holds the token or the proxy has a key",
-    ),
+    ("any route", "header `authorization`", PASSED, "a `Bearer` key, unless it holds the token or the proxy has one"),
     ("any route", "any other header, the query", LEFT_OUT, "not passed on"),
     ("reply", "status, content-type, every byte", PASSED, "to the client; what it says is remembered as digests"),
     ("other ways to the vendor", "everything", UNSEEN, "whatever a client sends past the proxy"),

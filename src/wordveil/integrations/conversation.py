@@ -45,10 +45,7 @@ _PUBLIC = "which messages are declared public ({} of them, line ends aside): the
 
 
 class Message(NamedTuple):
-    """One message: who speaks ("system", "user", "assistant" and so on), the private text, and its place.
-
-    The place is told by what stands before it; a reply is known again in the place that it was given in, and no other.
-    """
+    """Who speaks ("system", "user", "assistant" and so on), the private text, and its place among them."""
 
     role: str
     text: str
@@ -160,11 +157,14 @@ class Conversation:
 
     def heard(self, text: str, place: str) -> None:
         """Take in what the vendor wrote to this owner in a place: a whole reply, or the arguments of a call."""
-        self._replies.add(self._secret.digest("reply", self._owner, place, text))
+        self._replies.add(self._digest(text, place))
 
     def wrote(self, text: str, place: str) -> bool:
         """Whether the vendor is known to have written this to this owner in this place, to the letter."""
-        return self._secret.digest("reply", self._owner, place, text) in self._replies
+        return self._digest(text, place) in self._replies
+
+    def _digest(self, text: str, place: str) -> str:
+        return self._secret.digest("reply", self._owner, place, text)
 
     def found(self, reply: str) -> list[tuple[int, int, str]]:
         """Return where surrogates of the messages released here stand in a reply, with the values they stand for.

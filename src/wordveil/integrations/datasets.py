@@ -41,16 +41,14 @@ def sanitize(
         dataset: The private data set.
         columns: Columns of texts; they come out as strings.
         sanitizer: How; the default of `wordveil.sanitize` unless given.
-        keep: The other columns to copy. None is copied unasked: where there are others, this or one of the next two
-            must be given.
+        keep: The other columns to copy; where there are any, this or one of the next two must be given.
         keep_others: Copy all other columns.
         drop_others: Leave out all other columns.
         **mapping: Other arguments of `Dataset.map`, such as `batch_size` or `num_proc`; each process draws under a key
             of its own. The cache of fingerprints is off: the noise is no function of the data.
 
     Raises:
-        ParameterError: If a column is missing, there are others and nothing was said of them, or a value is neither
-            text nor None.
+        ParameterError: If columns, ids or values are not as above.
     """
     how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
     chosen, copied = chosen_columns(columns, dataset.column_names, **how)

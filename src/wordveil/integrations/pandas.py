@@ -43,14 +43,12 @@ def sanitize(
         columns: Columns of texts. Categories are not kept: they list private texts.
         sanitizer: How; the default of `wordveil.sanitize` unless given.
         ids: See `released_columns`.
-        keep: The other columns to copy. None is copied unasked: where there are others, this or one of the next two
-            must be given.
+        keep: The other columns to copy; where there are any, this or one of the next two must be given.
         keep_others: Copy all other columns.
         drop_others: Leave out all other columns.
 
     Raises:
-        ParameterError: If a column is missing, there are others and nothing was said of them, a value is neither text
-            nor missing, or the ids do not fit.
+        ParameterError: If columns, ids or values are not as above.
     """
     levels = [] if isinstance(frame.index, pd.RangeIndex) else [_level(name) for name in frame.index.names]
     how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}

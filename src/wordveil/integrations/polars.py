@@ -35,14 +35,12 @@ def sanitize(
         columns: Columns of texts; they come out as strings, and so do categories and enumerations that are kept.
         sanitizer: How; the default of `wordveil.sanitize` unless given.
         ids: See `released_columns`.
-        keep: The other columns to copy. None is copied unasked: where there are others, this or one of the next two
-            must be given.
+        keep: The other columns to copy; where there are any, this or one of the next two must be given.
         keep_others: Copy all other columns.
         drop_others: Leave out all other columns.
 
     Raises:
-        ParameterError: If a column is missing, there are others and nothing was said of them, a value is neither text
-            nor null, or the ids do not fit.
+        ParameterError: If columns, ids or values are not as above.
     """
     how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
     chosen, copied = chosen_columns(columns, frame.columns, **how)

@@ -51,6 +51,7 @@ __all__ = ["Proxy", "serve"]
 
 _LARGEST_REQUEST = _LARGEST_REPLY = 1 << 24  # bytes; of a larger reply nothing is known again
 _BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]+)")  # as RFC 6750 has it
+DECLARED = ("tools", "tool_choice", "functions", "function_call", "response_format")
 _PATIENCE = 600.0  # seconds that a vendor may be silent
 
 
@@ -135,8 +136,7 @@ class Proxy:
     async def _complete(self, request: Request, vendor: httpx.AsyncClient) -> Response:
         body, conversation = await _json(request), self._conversation(request)
         out = await run_in_threadpool(released_request, body, conversation, self.tools)
-        # The order of members is nobody's to read.
-        written = json.dumps(out, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        written = json.dumps(_sorted(out), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
         headers = {**self._headers(request), "content-type": "application/json"}
         sent = vendor.build_request("POST", "chat/completions", content=written, headers=headers)
         *_, place = turns(body["messages"])
@@ -199,12 +199,17 @@ def _problem(status: int, message: str) -> Response:
     return JSONResponse({"error": error}, status_code=status)
 
 
-async def _json(request: Request) -> Any:
-    """Return what the body of a request holds.
+def _sorted(body: Any) -> Any:
+    """Return what is sent with its members in one order, which tells nothing; what was declared public keeps its own."""
+    if isinstance(body, list):
+        return [_sorted(each) for each in body]
+    if isinstance(body, dict):
+        return {name: each if name in DECLARED else _sorted(each) for name, each in sorted(body.items())}
+    return body
 
-    Raises:
-        WordveilError: If it is too large or no JSON.
-    """
+
+async def _json(request: Request) -> Any:
+    """Return what the body of a request holds, unless it is too large or no JSON."""
     if not request.headers.get("content-type", "").startswith("application/json"):
         raise WordveilError("the content-type must be application/json.")
     body = bytearray()

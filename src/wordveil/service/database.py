@@ -55,10 +55,14 @@ def open_database(url: str) -> Engine:
     )
     if lite:
         _prepare_sqlite(engine, place)
-    with engine.execution_options(**WRITES).begin() as connection:
-        if not lite:
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({TABLES_LOCK})")
-        _make_tables(connection)
+    try:
+        with engine.execution_options(**WRITES).begin() as connection:
+            if not lite:
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({TABLES_LOCK})")
+            _make_tables(connection)
+    except BaseException:
+        engine.dispose()
+        raise
     return engine
 
 

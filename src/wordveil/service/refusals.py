@@ -8,6 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from wordveil.denoising.denoiser import UnreadableReleaseError
 from wordveil.errors import GuaranteeError, ParameterError, WordveilError
@@ -19,7 +20,15 @@ __all__ = ["KNOWN", "MISFIT", "UNAUTHENTICATED", "RequestRefusedError", "told"]
 UNAUTHENTICATED = "Send a key of this service: Authorization: Bearer wv_..."
 MISFIT = "The request does not fit the schema at /openapi.json."
 LATE = "The request took too long and may be charged. Under the same Idempotency-Key and nonce it is not charged twice."
-KNOWN = (WordveilError, SQLAlchemyError, RequestValidationError, ValidationError, HTTPException, Exception)
+KNOWN = (
+    WordveilError,
+    ClientDisconnect,
+    SQLAlchemyError,
+    RequestValidationError,
+    ValidationError,
+    HTTPException,
+    Exception,
+)
 
 
 class RequestRefusedError(WordveilError):
@@ -38,6 +47,7 @@ ANSWERS: tuple[tuple[Any, int, str, str], ...] = (
     (TimeoutError, 504, "timeout", LATE),
     (SQLAlchemyError, 503, "ledger", "The ledger does not answer; nothing was released."),
     (RequestValidationError | ValidationError | HTTPException, 422, "request", MISFIT),
+    (ClientDisconnect, 400, "request", "The request did not come whole."),
     (WordveilError, 422, "setting", "This setting cannot be used here."),
     (Exception, 500, "internal", "The service failed; nothing is released."),
 )
