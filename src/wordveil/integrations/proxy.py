@@ -200,7 +200,7 @@ def _problem(status: int, message: str) -> Response:
 
 
 def _sorted(body: Any) -> Any:
-    """Return what is sent with its members in one order, which tells nothing; what was declared public keeps its own."""
+    """Return what is sent with its members in one order, which tells nothing; what is declared public keeps its own."""
     if isinstance(body, list):
         return [_sorted(each) for each in body]
     if isinstance(body, dict):
