@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from pyspark.sql import types
 from tests.spark.spark_sessions import MARKS
 
 import wordveil as wv
@@ -95,6 +94,8 @@ def test_a_tree_has_the_columns_that_were_named(spark, tree, sanitizer, tmp_path
 
 
 def test_no_metadata_of_a_column_is_copied_with_it(spark, sanitizer, tmp_path):
+    from pyspark.sql import types
+
     private = {"comment": "zzsecret", "ml_attr": {"vals": ["a", "zzsecret"]}}
     inner = types.StructType([types.StructField("a", types.StringType(), metadata=private)])
     fields = [
