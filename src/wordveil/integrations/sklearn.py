@@ -35,7 +35,7 @@ __all__ = ["PrivateVectors", "TextSanitizer"]
 # No `set_output` for either: scikit-learn would put the index of the private frame beside what is released.
 
 
-class TextSanitizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class TextSanitizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg, unused-ignore]
     """Releases texts: a sequence of them, or an array or data frame all of whose columns hold texts.
 
     Args:
@@ -88,7 +88,7 @@ class TextSanitizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, auto_
         return tags
 
 
-class PrivateVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class PrivateVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg, unused-ignore]
     """Releases rows of numbers.
 
     Args:
