@@ -84,11 +84,7 @@ def proxy(
     from wordveil.promises.release import TextOptions
 
     vendor = _vendor(upstream)
-    api_key, token = _held("--api-key-env", api_key_env), _held("--token-env", token_env)
-    if token is not None and not TOKEN.fullmatch(token):
-        raise ParameterError(
-            "--token-env", "<hidden>", "must name a variable with at least 20 letters, digits and signs."
-        )
+    api_key, token = _held("--api-key-env", api_key_env), _clients_token(token_env)
     embeddings = open_vocabulary(wanted.vocabulary)
     prepared = prepare(wanted, embeddings)
     options = TextOptions(unknown="typed")
@@ -116,10 +112,24 @@ def proxy(
             found=found,
             hosts=("127.0.0.1", "localhost", host, *(allow_host or ())),
         )
-        if getproxies().keys() & {"http", "all"} and not proxy_bypass(host):
-            say(f"warning: a client with HTTP_PROXY sends private text there first; set NO_PROXY={host} for it")
-        say(f"listening on http://{host}:{port}/v1; the vendor is {vendor}")
+        _say_address(host, port, vendor)
         serve(served, host=host, port=port)
+
+
+def _clients_token(variable: str | None) -> str | None:
+    """Return the token that the owner chose for the clients."""
+    token = _held("--token-env", variable)
+    if token is not None and not TOKEN.fullmatch(token):
+        requirement = "must name a variable with at least 20 letters, digits and signs."
+        raise ParameterError("--token-env", "<hidden>", requirement)
+    return token
+
+
+def _say_address(host: str, port: int, vendor: str) -> None:
+    """Say where the proxy listens, and warn of another proxy on the way there."""
+    if getproxies().keys() & {"http", "all"} and not proxy_bypass(host):
+        say(f"warning: a client with HTTP_PROXY sends private text there first; set NO_PROXY={host} for it")
+    say(f"listening on http://{host}:{port}/v1; the vendor is {vendor}")
 
 
 def _vendor(upstream: str) -> str:
