@@ -13,8 +13,9 @@ import seeds
 import wordveil as wv
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.metrics.table import DistanceTable
-from wordveil.pipeline.explanations import WEAK, WorkedPair, explain, in_words
+from wordveil.pipeline.explanations import explain, in_words
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.worked import WEAK, WorkedPair
 from wordveil.vocabulary.rank_metric import NeighbourRank, rank_distances, rank_graph
 
 CLAIM = MetricDP(epsilon=2.0, metric="euclidean", slack=0.25, largest_distance=2.0, standing=Standing.PROVED)

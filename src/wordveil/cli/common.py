@@ -87,7 +87,7 @@ def say(line: str) -> None:
 def say_promise(guarantee: Guarantee, disclosed: Sequence[str], *between: str) -> None:
     """Say what is promised, what that assumes, lines between, and what is disclosed whatever the noise."""
     say(f"guarantee: {guarantee.sentence()}")
-    for assumption in getattr(guarantee, "assumptions", ()):
+    for assumption in guarantee.assumptions:
         say(f"assumes: {assumption}")
     for line in between:
         say(line)

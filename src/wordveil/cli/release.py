@@ -183,13 +183,13 @@ def _parse_grid(text: str) -> float:
 
 
 def _print_summary(report: VectorReport) -> None:
-    from wordveil.pipeline.run_warnings import claim_warnings, shown
+    from wordveil.pipeline.run_warnings import shown
 
     say(
         f"{report.rows:,} rows of {report.input_dimensions} numbers to {report.dimensions} ({report.dtype}), "
         f"{report.rows_per_second:,.0f} rows/s"
     )
-    say_promise(report.guarantee, report.disclosed, *shown(claim_warnings(report.guarantee)), *report.mitigations)
+    say_promise(report.guarantee, report.disclosed, *shown(report.guarantee.warnings()), *report.mitigations)
     if report.left_out:
         say(f"left out: {report.left_out:,} other arrays, columns or tensors")
 

@@ -268,7 +268,7 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
         DataFormatError: If it differs in wording alone from what this version writes, and is of another one.
     """
     from wordveil.pipeline.report_check import contradictions
-    from wordveil.pipeline.run_warnings import claim_warnings, release_warnings
+    from wordveil.pipeline.run_warnings import release_warnings
     from wordveil.pipeline.sanitizer import Sanitizer
 
     found = contradictions(report, source, _budget(report.facts))
@@ -280,7 +280,7 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
     if isinstance(source, Sanitizer):
         warnings = release_warnings(source.guarantee, source.in_words)
     else:
-        warnings = claim_warnings(source.guarantee(test_source=report.provenance.test_source))
+        warnings = source.guarantee(test_source=report.provenance.test_source).warnings()
     strange = {_nameless(note) for note in report.facts.get("notes", ())} - set(map(_nameless, allowed))
     told = [each.sentence() for each in wrong] + [
         f"notes: {note!r} is none of this release" for note in sorted(strange)

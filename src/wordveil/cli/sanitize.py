@@ -384,16 +384,17 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
     """Return the largest loss between any two words, or "" where the guarantee already says it or there is none."""
     from wordveil.mechanisms.certificate_check import NOT_REPEATED
     from wordveil.mechanisms.selection import LARGEST_LOSS
-    from wordveil.promises.guarantees import LocalDP, MetricDP, round_up
+    from wordveil.promises.guarantees import round_up
 
-    if isinstance(guarantee, LocalDP) and certificate is not None and certificate.method == LARGEST_LOSS:
+    largest, cap = guarantee.largest_loss(), guarantee.largest_distance
+    if largest is None:
+        return ""
+    if cap is not None:
+        return f"{round_up(largest)} nats, a bound: no pair need reach it (distances count up to {round_up(cap)})"
+    if certificate is not None and certificate.method == LARGEST_LOSS:
         repeated = not any(NOT_REPEATED in assumption for assumption in guarantee.assumptions)
         ground = "computed over all pairs" if repeated else f"by a certificate {NOT_REPEATED}"
-        return f"{round_up(guarantee.epsilon + (guarantee.slack or 0.0))} nats, {ground}"
-    if isinstance(guarantee, MetricDP) and guarantee.largest_distance is not None:
-        cap = guarantee.largest_distance
-        bound = f"{round_up(guarantee.loss(cap))} nats, a bound: no pair need reach it"
-        return f"{bound} (distances count up to {round_up(cap)})"
+        return f"{round_up(largest)} nats, {ground}"
     return ""
 
 
@@ -421,7 +422,7 @@ def _print_summary(report: RunReport, prepared: Prepared, words: InWords, unknow
         say(f"largest loss between any two words: {largest}")
     for line in shown(release_warnings(report.guarantee, words)):
         say(line)
-    for line in getattr(report.guarantee, "assumptions", ()):
+    for line in report.guarantee.assumptions:
         say(f"assumes: {line}")
     for line in report.disclosed:
         say(f"disclosed: {line}")

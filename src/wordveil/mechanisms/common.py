@@ -16,7 +16,7 @@ from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_positive
 from wordveil.promises.certificates import Certificate, code_name, digest_of, identity
 from wordveil.promises.composing import compose_releases, to_local
-from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, within_scope
+from wordveil.promises.guarantees import Guarantee, within_scope
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Relation
 from wordveil.vocabulary.table import Embeddings
@@ -134,7 +134,7 @@ class Randomizer(ABC):
                 loss grows with the distance without end, and of no use elsewhere.
         """
         claim, d = self.guarantee(), self.laplace_dimensions
-        if d is None or diameter is None or not isinstance(claim, MetricDP) or claim.delta > 0:
+        if d is None or diameter is None or claim.epsilon is None or not claim.metric or claim.delta > 0:
             return None
         from wordveil.mechanisms.laplace_profile import laplace_pair  # SciPy, which drawing does not need
 
@@ -200,8 +200,8 @@ def _bound(claims: Callable[[Any], Guarantee]) -> Callable[[Any], Guarantee]:
 
 def _makers(randomizer: Randomizer) -> list[str]:
     """Return what names the code of third parties; nothing of our own."""
-    kinds = type(randomizer), type(getattr(randomizer, "mechanism", randomizer))
-    return sorted({name for name in map(code_name, kinds) if name})
+    kinds: tuple[type, ...] = type(randomizer), type(getattr(randomizer, "mechanism", randomizer))
+    return sorted({name for kind in kinds if (name := code_name(kind))})
 
 
 def _trusted(randomizer: Randomizer) -> list[str]:
@@ -211,7 +211,7 @@ def _trusted(randomizer: Randomizer) -> list[str]:
 def _code(claim: Guarantee, randomizer: Randomizer) -> list[str]:
     """Return the scope of distances and graphs that third parties make, of whatever they hold."""
     names = _makers(randomizer)
-    if isinstance(claim, LocalDP | NoGuarantee) or not names:
+    if not (claim.metric or claim.graph) or not names:
         return []
     try:
         made_by = hashlib.sha256(identity(getattr(randomizer, "mechanism", randomizer)).encode()).hexdigest()[:12]
@@ -228,7 +228,7 @@ def with_vocabulary(claim: Guarantee, embeddings: Embeddings, randomizer: Random
     """
     header = embeddings.header
     parts = [f"vocabulary {embeddings.checksum_in_use}, {header.casing} {header.tokenizer}"]
-    if not isinstance(claim, LocalDP):
+    if claim.metric or claim.graph:
         parts.append(f"outputs {embeddings.candidates_checksum}")
     parts += _code(claim, randomizer)
     return within_scope(claim, *parts, assuming=_trusted(randomizer) + [UNCHECKED] * (not embeddings.is_checked))

@@ -87,7 +87,7 @@ def _between_vectors(metric: Metric, first: FloatArray, second: FloatArray) -> F
 
 def _spoken_of(claim: Guarantee, metric: AnyMetric) -> AnyMetric:
     """Return the mechanism's own metric, or the Euclidean one where the claim names that."""
-    return Euclidean() if getattr(claim, "metric", metric.name) == Euclidean.name else metric
+    return Euclidean() if claim.metric == Euclidean.name else metric
 
 
 def worst_words(
@@ -213,7 +213,7 @@ def vector_pairs(dimensions: int, relation: Relation, *, clip_norm: float | None
         for label, unit in (("a diameter spread over all coordinates", spread), ("a diameter along one axis", axis)):
             ends.append((label, clip_norm * unit, -clip_norm * unit))
     else:
-        epsilon = float(getattr(relation.claim, "epsilon", 1.0))
+        epsilon = relation.claim.epsilon or 1.0
         for loss in sorted({1.0, math.sqrt(dimensions)}):
             ends.append((f"distance {loss / epsilon:.4g}", np.zeros(dimensions), loss / epsilon * axis))
     pairs = []
