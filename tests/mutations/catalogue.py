@@ -232,7 +232,7 @@ MUTATIONS = (
     Mutation(
         id="g01",
         what="promises per token and per document are compared",
-        path="promises/composing.py",
+        path="promises/guarantees.py",
         old='"scope", "unit")',
         new='"scope")',
         tests=("foundations/test_guarantees.py",),
