@@ -1,4 +1,7 @@
-"""Nobody guesses what a mechanism is: outside `mechanisms/` it is asked, never tested for its class or attributes."""
+"""Nobody guesses what a mechanism or a promise is: it is asked, never tested for its class or attributes.
+
+Only `mechanisms/` knows kinds of mechanisms, and only `promises/` kinds of promises.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,11 @@ import wordveil
 import wordveil.decoding
 import wordveil.mechanisms
 from wordveil.mechanisms.base import Mechanism, Randomizer
+from wordveil.promises.guarantees import Guarantee
 
 SOURCE = Path(wordveil.__file__).parent
 TOOLS = SOURCE.parents[1] / "tools"
-FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.parent.name != "mechanisms"] + sorted(TOOLS.glob("*.py"))
+FILES = [*sorted(SOURCE.rglob("*.py")), *sorted(TOOLS.glob("*.py"))]
 FOREIGN = {
     "auditing/adapters.py": "takes objects of any origin",
     "promises/certificates.py": "names values of any kind",
@@ -35,8 +39,11 @@ for package in (wordveil.mechanisms, wordveil.decoding):
 KINDS = {kind.__name__: kind for base in (Mechanism, Randomizer) for kind in subclasses(base)}
 FACTS = {name for kind in KINDS.values() for name in (*vars(kind), *vars(kind).get("__annotations__", ()))}
 FACTS = {name for name in FACTS if not name.startswith("__")}
-CLAIMS = {"guarantee", "claim", "relation"}
-"""What may be asked by `getattr`, because it is no mechanism: promises have some of the same attributes."""
+CLAIMS = {kind.__name__ for kind in subclasses(Guarantee)} - {"Guarantee"}
+ANSWERS = {"epsilon", "delta", "slack", "assumptions", "scope", "metric", "graph", "largest_distance", "reason", "unit"}
+ANSWERS |= {name for kind in subclasses(Guarantee) for name in vars(kind) if not name.startswith("_")}
+PROMISES = {"guarantee", "claim", "promise", "stated"}
+"""Names by which the code calls a promise; only of these is it asked whether they have what every promise has."""
 
 
 def names_in(node):
@@ -50,8 +57,8 @@ def names_in(node):
     return found
 
 
-def guesses(source):
-    """Lines where code outside `mechanisms/` looks at the class or the attributes of a mechanism."""
+def guesses(source, kinds=frozenset(KINDS) | CLAIMS):
+    """Lines where code looks at the class or the attributes of a mechanism or a promise, of these kinds."""
     lines = []
     for node in ast.walk(ast.parse(source)):
         named: set[str] = set()
@@ -59,8 +66,10 @@ def guesses(source):
             asked = node.args[1]
             if node.func.id in TESTS:
                 named = names_in(asked)
-            elif node.func.id in PROBES and isinstance(asked, ast.Constant) and asked.value in FACTS:
-                named = set() if names_in(node.args[0]) & CLAIMS else set(KINDS)
+            elif node.func.id in PROBES and isinstance(asked, ast.Constant):
+                of_promise = bool(names_in(node.args[0]) & PROMISES)
+                named = CLAIMS if of_promise and asked.value in ANSWERS else set()
+                named = named or (set(KINDS) if not of_promise and asked.value in FACTS else set())
         elif isinstance(node, ast.Compare) and any(isinstance(op, ast.Is | ast.Eq) for op in node.ops):
             called = isinstance(node.left, ast.Call) and isinstance(node.left.func, ast.Name)
             named = names_in(node.comparators[0]) if called and node.left.func.id == "type" else set()
@@ -70,7 +79,7 @@ def guesses(source):
             named = {key.id for key in node.keys if isinstance(key, ast.Name)}
         elif isinstance(node, ast.FunctionDef) and any("register" in names_in(each) for each in node.decorator_list):
             named = {name for each in (*node.decorator_list, *node.args.args) for name in names_in(each)}
-        if named & set(KINDS):
+        if named & kinds:
             lines.append(node.lineno)
     return lines
 
@@ -80,8 +89,9 @@ def label(path):
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if label(path) not in FOREIGN], ids=label)
-def test_no_module_guesses_what_a_mechanism_is(path):
-    assert guesses(path.read_text(encoding="utf-8")) == []
+def test_no_module_guesses_what_a_mechanism_or_a_promise_is(path):
+    kinds = {"mechanisms": CLAIMS, "promises": frozenset(KINDS)}.get(path.parent.name, frozenset(KINDS) | CLAIMS)
+    assert guesses(path.read_text(encoding="utf-8"), kinds) == []
 
 
 def test_the_rule_notices_each_way_to_guess():
@@ -98,7 +108,11 @@ def test_the_rule_notices_each_way_to_guess():
         "match x:\n    case FittedNADP(): pass",
         "@ask.register\ndef _(randomizer: FittedNADP): ...",
         "@ask.register(FittedNADP)\ndef _(randomizer): ...",
+        "isinstance(text, NoGuarantee)",
+        "isinstance(x.guarantee, LocalDP | MetricDP)",
+        "getattr(claim, 'assumptions', ())",
+        "hasattr(report.guarantee, 'slack')",
     ]:
         assert guesses(line), line
-    for line in ["isinstance(x, int)", "getattr(guarantee, 'epsilon', 1.0)", "getattr(x, name)", "{'tem': TEM}"]:
+    for line in ["isinstance(x, int)", "getattr(x, name)", "{'tem': TEM}"]:
         assert not guesses(line), line

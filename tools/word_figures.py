@@ -29,7 +29,7 @@ from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.mechanisms.tight import TightConstraints
 from wordveil.pipeline.fitting import fit_words, shipped_certificate
-from wordveil.promises.guarantees import LocalDP, MetricDP, Standing
+from wordveil.promises.guarantees import LocalDP, Standing
 from wordveil.promises.relations import Pair
 from wordveil.vocabulary.table import Embeddings
 
@@ -168,7 +168,7 @@ def _losses(
 ) -> tuple[Series, ...]:
     """Return the claim, exact losses of pairs under two fits of it, and audits of the first."""
     table, claim = fitted.embeddings, textbook.guarantee()
-    assert isinstance(claim, MetricDP)
+    assert claim.metric
     ids = _some_words(table)
     rows = table.vectors[ids].astype(np.float64)
     distance = np.linalg.norm(rows[:, None] - rows[None], axis=2)
@@ -266,7 +266,7 @@ def decoder(chosen: Decoder, table: Embeddings, sampling: Sampling) -> Figure:
     mechanism = MultivariateLaplace(epsilon=DECODED_EPSILON)
     fitted = Decoded(mechanism=mechanism, decoder=chosen).fit(table)
     claim = fitted.guarantee()
-    assert isinstance(claim, MetricDP)
+    assert claim.metric
     rows, d = table.vectors.astype(np.float64), table.dimensions
     lengths = np.linalg.norm(rows[:300, None] - rows[None, :300], axis=2)
     positive = np.where(lengths > 0, lengths, np.inf)

@@ -41,7 +41,6 @@ from wordveil.mechanisms.tight import TightConstraints as TightConstraints
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace as TruncatedLaplace
 from wordveil.metrics.distances import Angular as Angular
 from wordveil.metrics.distances import Euclidean as Euclidean
-from wordveil.metrics.distances import PairwiseMetric as PairwiseMetric
 from wordveil.metrics.distances import Precomputed as Precomputed
 from wordveil.pipeline.calibration import calibrate as calibrate
 from wordveil.pipeline.explanations import explain as explain
@@ -111,7 +110,6 @@ __all__ = [
     "NoGuarantee",
     "NumberGrid",
     "PairLoss",
-    "PairwiseMetric",
     "Precomputed",
     "Prior",
     "Projection",

@@ -32,7 +32,6 @@ EXPORTS: dict[str, str] = {
     "NoGuarantee": "wordveil.promises.guarantees",
     "NumberGrid": "wordveil.promises.number_grids",
     "PairLoss": "wordveil.promises.pair_loss",
-    "PairwiseMetric": "wordveil.metrics.distances",
     "Prior": "wordveil.denoising.prior",
     "Precomputed": "wordveil.metrics.distances",
     "Projection": "wordveil.mechanisms.projection",

@@ -19,7 +19,7 @@ from wordveil.errors import ParameterError, ResumeError
 from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourResponse
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
-from wordveil.metrics.distances import Angular, Euclidean, PairwiseMetric, distances
+from wordveil.metrics.distances import Angular, Euclidean, distances
 from wordveil.vocabulary.table import Embeddings
 
 
@@ -302,18 +302,3 @@ def test_what_a_mechanism_states_is_held_to_be_a_law(broken):
     careless = Careless(**{field.name: getattr(fitted, field.name) for field in fields(fitted)})
     with pytest.raises(ParameterError, match=r"channel='row 37'.*sum to 1"):
         verify_law(careless)
-
-
-def test_a_metric_that_is_not_symmetric_beyond_the_sample_is_refused_by_the_closed_form():
-    class Lopsided(PairwiseMetric):
-        name = "lopsided"
-
-        def between(self, a, b):
-            table = np.abs(a[:, None].astype(np.float64) - b[None]).sum(axis=2)
-            return np.where((a[:, :1] == 7.5) & (b[:, 0] != 7.5), table + 1, table)
-
-    rows = seeds.rng(2).normal(size=(300, 2))
-    rows[1] = 7.5
-    table = Embeddings.from_arrays([f"w{i}" for i in range(300)], rows, candidate_rule="all")
-    with pytest.raises(ParameterError, match="distances='not symmetric'"):
-        verify_scores(TEM(epsilon=1.0, gamma=3.0, metric=Lopsided()).fit(table))

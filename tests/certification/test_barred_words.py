@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,19 +19,9 @@ from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
-from wordveil.metrics.distances import Angular, Euclidean, PairwiseMetric, Precomputed, distances
+from wordveil.metrics.distances import Angular, Euclidean, Precomputed, distances
 from wordveil.metrics.table import DistanceTable
 from wordveil.vocabulary.table import Embeddings
-
-
-@dataclass(frozen=True)
-class Blocks(PairwiseMetric):
-    """A user's metric: the sum of absolute differences."""
-
-    name: ClassVar[str] = "blocks"
-
-    def between(self, a, b):
-        return np.abs(np.asarray(a, dtype=np.float64)[:, None] - b[None]).sum(axis=2)
 
 
 def lonely(v=260, barred=40, d=12):
@@ -46,9 +35,21 @@ def lonely(v=260, barred=40, d=12):
     return Embeddings.from_arrays(words, rows.astype(np.float32), candidate_rule="all").without_outputs(words[-barred:])
 
 
+def blocks_of(embeddings, root=False):
+    rows = embeddings.vectors.astype(np.float64)
+    table = np.abs(rows[:, None] - rows[None]).sum(axis=2)
+    table = DistanceTable(np.sqrt(table) if root else table)
+    return Precomputed(label="blocks", vocabulary=embeddings.checksum_in_use, table=table, error=1e-9)
+
+
+def metric_for(name, embeddings):
+    known = {"euclidean": Euclidean(), "angular": Angular()}
+    return known.get(name) or blocks_of(embeddings, root=name == "matrix")
+
+
 def table_of(embeddings, metric):
-    if isinstance(metric, PairwiseMetric):
-        return metric.between(embeddings.vectors, embeddings.vectors)
+    if isinstance(metric, Precomputed):
+        return np.array(metric.table.matrix)
     return distances(metric, embeddings.vectors, embeddings.vectors)
 
 
@@ -65,17 +66,16 @@ def worst_of(embeddings, metric, rate, cap):
 
 
 def pairs_of(embeddings, metric):
-    return (
-        WordPairs(embeddings, metric) if isinstance(metric, PairwiseMetric) else DistinctVectors.of(embeddings, metric)
-    )
+    return WordPairs(embeddings, metric) if isinstance(metric, Precomputed) else DistinctVectors.of(embeddings, metric)
 
 
 RATES = [(0.5, math.inf), (3.0, 6.0), (6.0, 3.0), (6.0, 4.5), (12.0, 1.5)]
 
 
-@pytest.mark.parametrize("metric", [Euclidean(), Blocks()], ids=lambda m: m.name)
+@pytest.mark.parametrize("metric", ["euclidean", "blocks"])
 def test_too_many_pairs_are_bounded_by_the_normalizers(monkeypatch, metric):
     embeddings = lonely()
+    metric = metric_for(metric, embeddings)
     monkeypatch.setattr(normalizer_lipschitz, "MOST_TRIPLES", 1e5)
     s, _ = channel_losses(embeddings, metric, 6.0, 4.5)
     z = np.log(np.exp(-6.0 * s[:, embeddings.candidates]).sum(axis=1))
@@ -86,10 +86,11 @@ def test_too_many_pairs_are_bounded_by_the_normalizers(monkeypatch, metric):
     assert found.epsilon > worst_of(embeddings, metric, 6.0, 4.5)[0]
 
 
-@pytest.mark.parametrize("metric", [Euclidean(), Blocks()], ids=lambda m: m.name)
+@pytest.mark.parametrize("metric", ["euclidean", "blocks"])
 @pytest.mark.parametrize(("rate", "cap"), RATES)
 def test_it_is_the_loss_of_the_exact_channel(metric, rate, cap):
     embeddings = lonely()
+    metric = metric_for(metric, embeddings)
     work = LossComputation(pairs_of(embeddings, metric), threads=2)
     per_distance, largest = worst_of(embeddings, metric, rate, cap)
     for found, exact in ((work.metric(rate, cap), per_distance), (work.local(rate, cap), largest)):
@@ -121,11 +122,8 @@ def test_no_claim_is_below_the_law_that_is_drawn_by_and_the_audit_agrees(monkeyp
     rng = seeds.rng(sum(metric.encode()) + sum(kind.__name__.encode()))
     for _ in range(4):
         embeddings = random_vocabulary(rng)
-        chosen = {"euclidean": Euclidean(), "angular": Angular(), "blocks": Blocks()}.get(metric)
-        table = table_of(embeddings, chosen or Blocks())
-        if chosen is None:
-            table, own = np.sqrt(table), embeddings.header.checksum
-            chosen = Precomputed(label="roots", vocabulary=own, table=DistanceTable(table), error=1e-9)
+        chosen = metric_for(metric, embeddings)
+        table = table_of(embeddings, chosen)
         mechanism = kind(epsilon=1.0, metric=chosen, calibration="certified")
         certificate = certify_rate(mechanism, embeddings, float(rng.uniform(0.3, 6.0)), threads=1)
         fitted = replace(mechanism, epsilon=certificate.parameters["epsilon"]).fit(embeddings, certificate)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from wordveil.mechanisms.certificate_check import WHOLE
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
-from wordveil.metrics.distances import Angular, PairwiseMetric, Precomputed
+from wordveil.metrics.distances import Angular, Precomputed
 from wordveil.metrics.table import DistanceTable
 from wordveil.pipeline.fitting import FOLDER
 from wordveil.promises.certificates import Certificate
@@ -53,19 +52,10 @@ def test_a_rate_of_20_for_an_epsilon_of_3_9_is_refused():
     assert np.abs(np.log(law)[:, None] - np.log(law)[None]).max() > 27.9
 
 
-@dataclass(frozen=True)
-class Own(PairwiseMetric):
-    name: ClassVar[str] = "own"
-
-    def between(self, a, b):
-        return np.abs(np.asarray(a, dtype=np.float64)[:, None] - b[None]).sum(axis=2)
-
-
 MECHANISMS = [
     SanText(epsilon=3.0, calibration="certified"),
     SanText(epsilon=3.0, calibration="certified-local"),
     SanText(epsilon=3.0, metric=Angular(), calibration="certified"),
-    SanText(epsilon=3.0, metric=Own(), calibration="certified"),
     SanText(epsilon=3.0, metric=NeighbourRank(k=20), calibration="certified"),
     TEM(epsilon=3.0, gamma=4.0, calibration="certified"),
     TEM(epsilon=3.0, gamma=4.0, calibration="certified-local"),

@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,8 @@ from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.selection import LARGEST_LOSS
 from wordveil.mechanisms.tem import TEM
-from wordveil.metrics.distances import PairwiseMetric, distances
+from wordveil.metrics.distances import Euclidean, Precomputed, distances
+from wordveil.metrics.table import DistanceTable
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import LocalDP, Standing, claimed
 from wordveil.vocabulary.table import Embeddings
@@ -34,14 +35,10 @@ from wordveil.vocabulary.table import Embeddings
 DRIVER = Path(__file__).with_name("certify_driver.py")
 
 
-@dataclass(frozen=True)
-class Own(PairwiseMetric):
-    """A user's metric: the Euclidean one, as far as the library can tell unknown."""
-
-    name = "own"
-
-    def between(self, a, b):
-        return np.sqrt(np.square(np.asarray(a, dtype=np.float64)[:, None] - b[None]).sum(axis=2))
+def own(embeddings):
+    """The matrix of Euclidean distances, which the library knows as no closed form."""
+    table = DistanceTable(distances(Euclidean(), embeddings.vectors, embeddings.vectors))
+    return Precomputed(label="own", vocabulary=embeddings.checksum_in_use, table=table, error=1e-9)
 
 
 def channel_losses(fitted):
@@ -54,7 +51,7 @@ def channel_losses(fitted):
 @pytest.mark.parametrize("kind", [SanText, TEM])
 def test_a_rate_is_certified_for_exactly_what_it_costs(kind, metric):
     embeddings = small_embeddings("gaussian")
-    mechanism = kind(epsilon=1.0) if metric == "euclidean" else kind(epsilon=1.0, metric=Own())
+    mechanism = kind(epsilon=1.0) if metric == "euclidean" else kind(epsilon=1.0, metric=own(embeddings))
     certificate = certify_rate(mechanism, embeddings, 1.3, threads=1)
     promised = certificate.parameters["epsilon"]
     assert certificate.numbers["rate"] == 1.3
@@ -63,7 +60,7 @@ def test_a_rate_is_certified_for_exactly_what_it_costs(kind, metric):
     costing = replace(mechanism, epsilon=promised, calibration="certified")
     fitted = costing.fit(embeddings, certificate)
     cap = fitted.guarantee().largest_distance
-    s = np.minimum(distances(costing.metric, embeddings.vectors, embeddings.vectors), cap)
+    s = np.minimum(distances(Euclidean(), embeddings.vectors, embeddings.vectors), cap)
     slopes = channel_losses(fitted)[s > 0] / s[s > 0]
     assert slopes.max() == pytest.approx(promised, rel=2e-5)
     assert verify_scores(fitted).holds
@@ -156,7 +153,7 @@ def test_promises_are_not_mixed_up():
 def test_losses_of_any_metric_are_resumed_bit_for_bit(tmp_path, monkeypatch):
     monkeypatch.setattr("wordveil.certification.interruption._SECONDS", 0.0)
     embeddings = small_embeddings("gaussian", "some")
-    pairs = WordPairs(embeddings, Own())
+    pairs = WordPairs(embeddings, own(embeddings))
     total = len(embeddings) * (len(embeddings) + len(embeddings.candidates))
     for find in ("metric", "local"):
         expected = getattr(LossComputation(pairs, threads=1), find)(2.0, 3.0)
@@ -175,14 +172,15 @@ def test_losses_of_any_metric_are_resumed_bit_for_bit(tmp_path, monkeypatch):
         work = LossComputation(pairs, threads=1, progress=visits.append, checkpoint=path)
         assert getattr(work, find)(2.0, 3.0) == expected
         assert sum(visits) == total
+        other = small_embeddings("gaussian")
         with pytest.raises(ResumeError, match="other inputs"):
-            LossComputation(WordPairs(small_embeddings("gaussian"), Own()), checkpoint=path)
+            LossComputation(WordPairs(other, own(other)), checkpoint=path)
 
 
 def test_a_word_without_any_output_is_an_error_for_any_metric():
     barred = small_embeddings("two words").without_outputs(["w1"])
     with pytest.raises(ParameterError, match="without any output"):
-        LossComputation(WordPairs(barred, Own())).metric(200.0)
+        LossComputation(WordPairs(barred, own(barred))).metric(200.0)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -17,9 +18,10 @@ from wordveil.cli.app import COMMANDS
 from wordveil.cli.examples import EXAMPLES
 from wordveil.cli.main import main
 from wordveil.names import MECHANISMS
-from wordveil.pipeline.explanations import _near_pair
+from wordveil.pipeline.explanations import _distance, _nearest_pair, _typical_pair
 from wordveil.pipeline.neighbour_points import neighbour_points
 from wordveil.promises.guarantees import round_up
+from wordveil.promises.worked import WorkedPair
 from wordveil.vocabulary.stored_lists import find_lists
 
 HELPS = [
@@ -548,7 +550,9 @@ def test_a_metric_promise_hides_nothing_where_even_near_words_are_told_apart(wor
     for epsilon, status in ((9, 0), (60, 2)):
         table = wv.load_embeddings()
         claim = wv.SanText(epsilon=epsilon).fit(table).guarantee()
-        near = _near_pair(table, claim, wv.Euclidean())
+        metric = wv.Euclidean()
+        distance = _distance(table, metric, _nearest_pair(table, metric, _typical_pair(table, metric)[0]))
+        (near,) = claim.explain([WorkedPair(words=("", ""), distance=distance, loss=math.inf)])
         assert near.distance < wv.explain(table, claim, metric=wv.Euclidean()).typical
         assert (near.wrong < 1e-6) == (status == 2)
         assert wordveil("sanitize", tmp_path / "in.txt", "-m", "santext", "-e", epsilon).status == status

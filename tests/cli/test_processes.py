@@ -49,11 +49,11 @@ def end_of_a_first_sentence(tmp_path, program):
     return done.stdout.splitlines()[-1]
 
 
-def test_a_first_sentence_needs_no_scipy_and_no_typer(tmp_path):
+def test_a_first_sentence_needs_no_scipy(tmp_path):
     program = (
         "import sys\nfrom wordveil.cli.main import main\n"
         "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
-        "print(sorted({'scipy', 'wordveil.certification', 'sklearn', 'typer', 'pydantic', 'rich'} & set(sys.modules)))"
+        "print(sorted({'scipy', 'wordveil.certification', 'sklearn', 'rich'} & set(sys.modules)))"
     )
     assert end_of_a_first_sentence(tmp_path, program) == "[]"
 

@@ -369,12 +369,12 @@ def test_a_report_holds_the_digest_of_the_private_input_only_when_asked(wordveil
     ],
 )
 def test_an_interruption_says_what_became_of_the_work(monkeypatch, wordveil, command, said):
-    from wordveil.cli import main as entry
+    from wordveil.cli import app
 
     def press_ctrl_c(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(entry, "_run", press_ctrl_c)
+    monkeypatch.setattr(app, "run", press_ctrl_c)
     answer = wordveil(command)
     assert (answer.status, answer.err) == (130, f"wordveil: {said}\n")
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -14,8 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 import seeds
 from wordveil.errors import ParameterError
-from wordveil.metrics.axioms import check_axioms
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric, distances
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
 
 rows = arrays(np.float64, (5, 3), elements=st.floats(-1e3, 1e3))
 ROWS = seeds.rng(1).standard_normal((12, 4))
@@ -59,50 +56,3 @@ def test_distance_error_covers_an_error_of_the_square(metric, squared, error):
     values = np.array([squared, squared + error, max(0.0, squared - error)])
     metric.from_squared(values)
     assert np.abs(values - values[0]).max() <= metric.distance_error(error) * (1 + 1e-9) + 1e-12
-
-
-@pytest.mark.parametrize("metric", [Euclidean(), Angular()])
-def test_metrics_pass_their_axioms(metric):
-    check_axioms(metric, ROWS)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Squared(Metric):
-    """Not a metric: the triangle inequality fails."""
-
-    name: ClassVar[str] = "squared"
-
-    def coordinates(self, vectors):
-        return np.asarray(vectors, dtype=np.float64)
-
-    def from_squared(self, squared):
-        pass
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shifted(Squared):
-    """Not a metric: no vector is at distance 0 from itself."""
-
-    name: ClassVar[str] = "shifted"
-
-    def from_squared(self, squared):
-        squared += 1.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Negative(Squared):
-    """Not a metric: distances below zero."""
-
-    name: ClassVar[str] = "negative"
-
-    def from_squared(self, squared):
-        squared -= 1.0
-
-
-@pytest.mark.parametrize(
-    ("metric", "axiom"),
-    [(Squared(), "triangle inequality"), (Shifted(), "non-zero distance"), (Negative(), "negative or non-finite")],
-)
-def test_what_is_no_metric_is_refuted(metric, axiom):
-    with pytest.raises(ParameterError, match=axiom):
-        check_axioms(metric, ROWS)

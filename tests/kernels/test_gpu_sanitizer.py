@@ -83,18 +83,9 @@ def test_the_processor_is_left_as_it_is(vocabulary):
 
 def test_rows_that_only_the_processor_has_are_refused(vocabulary):
     pytest.importorskip("torch", reason="PyTorch is not installed (extra gpu)")
-    fitted = fit_words(wv.TEM(epsilon=6.0, metric=Pairs()), vocabulary)
+    fitted = fit_words(wv.TEM(epsilon=6.0, metric=wv.NeighbourRank(k=3, cap=9.0)), vocabulary)
     with pytest.raises(ParameterError, match="device='cuda' is not supported for this mechanism"):
         fitted.on("cuda")
-
-
-class Pairs(wv.PairwiseMetric):
-    """A user's metric without a closed form for the kernels."""
-
-    name = "of-tests"
-
-    def between(self, a, b):
-        return np.abs(a[:, None, :].astype(np.float64) - b[None, :, :]).max(axis=2)
 
 
 def test_without_pytorch_the_extra_is_named():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
-from wordveil.metrics.distances import Angular, Euclidean, PairwiseMetric, Precomputed, distances
+from wordveil.metrics.distances import Angular, Euclidean, Precomputed, distances
 from wordveil.metrics.table import DistanceTable
 from wordveil.vocabulary.rank_metric import NeighbourRank
 from wordveil.vocabulary.table import Embeddings
@@ -34,22 +32,10 @@ def vocabulary(v=60, barred=8):
     return Embeddings.from_arrays(words, rows, candidate_rule="all").without_outputs(words[:barred])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Streets(PairwiseMetric):
-    """The sum of absolute differences: a user's own metric, drawn from by the kernel for functions."""
-
-    name: ClassVar[str] = "streets"
-    distance_error: ClassVar[float] = 1e-12
-
-    def between(self, a, b):
-        left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-        return np.abs(left[:, None, :] - right[None, :, :]).sum(axis=2)
-
-
 WORDS = vocabulary()
 ROOTS = DistanceTable(distances(Euclidean(), WORDS.vectors, WORDS.vectors) ** 0.5)
 MATRIX = Precomputed(label="root", vocabulary=WORDS.header.checksum, table=ROOTS, error=1e-9)
-METRICS = [Euclidean(), Angular(), Streets(), NeighbourRank(k=8), MATRIX]
+METRICS = [Euclidean(), Angular(), NeighbourRank(k=8), MATRIX]
 
 
 def excess(fitted, law):

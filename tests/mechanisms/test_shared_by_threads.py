@@ -19,7 +19,6 @@ from typing import Any
 import contract
 import numpy as np
 import pytest
-import test_precomputed_metrics
 from contract import DECODERS
 from test_contract import ALL
 from tests.kernels.engines_here import every_engine
@@ -94,7 +93,6 @@ METRICS = {
     "euclidean": Euclidean(),
     "angular": Angular(),
     "mahalanobis": Mahalanobis(whitening=np.diag([1.0, 0.5, 2.0, 1.0, 1.5, 0.7])),
-    "a function": test_precomputed_metrics.Manhattan(),
     "ranks": NeighbourRank(k=12, cap=8.0),
 }
 SELECTION = {

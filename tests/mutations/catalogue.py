@@ -191,9 +191,9 @@ MUTATIONS = (
     ),
     Mutation(
         id="h02",
-        what="fitting takes a metric whose distances depend on other rows",
-        path="metrics/axioms.py",
-        old="    _check_alone(metric, vectors, table, _Among.of(metric, everyone, ids), tolerance)\n",
+        what="fitting takes a metric whose coordinates depend on other rows",
+        path="mechanisms/metric_rows.py",
+        old="        _check_coordinates(metric, embeddings.vectors, some)\n",
         new="",
         tests=("mechanisms/test_derived_metrics.py",),
     ),
@@ -219,7 +219,7 @@ MUTATIONS = (
         path="vocabulary/table.py",
         old="self.header.checksum if self.is_checked else",
         new="self.header.checksum if True else",
-        tests=("foundations/test_class_digests.py", "vectors/test_releasing.py"),
+        tests=("foundations/test_code_names.py", "vectors/test_releasing.py"),
     ),
     Mutation(
         id="t01",
@@ -232,7 +232,7 @@ MUTATIONS = (
     Mutation(
         id="g01",
         what="promises per token and per document are compared",
-        path="promises/composing.py",
+        path="promises/guarantees.py",
         old='"scope", "unit")',
         new='"scope")',
         tests=("foundations/test_guarantees.py",),
@@ -247,11 +247,11 @@ MUTATIONS = (
     ),
     Mutation(
         id="g06",
-        what="the code of a user's functions is not part of what its class is",
-        path="promises/class_digests.py",
-        old="found.append(repr((part.co_code, part.co_exceptiontable, counts, names, constants)))",
-        new="found.append(repr((counts, names)))",
-        tests=("foundations/test_class_digests.py",),
+        what="a class that no package brings is named by its module",
+        path="promises/certificates.py",
+        old="        return os.urandom(6).hex()\n    for package",
+        new='        return f"local==0:{module}.{name}"\n    for package',
+        tests=("foundations/test_code_names.py",),
     ),
     Mutation(
         id="g02",

@@ -8,8 +8,6 @@ import sys
 import threading
 import time
 import warnings
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -19,6 +17,7 @@ import seeds
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
 from small_models import EVERY_NOISE, placed, small_table  # noqa: E402
+from tests.installed_packages import install  # noqa: E402
 
 from wordveil.errors import ParameterError, WordveilError  # noqa: E402
 from wordveil.mechanisms import projection  # noqa: E402
@@ -243,25 +242,28 @@ def test_layers_around_two_public_matrices_share_no_noise(monkeypatch):
     assert places[0] == places[2] != places[1]
 
 
+PACKAGE = """
+from dataclasses import dataclass
+import numpy as np
+from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 @dataclass(frozen=True, kw_only=True)
-class Factors:
-    """A mechanism whose repr cuts its array short."""
-
+class Factors:  # a mechanism whose repr cuts its array short
     factors: np.ndarray
-    name: ClassVar[str] = "factors"
-
+    name = "factors"
     def fit(self, embeddings):
         return ClippedGaussian(epsilon=1.0).fit(embeddings)
+"""
 
 
-def test_mechanisms_that_only_look_alike_share_no_noise():
+def test_mechanisms_that_only_look_alike_share_no_noise(monkeypatch, tmp_path):
+    factors = install(monkeypatch, tmp_path, PACKAGE).Factors
     source, sentence = RandomSource(), torch.tensor([[3, 3, 4]])
     arrays = [np.zeros(2000), np.zeros(2000)]
     arrays[1][1000] = 1e-9
-    assert repr(Factors(factors=arrays[0])) == repr(Factors(factors=arrays[1]))
+    assert repr(factors(factors=arrays[0])) == repr(factors(factors=arrays[1]))
     place = source.nonces(["a"], ["the film"])
     first, again, other = (
-        PrivateEmbedding(TABLE, Factors(factors=each), source=source)(sentence, nonces=place)
+        PrivateEmbedding(TABLE, factors(factors=each), source=source)(sentence, nonces=place)
         for each in (arrays[0], arrays[0].copy(), arrays[1])
     )
     assert torch.equal(first, again)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +13,9 @@ import seeds
 import wordveil as wv
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.metrics.table import DistanceTable
-from wordveil.pipeline.explanations import WEAK, WorkedPair, explain, in_words
+from wordveil.pipeline.explanations import explain, in_words
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.worked import WEAK, WorkedPair
 from wordveil.vocabulary.rank_metric import NeighbourRank, rank_distances, rank_graph
 
 CLAIM = MetricDP(epsilon=2.0, metric="euclidean", slack=0.25, largest_distance=2.0, standing=Standing.PROVED)
@@ -189,16 +190,6 @@ def test_a_promise_of_nothing_and_one_of_neighbours_are_called_weak(tiny):
     assert not in_words(tiny, LocalDP(epsilon=1.0, standing=Standing.PROVED)).weak
 
 
-@dataclass(frozen=True, kw_only=True)
-class Largest(wv.PairwiseMetric):
-    """A user's own metric: the largest difference of a coordinate."""
-
-    name = "largest coordinate"
-
-    def between(self, a, b):
-        return np.abs(np.asarray(a, float)[:, None] - np.asarray(b, float)[None]).max(axis=2)
-
-
 def matrix_metric(embeddings):
     """Distances that have nothing to do with the vectors: places on a line, in another order."""
     places = seeds.rng(2).permutation(len(embeddings)).astype(float)
@@ -206,15 +197,13 @@ def matrix_metric(embeddings):
     return wv.Precomputed(label="places", vocabulary=embeddings.header.checksum, table=table), table.matrix
 
 
-@pytest.mark.parametrize("kind", ["matrix", "ranks", "function"])
+@pytest.mark.parametrize("kind", ["matrix", "ranks"])
 def test_metrics_without_coordinates_are_explained_in_their_own_distances(vocabulary, kind):
     if kind == "matrix":
         metric, matrix = matrix_metric(vocabulary)
-    elif kind == "ranks":
+    else:
         metric = NeighbourRank(k=10)
         matrix = rank_distances(rank_graph(vocabulary.vectors, 10))
-    else:
-        metric, matrix = Largest(), Largest().between(vocabulary.vectors, vocabulary.vectors)
     sanitizer = wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.02, metric=metric))
     near, typical = sanitizer.explained(3).pairs
     first, second = (vocabulary.id(word) for word in near.words)

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -10,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seeds
-from wordveil.errors import CertificateError, ChecksumError, ParameterError
+from wordveil.errors import ChecksumError, ParameterError
 from wordveil.kernels import nearest_outputs
 from wordveil.kernels.compiled.library import available_engines
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, PairwiseMetric, Precomputed
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Precomputed
 from wordveil.metrics.table import DistanceTable
 from wordveil.vocabulary import load_embeddings
 from wordveil.vocabulary import neighbour_lists as module
@@ -60,14 +58,6 @@ def some_outputs(generator: np.random.Generator, v: int) -> np.ndarray:
     return np.sort(generator.choice(v, generator.integers(1, v + 1), replace=False)).astype(np.int32)
 
 
-@dataclass(frozen=True)
-class Manhattan(PairwiseMetric):
-    name: ClassVar[str] = "manhattan"
-
-    def between(self, a, b):
-        return np.abs(a.astype(np.float64)[:, None, :] - b.astype(np.float64)[None, :, :]).sum(axis=2)
-
-
 @settings(max_examples=60)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([4, 16]), st.data())
 def test_cosine_lists_agree_with_exact_rationals_where_many_scores_are_equal(seed, v, d, data):
@@ -109,7 +99,6 @@ def test_lists_agree_with_the_float64_oracle_for_every_metric(seed, v, d, engine
         (None, squared(unit(rows))),
         (Euclidean(), squared(rows)),
         (Mahalanobis(whitening=whitening), squared(rows @ whitening)),
-        (Manhattan(), manhattan),
         (matrix, manhattan),
     ]
     if rows.any(axis=1).all():
@@ -224,17 +213,6 @@ def test_words_that_may_not_be_output_have_lists_and_are_in_none():
 def test_k_outside_its_domain_is_refused(k):
     with pytest.raises(ParameterError, match=r"k=.* must be"):
         build_lists(table(seeds.rng(6).standard_normal((80, 2))), k)
-
-
-def test_a_metric_that_no_name_can_hold_is_refused():
-    class Nameless(PairwiseMetric):
-        name = "nameless"
-
-        def between(self, a, b):
-            return Manhattan().between(a, b)
-
-    with pytest.raises(CertificateError, match="cannot be named"):
-        build_lists(table(np.eye(3)), 2, metric=Nameless())
 
 
 def test_outputs_may_be_a_number_of_the_most_frequent_words():

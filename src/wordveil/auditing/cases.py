@@ -157,7 +157,7 @@ def _function_case(thing: Foreign, inputs: Inputs) -> Case:
 
 def _relation(claim: Guarantee, embeddings: Embeddings | None = None) -> Relation:
     """Return which vectors, or words of a vocabulary, a stranger's claim speaks of; none in a metric not known here."""
-    metric = METRICS.get(getattr(claim, "metric", Euclidean.name))
+    metric = METRICS.get(claim.metric or Euclidean.name)
     if metric is None:
         return NoPairs(claim=claim)
     return vector_relation(claim, metric) if embeddings is None else word_relation(claim, embeddings, metric)

@@ -41,7 +41,7 @@ def verify_law(
         ParameterError: If what is stated is no law, or the claim's distances are none.
     """
     relation = randomizer.related(claim)
-    epsilon, slack = getattr(relation.claim, "epsilon", None), getattr(relation.claim, "slack", None) or 0.0
+    epsilon, slack = relation.claim.epsilon, relation.claim.slack or 0.0
     v, local = len(randomizer.embeddings), isinstance(relation, EveryPair)
     everyone = np.arange(v, dtype=np.int32)
     if epsilon is None or randomizer.law(everyone[:0]) is None:

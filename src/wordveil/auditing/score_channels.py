@@ -51,10 +51,10 @@ def verify_scores(
         ParameterError: If no epsilon is given and the mechanism claims none, or a user's metric is not symmetric.
     """
     claim = randomizer.guarantee()
-    epsilon = getattr(claim, "epsilon", None) if epsilon is None else epsilon
+    epsilon = claim.epsilon if epsilon is None else epsilon
     if epsilon is None:
         raise ParameterError("epsilon", None, "must be given: this mechanism claims none.")
-    slack = (getattr(claim, "slack", 0.0) or 0.0) if slack is None else slack
+    slack = (claim.slack or 0.0) if slack is None else slack
     rows, v = randomizer.selection, len(randomizer.embeddings)
     assert rows is not None
     everyone, between = np.arange(v, dtype=np.int32), word_distances(randomizer.embeddings, rows.metric)

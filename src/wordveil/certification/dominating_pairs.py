@@ -8,7 +8,6 @@ from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.base import Randomizer
 from wordveil.mechanisms.checks import check_fitted
 from wordveil.parameters import check_positive
-from wordveil.promises.guarantees import MetricDP, NoGuarantee
 from wordveil.promises.pair_loss import PairLoss
 
 __all__ = ["dominating_pair"]
@@ -27,9 +26,9 @@ def dominating_pair(fitted: Randomizer, *, diameter: float | None = None) -> Pai
     """
     chosen = check_fitted(fitted)
     claim = chosen.guarantee()
-    if isinstance(claim, NoGuarantee):
+    if claim.epsilon is None:
         raise GuaranteeError(f"There is no promise to compose: {claim.reason}")
-    if isinstance(claim, MetricDP) and claim.largest_distance is None:
+    if claim.metric and claim.largest_distance is None:
         check_positive("diameter", diameter)
     elif diameter is not None:
         raise ParameterError("diameter", diameter, "belongs to noise whose loss grows without end; leave it out.")
@@ -40,5 +39,5 @@ def dominating_pair(fitted: Randomizer, *, diameter: float | None = None) -> Pai
             "generic_pair()."
         )
     # What a mechanism of a third party says of its loss is never less bound than its claim.
-    assumed = tuple(dict.fromkeys((*getattr(claim, "assumptions", ()), *pair.assumptions)))
-    return replace(pair, assumptions=assumed, scope=getattr(claim, "scope", ()))
+    assumed = tuple(dict.fromkeys((*claim.assumptions, *pair.assumptions)))
+    return replace(pair, assumptions=assumed, scope=claim.scope)

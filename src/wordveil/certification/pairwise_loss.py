@@ -1,6 +1,6 @@
 """All pairs of words of a vocabulary under any metric, from distances alone: what `normalizer_lipschitz` runs over.
 
-Closed forms use `vocabulary.DistinctVectors`, which needs coordinates; this needs a matrix or a user's function, twice
+Closed forms use `vocabulary.DistinctVectors`, which needs coordinates; this needs a matrix, twice
 v**2 distances a rate. The triangle inequality is what makes the bound one: it is proved, or assumed, elsewhere.
 """
 
@@ -65,7 +65,7 @@ class WordPairs:
         return self.source.block(self.source.canonical[first], self.ids[second])
 
     def judged(self, first: NDArray[np.int64], second: NDArray[np.int64], rough: Float64Array) -> Float64Array:
-        """Return the distances of `block`: a matrix, or a user's function, has no others."""
+        """Return the distances of `block`: a matrix has no others."""
         return rough
 
     def digest(self) -> str:

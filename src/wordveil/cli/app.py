@@ -1,4 +1,4 @@
-"""The commands as typer knows them: help, mistakes, and every use that `options.plain_use` does not take.
+"""The commands as typer knows them: help, mistakes and every use.
 
 Loads only the module of the command that is used.
 """
@@ -12,15 +12,16 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, cast, get_args
+from typing import Any, cast
 
 import typer
+from typer import Option
 from typer.core import TyperCommand
 
 from wordveil import __version__
 from wordveil.cli.examples import EXAMPLES
 from wordveil.cli.exit_codes import DONE, INTERRUPTED, MISTAKE, READER_GONE
-from wordveil.cli.options import Argument, Option, call, declared
+from wordveil.cli.options import call, declared
 
 __all__ = ["COMMANDS", "Command", "build_app", "option_names", "run"]
 
@@ -106,19 +107,19 @@ def _print_version(asked: bool) -> None:
 
 
 def _root(
-    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
-    debug: bool = typer.Option(False, "--debug", help="Show a traceback instead of a one-line error."),
+    version: bool = Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
+    debug: bool = Option(False, "--debug", help="Show a traceback instead of a one-line error."),
 ) -> None:
     """Release text with a stated, checkable privacy guarantee."""
 
 
 def _declared(command: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Return a command as typer reads it: all its options side by side, declared to typer."""
+    """Return a command as typer reads it: all its options side by side."""
 
     def run(**values: Any) -> int | None:
         return call(command, values)
 
-    options = [own.replace(annotation=_for_typer(own.annotation)) for own in declared(command).values()]
+    options = list(declared(command).values())
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__annotations__ = {own.name: own.annotation for own in options}
     vars(run)["__signature__"] = inspect.Signature(options)
@@ -126,21 +127,12 @@ def _declared(command: Callable[..., int | None]) -> Callable[..., int | None]:
 
 
 def _group(app: typer.Typer) -> typer.Typer:
-    """Declare the options of all commands of a group to typer."""
+    """Take apart the option groups of all commands of a group."""
     for command in app.registered_commands:
         command.callback = _declared(cast(Callable[..., int | None], command.callback))
     for group in app.registered_groups:
         _group(cast(typer.Typer, group.typer_instance))
     return app
-
-
-def _for_typer(hint: Any) -> Any:
-    kind, own = [*get_args(hint), None, None][:2]
-    if isinstance(own, Option):
-        return Annotated[kind, typer.Option(*own.names, help=own.help, metavar=own.metavar)]
-    if isinstance(own, Argument):
-        return Annotated[kind, typer.Argument(help=own.help, metavar=own.metavar)]
-    return hint
 
 
 def option_names(given: Sequence[str]) -> dict[str, str]:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from wordveil.cli.common import ParameterOption, VocabularyOption, open_vocabulary, parse_settings
-from wordveil.cli.options import option
 from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import ParameterError
 from wordveil.plugins import mechanism_class
@@ -26,21 +26,21 @@ class Attacked:
     """What is audited, and what it claims."""
 
     mechanism: Annotated[
-        str | None, option("--mechanism", "-m", help="One of wordveil's mechanisms; see: wordveil mechanisms.")
+        str | None, Option("--mechanism", "-m", help="One of wordveil's mechanisms; see: wordveil mechanisms.")
     ] = None
     python: Annotated[
-        str | None, option("--python", metavar="MODULE:NAME", help="Your own mechanism or callable instead.")
+        str | None, Option("--python", metavar="MODULE:NAME", help="Your own mechanism or callable instead.")
     ] = None
-    epsilon: Annotated[float | None, option("--epsilon", "-e", help="The epsilon claimed.")] = None
-    delta: Annotated[float | None, option("--delta", help="The delta claimed.")] = None
-    calibration: Annotated[str | None, option("--calibration", help="The calibration to audit.")] = None
-    allow_refuted: Annotated[bool, option("--allow-refuted", help="Permit a refuted calibration.")] = False
+    epsilon: Annotated[float | None, Option("--epsilon", "-e", help="The epsilon claimed.")] = None
+    delta: Annotated[float | None, Option("--delta", help="The delta claimed.")] = None
+    calibration: Annotated[str | None, Option("--calibration", help="The calibration to audit.")] = None
+    allow_refuted: Annotated[bool, Option("--allow-refuted", help="Permit a refuted calibration.")] = False
     dimensions: Annotated[
-        int | None, option("--dimensions", help="Dimensions of vectors, to audit without a vocabulary.")
+        int | None, Option("--dimensions", help="Dimensions of vectors, to audit without a vocabulary.")
     ] = None
     settings: ParameterOption = None
     vocabulary: VocabularyOption = None
-    kind: Annotated[str | None, option("--kind", help="What a callable of yours takes: vectors or text.")] = None
+    kind: Annotated[str | None, Option("--kind", help="What a callable of yours takes: vectors or text.")] = None
 
     def checked(self) -> str:
         """Return the name of the mechanism, or the place of the caller's own.
@@ -72,18 +72,18 @@ class Attacked:
 class Effort:
     """How much is tried."""
 
-    samples: Annotated[int, option("--samples", help="Number of samples of each input of each pair.")] = 20_000
-    pairs: Annotated[int, option("--pairs", help="Number of pairs of inputs.")] = 6
-    alpha: Annotated[float, option("--alpha", help="Probability of refuting an honest mechanism.")] = 1e-6
-    classifier: Annotated[bool, option("--classifier", help="Train a classifier too (scikit-learn).")] = False
-    timing: Annotated[bool, option("--timing", help="Time words too; only on a quiet machine.")] = False
+    samples: Annotated[int, Option("--samples", help="Number of samples of each input of each pair.")] = 20_000
+    pairs: Annotated[int, Option("--pairs", help="Number of pairs of inputs.")] = 6
+    alpha: Annotated[float, Option("--alpha", help="Probability of refuting an honest mechanism.")] = 1e-6
+    classifier: Annotated[bool, Option("--classifier", help="Train a classifier too (scikit-learn).")] = False
+    timing: Annotated[bool, Option("--timing", help="Time words too; only on a quiet machine.")] = False
 
 
 def audit(
     *,
     subject: Attacked,
     effort: Effort,
-    report: Annotated[Path | None, option("--report", help="Write a report, .json or .html.")] = None,
+    report: Annotated[Path | None, Option("--report", help="Write a report, .json or .html.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Audit a mechanism's claim by exact checks and by statistics that hold with the stated confidence.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from wordveil.cli.common import say
 from wordveil.cli.printing import JsonOption, show
@@ -16,29 +16,29 @@ __all__ = ["bench"]
 
 def bench(
     vocabulary: Annotated[
-        int | None, typer.Option("--vocabulary", help="Words in the generated vocabulary; 70 000 without --growth.")
+        int | None, Option("--vocabulary", help="Words in the generated vocabulary; 70 000 without --growth.")
     ] = None,
     dimensions: Annotated[
-        int | None, typer.Option("--dimensions", help="Dimensions of the vectors: 300 without --growth.")
+        int | None, Option("--dimensions", help="Dimensions of the vectors: 300 without --growth.")
     ] = None,
     tokens: Annotated[
-        int | None, typer.Option("--tokens", help="Tokens decoded, selected and sanitized: 4096 without --growth.")
+        int | None, Option("--tokens", help="Tokens decoded, selected and sanitized: 4096 without --growth.")
     ] = None,
-    threads: Annotated[int, typer.Option("--threads", help="Threads; 0 for one per processor.")] = 1,
+    threads: Annotated[int, Option("--threads", help="Threads; 0 for one per processor.")] = 1,
     device: Annotated[
-        str, typer.Option("--device", help="cpu, or cuda for a graphics card (extra: gpu), then by wall time.")
+        str, Option("--device", help="cpu, or cuda for a graphics card (extra: gpu), then by wall time.")
     ] = "cpu",
     repeats: Annotated[
-        int | None, typer.Option("--repeats", help="Runs of each measurement, of which the best counts: 2 or 1.")
+        int | None, Option("--repeats", help="Runs of each measurement, of which the best counts: 2 or 1.")
     ] = None,
-    peers: Annotated[bool, typer.Option("--peers/--no-peers", help="Time NumPy, faiss and gensim too.")] = True,
+    peers: Annotated[bool, Option("--peers/--no-peers", help="Time NumPy, faiss and gensim too.")] = True,
     growth: Annotated[
         str | None,
-        typer.Option("--growth", help="Grow one of tokens, vocabulary, dimensions, threads; it sets the other sizes."),
+        Option("--growth", help="Grow one of tokens, vocabulary, dimensions, threads; it sets the other sizes."),
     ] = None,
-    most: Annotated[int, typer.Option("--most", help="Largest step of --growth; 0 for all.")] = 0,
+    most: Annotated[int, Option("--most", help="Largest step of --growth; 0 for all.")] = 0,
     as_json: JsonOption = False,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Save a plot; the suffix gives the format.")] = None,
+    plot: Annotated[Path | None, Option("--plot", help="Save a plot; the suffix gives the format.")] = None,
 ) -> None:
     """Measure decoding, selection and whole sanitizing, side by side with peers where they are installed.
 

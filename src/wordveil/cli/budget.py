@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from wordveil.cli.app import Command
 from wordveil.cli.common import say
-from wordveil.cli.options import argument, option
 from wordveil.cli.printing import JsonOption, aligned
 from wordveil.cli.printing import show as show_result
 from wordveil.cli.serve import DatabaseOption, StateOption, VocabulariesOption, named_paths, opened
@@ -28,8 +28,8 @@ app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 STATE = Path("wordveil-service")
 
 NAMES = "subject:NAME, key:NAME or the NAME of either"
-AccountArgument = Annotated[str, argument(metavar="ACCOUNT", help=f"{NAMES}.")]
-AnyAccountArgument = Annotated[str, argument(metavar="[ACCOUNT]", help=f"{NAMES}; default: all.")]
+AccountArgument = Annotated[str, Argument(metavar="ACCOUNT", help=f"{NAMES}.")]
+AnyAccountArgument = Annotated[str, Argument(metavar="[ACCOUNT]", help=f"{NAMES}; default: all.")]
 
 BALANCE = ("granted", "spent", "left", "daily")
 RELEASE = ("time", "tokens", "cost", "mechanism", "release")
@@ -61,11 +61,11 @@ def show(
 @app.command(cls=Command)
 def grant(
     account: AccountArgument,
-    nats: Annotated[str, argument(metavar="NATS", help="What is granted on top of what there is.")],
+    nats: Annotated[str, Argument(metavar="NATS", help="What is granted on top of what there is.")],
     *,
     setting: Annotated[
         str,
-        option("--setting", metavar="MECHANISM:...", help="As for serve; its epsilon plays no part."),
+        Option("--setting", metavar="MECHANISM:...", help="As for serve; its epsilon plays no part."),
     ] = "neighbours",
     vocabulary: VocabulariesOption = None,
     as_json: JsonOption = False,
@@ -127,9 +127,9 @@ def _table(ledger: Ledger, rows: Sequence[Mapping[str, Any]], columns: tuple[str
 
 @app.command(cls=Command)
 def key(
-    name: Annotated[str, argument(metavar="NAME", help="What the key is for, to be told apart.")],
+    name: Annotated[str, Argument(metavar="NAME", help="What the key is for, to be told apart.")],
     *,
-    read_only: Annotated[bool, option("--read-only", help="For budgets, not for releases.")] = False,
+    read_only: Annotated[bool, Option("--read-only", help="For budgets, not for releases.")] = False,
     state: StateOption = STATE,
     database: DatabaseOption = "",
 ) -> None:
@@ -142,7 +142,7 @@ def key(
 
 @app.command(cls=Command)
 def revoke(
-    name: Annotated[str, argument(metavar="KEY", help="A key's name, or what stands in it between wv_ and _.")],
+    name: Annotated[str, Argument(metavar="KEY", help="A key's name, or what stands in it between wv_ and _.")],
     *,
     state: StateOption = STATE,
     database: DatabaseOption = "",

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from typer import Option
+
 from wordveil.cli.common import (
     DEFAULT_MECHANISM,
     MechanismOption,
@@ -17,7 +19,6 @@ from wordveil.cli.common import (
     parse_settings,
     read_lines,
 )
-from wordveil.cli.options import option
 from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import ParameterError
 
@@ -35,17 +36,17 @@ class Targets:
 
     attacker: Annotated[
         float | None,
-        option("--attacker", help="Share of words that the best guess at one word may name, at most."),
+        Option("--attacker", help="Share of words that the best guess at one word may name, at most."),
     ] = None
     similarity: Annotated[
         float | None,
-        option("--similarity", help="Cosine of word and output beyond that of random ones, at least."),
+        Option("--similarity", help="Cosine of word and output beyond that of random ones, at least."),
     ] = None
-    far: Annotated[float | None, option("--far", help="Share of words drawn from the whole vocabulary, at most.")] = (
+    far: Annotated[float | None, Option("--far", help="Share of words drawn from the whole vocabulary, at most.")] = (
         None
     )
-    nats: Annotated[float | None, option("--nats", help="Loss of a whole text, at most.")] = None
-    tokens: Annotated[int, option("--tokens", help="Length of that text.")] = 50
+    nats: Annotated[float | None, Option("--nats", help="Loss of a whole text, at most.")] = None
+    tokens: Annotated[int, Option("--tokens", help="Length of that text.")] = 50
 
     def given(self) -> dict[str, float]:
         """Return the target by its name; empty without one.
@@ -64,14 +65,14 @@ class Keeping:
     """How often other mechanisms should keep a word, and which words are typical."""
 
     keep: Annotated[
-        float | None, option("--keep", help="Other mechanisms: probability that a word stays. Default: 0.5.")
+        float | None, Option("--keep", help="Other mechanisms: probability that a word stays. Default: 0.5.")
     ] = None
     frequencies: Annotated[
         Path | None,
-        option("--frequencies", help="With --keep: public file of WORD<tab>COUNT lines that says what is typical."),
+        Option("--frequencies", help="With --keep: public file of WORD<tab>COUNT lines that says what is typical."),
     ] = None
     sample: Annotated[
-        int, option("--sample", help="With --keep: number of public words that the mean is taken over.")
+        int, Option("--sample", help="With --keep: number of public words that the mean is taken over.")
     ] = 1000
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+from typer import Option
 
 from wordveil.cli.common import (
     CalibrationOption,
@@ -36,17 +37,15 @@ def certify(
     epsilon: EpsilonOption = None,
     rate: Annotated[
         float | None,
-        typer.Option("--rate", help="Certify this rate: what it costs, or that it keeps --epsilon. Default: search."),
+        Option("--rate", help="Certify this rate: what it costs, or that it keeps --epsilon. Default: search."),
     ] = None,
     calibration: CalibrationOption = None,
     settings: ParameterOption = None,
     vocabulary: VocabularyOption = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Certificate file; default: print it.")] = None,
-    verify: Annotated[Path | None, typer.Option("--verify", metavar="FILE", help="Repeat this certificate.")] = None,
-    checkpoint: Annotated[Path | None, typer.Option("--checkpoint", help="File to resume long work from.")] = None,
-    threads: Annotated[
-        int | None, typer.Option("--threads", help="Number of threads. Default: one per processor.")
-    ] = None,
+    output: Annotated[Path | None, Option("--output", "-o", help="Certificate file; default: print it.")] = None,
+    verify: Annotated[Path | None, Option("--verify", metavar="FILE", help="Repeat this certificate.")] = None,
+    checkpoint: Annotated[Path | None, Option("--checkpoint", help="File to resume long work from.")] = None,
+    threads: Annotated[int | None, Option("--threads", help="Number of threads. Default: one per processor.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Certify the rate at which a mechanism keeps its epsilon on this vocabulary, over all pairs of words.

@@ -10,7 +10,8 @@ from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
-from wordveil.cli.options import option
+from typer import Option
+
 from wordveil.errors import CertificateError, DataFormatError, ParameterError
 from wordveil.names import DECODERS, DEFAULT_MECHANISM, MECHANISMS
 from wordveil.plugins import decoder_class, mechanism_class
@@ -51,29 +52,29 @@ __all__ = [
 OPTIONS = ("epsilon", "calibration", "allow_refuted")
 """Parameters with an option of their own: said twice, in two ways, they could disagree."""
 
-MechanismOption = Annotated[str, option("--mechanism", "-m", help=f"One of {', '.join(MECHANISMS)}.")]
+MechanismOption = Annotated[str, Option("--mechanism", "-m", help=f"One of {', '.join(MECHANISMS)}.")]
 EpsilonOption = Annotated[
     float | None,
-    option("--epsilon", "-e", help="Privacy loss: nats a word for neighbours (default 8), else per unit of distance."),
+    Option("--epsilon", "-e", help="Privacy loss: nats a word for neighbours (default 8), else per unit of distance."),
 ]
 VocabularyOption = Annotated[
     Path | None,
-    option("--vocabulary", help="A vocabulary directory or embedding file; default: the embedded one."),
+    Option("--vocabulary", help="A vocabulary directory or embedding file; default: the embedded one."),
 ]
 ParameterOption = Annotated[
     list[str] | None,
-    option("--set", metavar="NAME=VALUE", help="Another parameter of the mechanism; repeat for several."),
+    Option("--set", metavar="NAME=VALUE", help="Another parameter of the mechanism; repeat for several."),
 ]
 CalibrationOption = Annotated[
-    str | None, option("--calibration", help="How the noise is sized, where a mechanism offers a choice.")
+    str | None, Option("--calibration", help="How the noise is sized, where a mechanism offers a choice.")
 ]
-DecoderOption = Annotated[str | None, option("--decoder", help=f"For vector mechanisms: one of {', '.join(DECODERS)}.")]
+DecoderOption = Annotated[str | None, Option("--decoder", help=f"For vector mechanisms: one of {', '.join(DECODERS)}.")]
 AllowRefutedOption = Annotated[
-    bool, option("--allow-refuted", help="Permit a calibration that is known to break its claim.")
+    bool, Option("--allow-refuted", help="Permit a calibration that is known to break its claim.")
 ]
 CertificateOption = Annotated[
     Path | None,
-    option("--certificate", help="Certificate for a certified calibration; default: shipped, or made now."),
+    Option("--certificate", help="Certificate for a certified calibration; default: shipped, or made now."),
 ]
 
 
@@ -86,7 +87,7 @@ def say(line: str) -> None:
 def say_promise(guarantee: Guarantee, disclosed: Sequence[str], *between: str) -> None:
     """Say what is promised, what that assumes, lines between, and what is disclosed whatever the noise."""
     say(f"guarantee: {guarantee.sentence()}")
-    for assumption in getattr(guarantee, "assumptions", ()):
+    for assumption in guarantee.assumptions:
         say(f"assumes: {assumption}")
     for line in between:
         say(line)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-import typer
+from typer import Argument, Option
 
 from wordveil.cli.common import CertificateOption, VocabularyOption, end_of_run, read_lines, say
 from wordveil.cli.file_options import (
@@ -19,7 +19,6 @@ from wordveil.cli.file_options import (
     QuietOption,
     ResumeOption,
 )
-from wordveil.cli.options import option
 from wordveil.cli.progress import document_bar
 from wordveil.cli.sanitize import ExcludeOutputsOption, sanitizing_vocabulary
 from wordveil.denoising.denoiser import LEAST
@@ -35,18 +34,19 @@ __all__ = ["denoise"]
 class Guess:
     """How a release is read."""
 
-    style: Annotated[str, option("--style", help="fluent (reads best), faithful (nearest in meaning) or balanced.")] = (
+    style: Annotated[str, Option("--style", help="fluent (reads best), faithful (nearest in meaning) or balanced.")] = (
         "fluent"
     )
     prior: Annotated[
-        Path | None, option("--prior", metavar="FILE", help="What `wordveil prior build` wrote; else the packaged one.")
+        Path | None,
+        Option("--prior", metavar="FILE", help="What `wordveil prior build` wrote; else the packaged one."),
     ] = None
     public: Annotated[
         Path | None,
-        option("--public", metavar="FILE", help="Public text of this kind, one a line, for the calibration."),
+        Option("--public", metavar="FILE", help="Public text of this kind, one a line, for the calibration."),
     ] = None
-    least: Annotated[float, option("--least", help="Share of words that must be expected to be right.")] = LEAST
-    confidences: Annotated[bool, option("--confidences", help="Write word|confidence for every word.")] = False
+    least: Annotated[float, Option("--least", help="Share of words that must be expected to be right.")] = LEAST
+    confidences: Annotated[bool, Option("--confidences", help="Write word|confidence for every word.")] = False
     vocabulary: VocabularyOption = None
     exclude_outputs: ExcludeOutputsOption = None
     certificate: CertificateOption = None
@@ -72,11 +72,11 @@ class Guess:
 
 
 def denoise(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The released file, or directory.")],
-    report: Annotated[Path, typer.Argument(metavar="REPORT", help="The .json report of its release.")],
+    release: Annotated[Path, Argument(metavar="RELEASE", help="The released file, or directory.")],
+    report: Annotated[Path, Argument(metavar="REPORT", help="The .json report of its release.")],
     output: DestinationOption = "-",
     report_to: Annotated[
-        Path | None, option("--report", metavar="FILE", help="Write a report, .json or .html.")
+        Path | None, Option("--report", metavar="FILE", help="Write a report, .json or .html.")
     ] = None,
     resume: ResumeOption = False,
     again: AgainOption = False,

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from typer import Option
+
 from wordveil.cli.common import VocabularyOption, open_vocabulary, say
-from wordveil.cli.options import option
 from wordveil.documents.rows import DATA_VARIABLE
 from wordveil.errors import ParameterError
 
@@ -29,19 +30,19 @@ class ComparedRows:
     """Which promises are compared."""
 
     mechanisms: Annotated[
-        str, option("--mechanisms", "-m", help="all, or names joined by commas; tem includes tem-certified.")
+        str, Option("--mechanisms", "-m", help="all, or names joined by commas; tem includes tem-certified.")
     ] = "all"
     epsilon: Annotated[
         list[float] | None,
-        option("--epsilon", "-e", help="Loss per unit of distance; repeat for several. See below."),
+        Option("--epsilon", "-e", help="Loss per unit of distance; repeat for several. See below."),
     ] = None
     local_epsilon: Annotated[
         list[float] | None,
-        option("--local-epsilon", help="Loss in nats, for local and neighbour DP; repeat for several."),
+        Option("--local-epsilon", help="Loss in nats, for local and neighbour DP; repeat for several."),
     ] = None
     rank_epsilon: Annotated[
         list[float] | None,
-        option("--rank-epsilon", help="Loss per unit of neighbour-rank distance; repeat for several."),
+        Option("--rank-epsilon", help="Loss per unit of neighbour-rank distance; repeat for several."),
     ] = None
 
     def targets(self) -> tuple[Target, ...]:
@@ -57,14 +58,14 @@ class ComparedRows:
 class WorkOptions:
     """How much is worked out, and where it is kept."""
 
-    delta: Annotated[float, option("--delta", help="Delta of the promises that have one.")] = 1e-5
-    repeats: Annotated[int, option("--repeats", help="Number of runs of each cell that is not exact.")] = 3
+    delta: Annotated[float, Option("--delta", help="Delta of the promises that have one.")] = 1e-5
+    repeats: Annotated[int, Option("--repeats", help="Number of runs of each cell that is not exact.")] = 3
     audit_samples: Annotated[
-        int, option("--audit-samples", help="Number of samples to audit each promise with; 0 means no audit.")
+        int, Option("--audit-samples", help="Number of samples to audit each promise with; 0 means no audit.")
     ] = 20_000
-    seed: Annotated[int, option("--seed", help="Seed of the test noise.")] = 0
-    workers: Annotated[int | None, option("--workers", help="Processes; default: one per processor.")] = None
-    cache: Annotated[Path | None, option("--cache", help="Folder of finished cells; default: REPORT.cells.")] = None
+    seed: Annotated[int, Option("--seed", help="Seed of the test noise.")] = 0
+    workers: Annotated[int | None, Option("--workers", help="Processes; default: one per processor.")] = None
+    cache: Annotated[Path | None, Option("--cache", help="Folder of finished cells; default: REPORT.cells.")] = None
 
     def plan(self, targets: tuple[Target, ...], tasks: tuple[Task, ...], left_out: dict[str, str]) -> Plan:
         """Return what is to be compared."""
@@ -86,17 +87,19 @@ class WorkOptions:
 def evaluate(
     *,
     rows: ComparedRows,
-    task: Annotated[list[str] | None, option("--task", "-t", help="A task; repeat for several. Default: all.")] = None,
-    size: Annotated[str, option("--size", help="full, reduced or miniature: see below.")] = "reduced",
+    task: Annotated[list[str] | None, Option("--task", "-t", help="A task; repeat for several. Default: all.")] = None,
+    size: Annotated[str, Option("--size", help="full, reduced or miniature: see below.")] = "reduced",
     vocabulary: VocabularyOption = None,
     words: Annotated[
-        int, option("--words", help="Number of output words to use, from the start of the vocabulary; 0 means all.")
+        int,
+        Option("--words", help="Number of output words to use, from the start of the vocabulary; 0 means all."),
     ] = 10_000,
     data: Annotated[
-        list[str] | None, option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat for several.")
+        list[str] | None,
+        Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat for several."),
     ] = None,
     work: WorkOptions,
-    report: Annotated[Path, option("--report", help="Write .html, .md or .json.")] = Path("league.html"),
+    report: Annotated[Path, Option("--report", help="Write .html, .md or .json.")] = Path("league.html"),
 ) -> None:
     """Compare mechanisms at equal promise: utility, attacks and measures on public data, with confidence intervals.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from typer import Option
+
 from wordveil.cli.common import Wanted, open_vocabulary, prepare, say
-from wordveil.cli.options import option
 from wordveil.cli.printing import JsonOption, show
 
 __all__ = ["explain"]
@@ -16,9 +17,9 @@ def explain(
     wanted: Wanted,
     pair: Annotated[
         list[str] | None,
-        option("--pair", metavar="WORD,WORD", help="Public words to work out; repeat as needed."),
+        Option("--pair", metavar="WORD,WORD", help="Public words to work out; repeat as needed."),
     ] = None,
-    tokens: Annotated[int, option("--tokens", help="Length of the text in the per-text sum.")] = 50,
+    tokens: Annotated[int, Option("--tokens", help="Length of the text in the per-text sum.")] = 50,
     as_json: JsonOption = False,
 ) -> None:
     """Explain the guarantee of a mechanism in plain words."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from wordveil.cli.options import argument, option
+from typer import Argument, Option
+
 from wordveil.names import FORMATS
 
 __all__ = [
@@ -23,32 +24,34 @@ __all__ = [
     "YesOption",
 ]
 
-SourceArgument = Annotated[str, argument(metavar="[IN]", help="File, directory, or - for standard input.")]
-DestinationOption = Annotated[str, option("--output", "-o", help="File or directory; - for standard output.")]
+SourceArgument = Annotated[str, Argument(metavar="[IN]", help="File, directory, or - for standard input.")]
+DestinationOption = Annotated[str, Option("--output", "-o", help="File or directory; - for standard output.")]
 ColumnOption = Annotated[
     list[str] | None,
-    option("--column", "-c", metavar="NAME", help="Column with text, a.b for nested; repeat for several."),
+    Option("--column", "-c", metavar="NAME", help="Column with text, a.b for nested; repeat for several."),
 ]
 KeepOption = Annotated[
-    list[str] | None, option("--keep", metavar="NAME", help="Copy this other column and leave out the rest; repeat.")
+    list[str] | None,
+    Option("--keep", metavar="NAME", help="Copy this other column and leave out the rest; repeat."),
 ]
-KeepOthersOption = Annotated[bool, option("--keep-others", help="Copy all other columns.")]
-DropOthersOption = Annotated[bool, option("--drop-others", help="Leave out all other columns.")]
-FormatOption = Annotated[str | None, option("--format", help=f"One of {', '.join(FORMATS)}.")]
-ThreadsOption = Annotated[int | None, option("--threads", help="Number of threads. Default: one per processor.")]
+KeepOthersOption = Annotated[bool, Option("--keep-others", help="Copy all other columns.")]
+DropOthersOption = Annotated[bool, Option("--drop-others", help="Leave out all other columns.")]
+FormatOption = Annotated[str | None, Option("--format", help=f"One of {', '.join(FORMATS)}.")]
+ThreadsOption = Annotated[int | None, Option("--threads", help="Number of threads. Default: one per processor.")]
 ResumeOption = Annotated[
     bool,
-    option(
+    Option(
         "--resume",
         help="Continue an interrupted run, and leave a complete output as it is; needs the same input and choices.",
     ),
 ]
 AgainOption = Annotated[
     bool,
-    option("--again", help="Write over an output that is there: a second release; its loss adds to the first's."),
+    Option("--again", help="Write over an output that is there: a second release; its loss adds to the first's."),
 ]
 AllowBadFilesOption = Annotated[
-    bool, option("--allow-bad-files", help="Exit 0 though files of a directory could not be read and are left out.")
+    bool,
+    Option("--allow-bad-files", help="Exit 0 though files of a directory could not be read and are left out."),
 ]
-QuietOption = Annotated[bool, option("--quiet", "-q", help="No summary on standard error.")]
-YesOption = Annotated[bool, option("--yes", help="Go on after a warning that stops the run, without a question.")]
+QuietOption = Annotated[bool, Option("--quiet", "-q", help="No summary on standard error.")]
+YesOption = Annotated[bool, Option("--yes", help="Go on after a warning that stops the run, without a question.")]

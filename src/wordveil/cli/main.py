@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wordveil.cli.common import say
-from wordveil.cli.exit_codes import DONE, INTERNAL_ERROR, INTERRUPTED, MISTAKE, READER_GONE
-from wordveil.cli.options import call, plain_use
+from wordveil.cli.exit_codes import INTERNAL_ERROR, INTERRUPTED, MISTAKE, READER_GONE
 from wordveil.errors import WordveilError
 
 __all__ = ["main"]
@@ -44,7 +43,9 @@ def main(arguments: list[str] | None = None) -> None:
     _collect_less()
     try:
         with _no_interrupt_lost():
-            _run(given)
+            from wordveil.cli.app import run
+
+            run(given)
     except KeyboardInterrupt:
         kept = next((f": {AFTER_INTERRUPTION[word]}" for word in given if word in AFTER_INTERRUPTION), "")
         say(f"wordveil: interrupted{kept}.")
@@ -100,16 +101,3 @@ def _no_interrupt_lost() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = previous
-
-
-def _run(given: list[str]) -> None:
-    """Run a plain use of `sanitize` at once, everything else through typer."""
-    if given[:1] == ["sanitize"]:
-        from wordveil.cli.sanitize import sanitize
-
-        chosen = plain_use(sanitize, given[1:])
-        if chosen is not None:
-            sys.exit(call(sanitize, chosen) or DONE)
-    from wordveil.cli.app import run
-
-    run(given)

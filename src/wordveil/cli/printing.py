@@ -9,12 +9,11 @@ from dataclasses import asdict, is_dataclass
 from typing import Annotated, Any
 
 import typer
-
-from wordveil.cli.options import option
+from typer import Option
 
 __all__ = ["JsonOption", "aligned", "listed", "show"]
 
-JsonOption = Annotated[bool, option("--json", help="Print JSON.")]
+JsonOption = Annotated[bool, Option("--json", help="Print JSON.")]
 
 
 def show(result: Any, lines: Iterable[str], *, as_json: bool) -> None:

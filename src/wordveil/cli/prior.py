@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from wordveil.cli.app import Command
 from wordveil.cli.common import VocabularyOption, counted, open_vocabulary, say
@@ -24,12 +25,12 @@ def group() -> None:
 
 @app.command("build", cls=Command)
 def build(
-    sources: Annotated[list[Path], typer.Argument(metavar="PUBLIC...", help="Public texts, in any document format.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write.")],
+    sources: Annotated[list[Path], Argument(metavar="PUBLIC...", help="Public texts, in any document format.")],
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="Where to write.")],
     column: ColumnOption = None,
     vocabulary: VocabularyOption = None,
-    pairs: Annotated[int, typer.Option("--pairs", help="Pairs of words kept at most.")] = 400_000,
-    triples: Annotated[int, typer.Option("--triples", help="Triples of words kept at most.")] = 600_000,
+    pairs: Annotated[int, Option("--pairs", help="Pairs of words kept at most.")] = 400_000,
+    triples: Annotated[int, Option("--triples", help="Triples of words kept at most.")] = 600_000,
     quiet: QuietOption = False,
 ) -> None:
     """Count PUBLIC text and write the model. Never count private text. The same texts give the same bytes."""

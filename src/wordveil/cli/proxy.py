@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from typer import Option
+
 from wordveil.cli.common import Wanted, open_vocabulary, prepare, say, say_promise
-from wordveil.cli.options import option
 from wordveil.errors import ParameterError, WordveilError, printable
 
 if TYPE_CHECKING:
@@ -23,35 +24,35 @@ if TYPE_CHECKING:
 __all__ = ["proxy"]
 
 UpstreamOption = Annotated[
-    str, option("--upstream", metavar="URL", help="The vendor, up to and with /v1; what it gets is the release.")
+    str, Option("--upstream", metavar="URL", help="The vendor, up to and with /v1; what it gets is the release.")
 ]
 PublicPromptOption = Annotated[
     list[Path] | None,
-    option("--public-prompt", metavar="FILE", help="A text, such as a system prompt, that goes out verbatim."),
+    Option("--public-prompt", metavar="FILE", help="A text, such as a system prompt, that goes out verbatim."),
 ]
 PublicToolsOption = Annotated[
     Path | None,
-    option("--public-tools", metavar="FILE", help="A JSON list of tools and JSON schemas that go out verbatim."),
+    Option("--public-tools", metavar="FILE", help="A JSON list of tools and JSON schemas that go out verbatim."),
 ]
-HostOption = Annotated[str, option("--host", help="Where to listen; elsewhere than here, prompts travel openly.")]
+HostOption = Annotated[str, Option("--host", help="Where to listen; elsewhere than here, prompts travel openly.")]
 AllowHostOption = Annotated[
     list[str] | None,
-    option("--allow-host", metavar="NAME", help="Another name that clients call it by; repeat as needed."),
+    Option("--allow-host", metavar="NAME", help="Another name that clients call it by; repeat as needed."),
 ]
 KeyOption = Annotated[
     str | None,
-    option("--api-key-env", metavar="NAME", help="Variable that holds the vendor's key; default: the client's."),
+    Option("--api-key-env", metavar="NAME", help="Variable that holds the vendor's key; default: the client's."),
 ]
 TokenOption = Annotated[
     str | None,
-    option("--token-env", metavar="NAME", help="Variable that holds the clients' token; default: a new one, printed."),
+    Option("--token-env", metavar="NAME", help="Variable that holds the clients' token; default: a new one, printed."),
 ]
 SecretOption = Annotated[
     Path | None,
-    option("--secret", metavar="FILE", help="What noise is drawn under, made if absent; default: new at every start."),
+    Option("--secret", metavar="FILE", help="What noise is drawn under, made if absent; default: new at every start."),
 ]
-FoundOption = Annotated[bool, option("--found", help="Answer where a reply holds surrogates, and for which values.")]
-CheckOption = Annotated[bool, option("--check", help="Print what is promised and disclosed, and do not listen.")]
+FoundOption = Annotated[bool, Option("--found", help="Answer where a reply holds surrogates, and for which values.")]
+CheckOption = Annotated[bool, Option("--check", help="Print what is promised and disclosed, and do not listen.")]
 
 SAMPLE = "You are a helpful assistant. Answer in one sentence."
 SHOWN = 80  # characters of a prompt
@@ -63,7 +64,7 @@ def proxy(
     public_prompt: PublicPromptOption = None,
     public_tools: PublicToolsOption = None,
     host: HostOption = "127.0.0.1",
-    port: Annotated[int, option("--port", help="Port to listen on.")] = 8088,
+    port: Annotated[int, Option("--port", help="Port to listen on.")] = 8088,
     allow_host: AllowHostOption = None,
     api_key_env: KeyOption = None,
     token_env: TokenOption = None,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from wordveil.cli.common import AllowRefutedOption, ParameterOption, build_mechanism, open_vocabulary, say, say_promise
 from wordveil.cli.file_options import (
@@ -38,15 +38,15 @@ EMBEDDED = "embedded"
 class Noise:
     """What the vectors go through."""
 
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="Privacy loss; its unit is the mechanism's.")]
-    mechanism: Annotated[
-        str, typer.Option("--mechanism", "-m", help="A vector mechanism; see: wordveil mechanisms.")
-    ] = "laplace"
+    epsilon: Annotated[float, Option("--epsilon", "-e", help="Privacy loss; its unit is the mechanism's.")]
+    mechanism: Annotated[str, Option("--mechanism", "-m", help="A vector mechanism; see: wordveil mechanisms.")] = (
+        "laplace"
+    )
     settings: ParameterOption = None
     allow_refuted: AllowRefutedOption = False
     vocabulary: Annotated[
         str | None,
-        typer.Option("--vocabulary", help=f"Public vocabulary for mechanisms that need one; {EMBEDDED!r} is ours."),
+        Option("--vocabulary", help=f"Public vocabulary for mechanisms that need one; {EMBEDDED!r} is ours."),
     ] = None
 
     def build(self, source: Path, column: str | None) -> tuple[VectorMechanism, Embeddings | None]:
@@ -73,20 +73,20 @@ class Rows:
     """What is released, and how it is rounded and written."""
 
     column: Annotated[
-        str | None, typer.Option("--column", "-c", help="Array, column or tensor to release; default: the only one.")
+        str | None, Option("--column", "-c", help="Array, column or tensor to release; default: the only one.")
     ] = None
     keep: KeepOption = None
     keep_others: KeepOthersOption = False
     drop_others: DropOthersOption = False
     grid: Annotated[
-        str | None, typer.Option("--grid", help="Public grid to round to, such as 2^-12; default: by the noise.")
+        str | None, Option("--grid", help="Public grid to round to, such as 2^-12; default: by the noise.")
     ] = None
-    dtype: Annotated[str, typer.Option("--dtype", help="float32 or float64.")] = "float32"
+    dtype: Annotated[str, Option("--dtype", help="float32 or float64.")] = "float32"
     measure_retrieval: Annotated[
-        bool, typer.Option("--measure-retrieval", help="Print recall@10 against the original, for you alone.")
+        bool, Option("--measure-retrieval", help="Print recall@10 against the original, for you alone.")
     ] = False
     threads: ThreadsOption = None
-    block_rows: Annotated[int | None, typer.Option("--block-rows", help="Rows held at once.")] = None
+    block_rows: Annotated[int | None, Option("--block-rows", help="Rows held at once.")] = None
 
     def vector_settings(self) -> VectorSettings:
         """Return what an array is released with."""
@@ -105,14 +105,14 @@ class Rows:
 
 
 def release(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="An .npy, .npz, .parquet or .safetensors file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write; its ending chooses the format.")],
+    source: Annotated[Path, Argument(metavar="IN", help="An .npy, .npz, .parquet or .safetensors file.")],
+    output: Annotated[Path, Option("--output", "-o", help="File to write; its ending chooses the format.")],
     *,
     noise: Noise,
     rows: Rows,
     resume: ResumeOption = False,
     again: AgainOption = False,
-    report: Annotated[Path | None, typer.Option("--report", help="Write a report, .json.")] = None,
+    report: Annotated[Path | None, Option("--report", help="Write a report, .json.")] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Release the vectors of IN, each row with noise of its own, rounded to a public grid.
@@ -183,13 +183,13 @@ def _parse_grid(text: str) -> float:
 
 
 def _print_summary(report: VectorReport) -> None:
-    from wordveil.pipeline.run_warnings import claim_warnings, shown
+    from wordveil.pipeline.run_warnings import shown
 
     say(
         f"{report.rows:,} rows of {report.input_dimensions} numbers to {report.dimensions} ({report.dtype}), "
         f"{report.rows_per_second:,.0f} rows/s"
     )
-    say_promise(report.guarantee, report.disclosed, *shown(claim_warnings(report.guarantee)), *report.mitigations)
+    say_promise(report.guarantee, report.disclosed, *shown(report.guarantee.warnings()), *report.mitigations)
     if report.left_out:
         say(f"left out: {report.left_out:,} other arrays, columns or tensors")
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from typer import Option
+
 from wordveil.cli.common import Prepared, counted, say, say_promise
 from wordveil.cli.file_options import DestinationOption, SourceArgument, ThreadsOption
-from wordveil.cli.options import option
 from wordveil.cli.progress import document_bar
 from wordveil.cli.sanitize import Job, ReadingOptions, Running, Speed
 
@@ -26,10 +27,11 @@ LOSES = (
 )
 
 StockOption = Annotated[
-    Path | None, option("--stock", metavar="DIR", help="What `wordveil sentences build` wrote; default: a general one.")
+    Path | None,
+    Option("--stock", metavar="DIR", help="What `wordveil sentences build` wrote; default: a general one."),
 ]
 EncoderOption = Annotated[
-    str, option("--encoder", help="static, minilm, or a model of sentence-transformers by name or folder.")
+    str, Option("--encoder", help="static, minilm, or a model of sentence-transformers by name or folder.")
 ]
 
 
@@ -37,20 +39,21 @@ EncoderOption = Annotated[
 class Response:
     """What a sentence becomes."""
 
-    epsilon: Annotated[float, option("--epsilon", "-e", help="Privacy loss: nats a sentence.")] = 6.0
+    epsilon: Annotated[float, Option("--epsilon", "-e", help="Privacy loss: nats a sentence.")] = 6.0
     stock: StockOption = None
     prototypes: Annotated[
-        int | None, option("--prototypes", help="Size of the stock. Default: the best for epsilon on public text.")
+        int | None,
+        Option("--prototypes", help="Size of the stock. Default: the best for epsilon on public text."),
     ] = None
     crowd: Annotated[
         int,
-        option("--crowd", help="Prototypes in a crowd, never told apart but by numbers on a grid."),
+        Option("--crowd", help="Prototypes in a crowd, never told apart but by numbers on a grid."),
     ] = 1
     encoder: EncoderOption = "static"
-    numbers: Annotated[str, option("--numbers", help="made-up, or metric to keep magnitude by --grid.")] = "made-up"
+    numbers: Annotated[str, Option("--numbers", help="made-up, or metric to keep magnitude by --grid.")] = "made-up"
     grid: Annotated[
         list[str] | None,
-        option(
+        Option(
             "--grid",
             metavar="KIND=LOW:HIGH:STEP@EPSILON",
             help="With --numbers metric: release a number of each sentence on this public grid, at a further loss.",

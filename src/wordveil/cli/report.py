@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from wordveil.cli.common import CertificateOption, counted, default_epsilon, open_vocabulary, say
 from wordveil.cli.exit_codes import NO
-from wordveil.cli.options import option
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.rephrase import LOSES
 from wordveil.cli.sanitize import ExcludeOutputsOption, sanitizing_vocabulary
@@ -40,13 +40,14 @@ class Public:
     """The public inputs of a release, from which its promise is computed again."""
 
     vocabulary: Annotated[
-        Path | None, option("--vocabulary", help="The vocabulary that the report names; default: the embedded one.")
+        Path | None,
+        Option("--vocabulary", help="The vocabulary that the report names; default: the embedded one."),
     ] = None
     exclude_outputs: ExcludeOutputsOption = None
     certificate: CertificateOption = None
     stock: Annotated[
         Path | None,
-        option("--stock", metavar="DIR", help="The stock of a report of rephrase; default: the general one."),
+        Option("--stock", metavar="DIR", help="The stock of a report of rephrase; default: the general one."),
     ] = None
 
     def source(self, report: StoredReport) -> tuple[Sanitizer | Binding, set[str]]:
@@ -121,22 +122,23 @@ def _checked(table: Embeddings, origin: Provenance, path: Path) -> Embeddings:
 
 def report(
     released: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="The released file, or directory.", show_default=False)
+        Path | None, Argument(metavar="FILE", help="The released file, or directory.", show_default=False)
     ] = None,
     *,
     verify: Annotated[
-        Path | None, option("--verify", metavar="REPORT", help="A report, .json or .html, to hold FILE against.")
+        Path | None, Option("--verify", metavar="REPORT", help="A report, .json or .html, to hold FILE against.")
     ] = None,
     public: Public,
     public_key: Annotated[
         Path | None,
-        option("--public-key", metavar="KEY", help="Refuse a report not signed with this key (extra: sign)."),
+        Option("--public-key", metavar="KEY", help="Refuse a report not signed with this key (extra: sign)."),
     ] = None,
     sign: Annotated[
-        Path | None, option("--sign", metavar="KEY", help="Sign the report with this private key, if it holds.")
+        Path | None, Option("--sign", metavar="KEY", help="Sign the report with this private key, if it holds.")
     ] = None,
     new_key: Annotated[
-        Path | None, option("--new-key", metavar="KEY", help="Write a new private key, and KEY.pub beside it; no more.")
+        Path | None,
+        Option("--new-key", metavar="KEY", help="Write a new private key, and KEY.pub beside it; no more."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -265,7 +267,7 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
         DataFormatError: If it differs in wording alone from what this version writes, and is of another one.
     """
     from wordveil.pipeline.report_check import contradictions
-    from wordveil.pipeline.run_warnings import claim_warnings, release_warnings
+    from wordveil.pipeline.run_warnings import release_warnings
     from wordveil.pipeline.sanitizer import Sanitizer
 
     found = contradictions(report, source, _budget(report.facts))
@@ -278,7 +280,7 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
     if isinstance(source, Sanitizer):
         warnings = release_warnings(source.guarantee, source.in_words)
     else:
-        warnings = claim_warnings(source.guarantee(test_source=report.provenance.test_source))
+        warnings = source.guarantee(test_source=report.provenance.test_source).warnings()
     strange = {_nameless(note) for note in report.facts.get("notes", ())} - set(map(_nameless, allowed))
     told = [each.sentence() for each in wrong] + [
         f"notes: {note!r} is none of this release" for note in sorted(strange)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from wordveil.cli.common import VocabularyOption, say
 from wordveil.cli.printing import JsonOption, show
@@ -22,13 +23,13 @@ PAPERS = ("curse", "tem", "privemb", "nadp", "trlaplace")
 
 def reproduce(
     paper: Annotated[
-        str, typer.Argument(help=f"One of {', '.join(PAPERS)}; or gallery, or one of its entries: see docs/gallery.")
+        str, Argument(help=f"One of {', '.join(PAPERS)}; or gallery, or one of its entries: see docs/gallery.")
     ],
-    size: Annotated[str, typer.Option("--size", help="full (hours), reduced or miniature (both minutes).")] = "reduced",
+    size: Annotated[str, Option("--size", help="full (hours), reduced or miniature (both minutes).")] = "reduced",
     vocabulary: VocabularyOption = None,
-    repeats: Annotated[int, typer.Option("--repeats", help="Number of runs of whatever is noisy.")] = 3,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the test noise.")] = 0,
-    report: Annotated[Path | None, typer.Option("--report", help="Write .md or .json; default: print.")] = None,
+    repeats: Annotated[int, Option("--repeats", help="Number of runs of whatever is noisy.")] = 3,
+    seed: Annotated[int, Option("--seed", help="Seed of the test noise.")] = 0,
+    report: Annotated[Path | None, Option("--report", help="Write .md or .json; default: print.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Repeat a paper's results on public data and show each number beside the paper's.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from wordveil.cli.common import counted, end_of_run, say, say_promise
 from wordveil.cli.file_options import (
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = ["rewrite"]
 
-ModelOption = Annotated[Path, typer.Option("--model", metavar="DIR", help="What `wordveil train rewrite` wrote.")]
+ModelOption = Annotated[Path, Option("--model", metavar="DIR", help="What `wordveil train rewrite` wrote.")]
 PassesOption = Annotated[
-    Path | None, typer.Option("--passes", metavar="FILE", help="Count the passes of each text over all runs here.")
+    Path | None, Option("--passes", metavar="FILE", help="Count the passes of each text over all runs here.")
 ]
-DeviceOption = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:N.")]
+DeviceOption = Annotated[str, Option("--device", help="cpu, cuda or cuda:N.")]
 
 
 def rewrite(

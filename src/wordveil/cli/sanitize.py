@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
+from typer import Option
+
 from wordveil.cli.common import Prepared, Wanted, counted, end_of_run, named_word_list, open_vocabulary, prepare, say
 from wordveil.cli.confirming import Owner
 from wordveil.cli.file_options import (
@@ -24,7 +26,6 @@ from wordveil.cli.file_options import (
     ThreadsOption,
     YesOption,
 )
-from wordveil.cli.options import option
 from wordveil.cli.progress import document_bar
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ __all__ = [
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
 ExcludeOutputsOption = Annotated[
     str | None,
-    option(
+    Option(
         "--exclude-outputs",
         metavar="FILE",
         help="File of words never output, besides the slurs the embedded vocabulary leaves out; offensive: bar these "
@@ -64,14 +65,14 @@ ExcludeOutputsOption = Annotated[
 ]
 EngineOption = Annotated[
     str | None,
-    option(
+    Option(
         "--engine",
         help="What computes on the processor: numpy, avx2, avx512 or amx. Default: WORDVEIL_ENGINE, or the fastest.",
     ),
 ]
 DenoiseOption = Annotated[
     str | None,
-    option(
+    Option(
         "--denoise",
         metavar="STYLE",
         help="Write what the released text may have said: fluent, faithful or balanced. Same promise.",
@@ -91,28 +92,28 @@ class ReadingOptions:
     format: FormatOption = None
     delimiter: Annotated[
         str | None,
-        option("--delimiter", help="CSV, TSV: one character. Default: found in the header, or a comma."),
+        Option("--delimiter", help="CSV, TSV: one character. Default: found in the header, or a comma."),
     ] = None
-    quoting: Annotated[str, option("--quoting", help="CSV, TSV: auto, none, minimal or all.")] = "auto"
+    quoting: Annotated[str, Option("--quoting", help="CSV, TSV: auto, none, minimal or all.")] = "auto"
     no_header: Annotated[
-        bool, option("--no-header", help="CSV, TSV: the first line is data; columns are called 1, 2, ...")
+        bool, Option("--no-header", help="CSV, TSV: the first line is data; columns are called 1, 2, ...")
     ] = False
     csv_safe: Annotated[
         bool,
-        option("--csv-safe", help="CSV, TSV: put ' before a released text that a spreadsheet may take for a formula."),
+        Option("--csv-safe", help="CSV, TSV: put ' before a released text that a spreadsheet may take for a formula."),
     ] = False
-    whole_file: Annotated[bool, option("--whole-file", help="Read a text file as one document, not line by line.")] = (
+    whole_file: Annotated[bool, Option("--whole-file", help="Read a text file as one document, not line by line.")] = (
         False
     )
     missing: Annotated[
         str,
-        option(
+        Option(
             "--missing",
             help="JSON records without the column, or with no text in it: refuse, keep (as null) or skip (leave out).",
         ),
     ] = "refuse"
     encoding: Annotated[
-        str | None, option("--encoding", help="Encoding of the input, such as windows-1252. Default: UTF-8.")
+        str | None, Option("--encoding", help="Encoding of the input, such as windows-1252. Default: UTF-8.")
     ] = None
 
     def settings(self, block_tokens: int, *, line_buffered: bool) -> DocumentSettings:
@@ -146,25 +147,25 @@ class ReadingOptions:
 class Around:
     """What happens around the mechanism."""
 
-    unknown: Annotated[str, option("--unknown", help="Unknown words: random, typed, drop or mask.")] = "typed"
-    per: Annotated[str, option("--per", help="token: draw for each; document: once for each distinct word.")] = "token"
-    casing: Annotated[str, option("--casing", help="sentence, vocabulary or shape.")] = "sentence"
-    numbers: Annotated[str, option("--numbers", help="Treat tokens with digits as: unknown, vocabulary or metric.")] = (
+    unknown: Annotated[str, Option("--unknown", help="Unknown words: random, typed, drop or mask.")] = "typed"
+    per: Annotated[str, Option("--per", help="token: draw for each; document: once for each distinct word.")] = "token"
+    casing: Annotated[str, Option("--casing", help="sentence, vocabulary or shape.")] = "sentence"
+    numbers: Annotated[str, Option("--numbers", help="Treat tokens with digits as: unknown, vocabulary or metric.")] = (
         "unknown"
     )
     grid: Annotated[
         list[str] | None,
-        option(
+        Option(
             "--grid",
             metavar="KIND=LOW:HIGH:STEP@EPSILON",
             help="With --numbers metric: keep the magnitude of number, year, money or date on this public grid; "
             "FACTOR:log for STEP makes it logarithmic; repeat.",
         ),
     ] = None
-    markup: Annotated[str, option("--markup", help="none, or html to keep plain tags.")] = "none"
+    markup: Annotated[str, Option("--markup", help="none, or html to keep plain tags.")] = "none"
     public_words: Annotated[
         list[str] | None,
-        option(
+        Option(
             "--public-words",
             metavar="FILE",
             help="File of words that stay, written as listed; function: the English function words; repeat.",
@@ -195,10 +196,10 @@ class Speed:
     """How this machine works."""
 
     threads: ThreadsOption = None
-    block_tokens: Annotated[int, option("--block-tokens", help="Tokens held in memory at once, roughly.")] = 4_000_000
-    device: Annotated[str, option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")] = "cpu"
+    block_tokens: Annotated[int, Option("--block-tokens", help="Tokens held in memory at once, roughly.")] = 4_000_000
+    device: Annotated[str, Option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")] = "cpu"
     engine: EngineOption = None
-    line_buffered: Annotated[bool, option("--line-buffered", help="Write every line when it is released.")] = False
+    line_buffered: Annotated[bool, Option("--line-buffered", help="Write every line when it is released.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,15 +209,15 @@ class Running:
     resume: ResumeOption = False
     again: AgainOption = False
     allow_bad_files: AllowBadFilesOption = False
-    report: Annotated[Path | None, option("--report", help="Write a report, .json or .html.")] = None
+    report: Annotated[Path | None, Option("--report", help="Write a report, .json or .html.")] = None
     input_digest: Annotated[
         bool,
-        option(
+        Option(
             "--input-digest",
             help="Put the input's size and SHA-256 into the report. Who reads them can test a guess of the whole file.",
         ),
     ] = False
-    verify: Annotated[bool, option("--verify", help="Check the vocabulary, and lists beside it, first.")] = False
+    verify: Annotated[bool, Option("--verify", help="Check the vocabulary, and lists beside it, first.")] = False
     quiet: QuietOption = False
     yes: YesOption = False
 
@@ -383,16 +384,17 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
     """Return the largest loss between any two words, or "" where the guarantee already says it or there is none."""
     from wordveil.mechanisms.certificate_check import NOT_REPEATED
     from wordveil.mechanisms.selection import LARGEST_LOSS
-    from wordveil.promises.guarantees import LocalDP, MetricDP, round_up
+    from wordveil.promises.guarantees import round_up
 
-    if isinstance(guarantee, LocalDP) and certificate is not None and certificate.method == LARGEST_LOSS:
+    largest, cap = guarantee.largest_loss(), guarantee.largest_distance
+    if largest is None:
+        return ""
+    if cap is not None:
+        return f"{round_up(largest)} nats, a bound: no pair need reach it (distances count up to {round_up(cap)})"
+    if certificate is not None and certificate.method == LARGEST_LOSS:
         repeated = not any(NOT_REPEATED in assumption for assumption in guarantee.assumptions)
         ground = "computed over all pairs" if repeated else f"by a certificate {NOT_REPEATED}"
-        return f"{round_up(guarantee.epsilon + (guarantee.slack or 0.0))} nats, {ground}"
-    if isinstance(guarantee, MetricDP) and guarantee.largest_distance is not None:
-        cap = guarantee.largest_distance
-        bound = f"{round_up(guarantee.loss(cap))} nats, a bound: no pair need reach it"
-        return f"{bound} (distances count up to {round_up(cap)})"
+        return f"{round_up(largest)} nats, {ground}"
     return ""
 
 
@@ -420,7 +422,7 @@ def _print_summary(report: RunReport, prepared: Prepared, words: InWords, unknow
         say(f"largest loss between any two words: {largest}")
     for line in shown(release_warnings(report.guarantee, words)):
         say(line)
-    for line in getattr(report.guarantee, "assumptions", ()):
+    for line in report.guarantee.assumptions:
         say(f"assumes: {line}")
     for line in report.disclosed:
         say(f"disclosed: {line}")

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from wordveil.cli.common import say
 from wordveil.cli.exit_codes import DONE, NO
-from wordveil.cli.options import option
 from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import ParameterError
 
@@ -24,19 +24,21 @@ __all__ = ["score"]
 class ScoredTexts:
     """What is compared."""
 
-    original: Annotated[str, option("--original", metavar="FILE", help="The private texts.")]
+    original: Annotated[str, Option("--original", metavar="FILE", help="The private texts.")]
     released: Annotated[
-        str | None, option("--released", metavar="FILE", help="What was released of them; default: the same file.")
+        str | None,
+        Option("--released", metavar="FILE", help="What was released of them; default: the same file."),
     ] = None
-    original_column: Annotated[str | None, option("--original-column", "-c", help="Column of the originals.")] = None
+    original_column: Annotated[str | None, Option("--original-column", "-c", help="Column of the originals.")] = None
     released_column: Annotated[
-        str | None, option("--released-column", help="Column of the releases; default: of the same name.")
+        str | None, Option("--released-column", help="Column of the releases; default: of the same name.")
     ] = None
-    label: Annotated[str | None, option("--label", help="Column of the originals: a class to be learnt.")] = None
+    label: Annotated[str | None, Option("--label", help="Column of the originals: a class to be learnt.")] = None
     attribute: Annotated[
-        str | None, option("--attribute", help="Column of the originals: a class that releases should not reveal.")
+        str | None,
+        Option("--attribute", help="Column of the originals: a class that releases should not reveal."),
     ] = None
-    author: Annotated[str | None, option("--author", help="Column of the originals: who wrote the text.")] = None
+    author: Annotated[str | None, Option("--author", help="Column of the originals: who wrote the text.")] = None
 
     def pairs(self) -> PairedTexts:
         """Return the rows that have both texts and all classes asked for."""
@@ -62,11 +64,11 @@ class ScoredTexts:
 
 def score(
     texts: ScoredTexts,
-    claimed: Annotated[float | None, option("--claimed", metavar="EPSILON", help="Loss claimed, in nats.")] = None,
-    per: Annotated[str, option("--per", help="What the claim is for: text, or word (each by itself).")] = "text",
-    alpha: Annotated[float, option("--alpha", help="Probability of calling a claim that holds contradicted.")] = 1e-6,
-    limit: Annotated[int, option("--limit", help="Number of pairs to read, spread evenly; 0 means all.")] = 1000,
-    report: Annotated[Path | None, option("--report", help="Write a report, .json or .html.")] = None,
+    claimed: Annotated[float | None, Option("--claimed", metavar="EPSILON", help="Loss claimed, in nats.")] = None,
+    per: Annotated[str, Option("--per", help="What the claim is for: text, or word (each by itself).")] = "text",
+    alpha: Annotated[float, Option("--alpha", help="Probability of calling a claim that holds contradicted.")] = 1e-6,
+    limit: Annotated[int, Option("--limit", help="Number of pairs to read, spread evenly; 0 means all.")] = 1000,
+    report: Annotated[Path | None, Option("--report", help="Write a report, .json or .html.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score anybody's releases: what survives, whose release it is, what it is still good for.

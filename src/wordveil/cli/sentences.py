@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from wordveil.cli.app import Command
 from wordveil.cli.common import say
@@ -27,31 +28,29 @@ EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0, 12.0)
 
 @app.command(cls=Command)
 def build(
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory to make.")],
+    output: Annotated[Path, Option("--output", "-o", metavar="DIR", help="Directory to make.")],
     public: Annotated[
-        list[Path] | None, typer.Argument(metavar="PUBLIC...", help="Files of public text, in any format.")
+        list[Path] | None, Argument(metavar="PUBLIC...", help="Files of public text, in any format.")
     ] = None,
     recipe: Annotated[
-        str | None, typer.Option("--recipe", help="Instead of files: support or clinical, from the sets in --data.")
+        str | None, Option("--recipe", help="Instead of files: support or clinical, from the sets in --data.")
     ] = None,
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", envvar="WORDVEIL_DATA", help="Folder of a recipe's sets.")
+        Path | None, Option("--data", metavar="DIR", envvar="WORDVEIL_DATA", help="Folder of a recipe's sets.")
     ] = None,
     prototypes: Annotated[
-        str, typer.Option("--prototypes", help="Sizes, between commas; each has prototypes of its own.")
+        str, Option("--prototypes", help="Sizes, between commas; each has prototypes of its own.")
     ] = "16,32,64,128,256,512,1024",
     encoder: EncoderOption = "static",
-    judge: Annotated[
-        str, typer.Option("--judge", help="Encoder that measures which size is best. Default: the same.")
-    ] = "",
+    judge: Annotated[str, Option("--judge", help="Encoder that measures which size is best. Default: the same.")] = "",
     each: Annotated[
         int | None,
-        typer.Option("--each", help="Sentences taken from a file at most. Default: 30000; of a recipe's set, 4000."),
+        Option("--each", help="Sentences taken from a file at most. Default: 30000; of a recipe's set, 4000."),
     ] = None,
     column: ColumnOption = None,
     format: FormatOption = None,
-    name: Annotated[str | None, typer.Option("--name", help="Short name. Default: that of the directory.")] = None,
-    licence: Annotated[str, typer.Option("--licence", help="Licence of the text, to be recorded.")] = "",
+    name: Annotated[str | None, Option("--name", help="Short name. Default: that of the directory.")] = None,
+    licence: Annotated[str, Option("--licence", help="Licence of the text, to be recorded.")] = "",
     resume: ResumeOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -118,9 +117,9 @@ def info(
     stock: StockOption = None,
     epsilon: Annotated[
         float | None,
-        typer.Option("--epsilon", "-e", help="Show the best size for this epsilon, and its sentences."),
+        Option("--epsilon", "-e", help="Show the best size for this epsilon, and its sentences."),
     ] = None,
-    verify: Annotated[bool, typer.Option("--verify", help="Recompute the checksum.")] = False,
+    verify: Annotated[bool, Option("--verify", help="Recompute the checksum.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show what a stock records: sizes, sources, licence, what was dropped, and the curve that sizes are chosen by."""

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from typer import Option
+
 from wordveil.cli.common import say
-from wordveil.cli.options import option
 from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["DatabaseOption", "StateOption", "VocabulariesOption", "make_first_key", "named_paths", "opened", "serve"]
 
 StateOption = Annotated[
-    Path, option("--state", metavar="FOLDER", help="Where the secret lies, and the ledger if no --database is given.")
+    Path,
+    Option("--state", metavar="FOLDER", help="Where the secret lies, and the ledger if no --database is given."),
 ]
 DatabaseOption = Annotated[
     str,
-    option(
+    Option(
         "--database",
         metavar="URL",
         help="sqlite:///FILE or postgresql+psycopg://...; else $WORDVEIL_DATABASE, which no process list shows.",
@@ -31,7 +33,7 @@ DatabaseOption = Annotated[
 ]
 VocabulariesOption = Annotated[
     list[str] | None,
-    option("--vocabulary", metavar="NAME=PATH", help="Another vocabulary; default=PATH replaces the embedded one."),
+    Option("--vocabulary", metavar="NAME=PATH", help="Another vocabulary; default=PATH replaces the embedded one."),
 ]
 MOST_HOURS = 8760
 DATABASE = "WORDVEIL_DATABASE"
@@ -46,20 +48,20 @@ def opened(state: Path, database: str, **more: Any) -> Opening:
 
 def serve(
     *,
-    host: Annotated[str, option("--host", help="Address to listen on; put TLS in front of any but a local one.")] = (
+    host: Annotated[str, Option("--host", help="Address to listen on; put TLS in front of any but a local one.")] = (
         "127.0.0.1"
     ),
-    port: Annotated[int, option("--port", help="Port to listen on.")] = 8080,
+    port: Annotated[int, Option("--port", help="Port to listen on.")] = 8080,
     state: StateOption = Path("wordveil-service"),
     database: DatabaseOption = "",
     vocabulary: VocabulariesOption = None,
     stock: Annotated[
         list[str] | None,
-        option("--stock", metavar="NAME=FOLDER", help="Another stock for rephrasing; general=FOLDER replaces ours."),
+        Option("--stock", metavar="NAME=FOLDER", help="Another stock for rephrasing; general=FOLDER replaces ours."),
     ] = None,
     setting: Annotated[
         list[str] | None,
-        option(
+        Option(
             "--setting",
             metavar="NAME=MECHANISM:...",
             help="Another setting that clients may name: notes=neighbours:epsilon=6,unknown=mask or letters=rephrase; "
@@ -67,15 +69,16 @@ def serve(
         ),
     ] = None,
     subject_budget: Annotated[
-        str, option("--subject-budget", help="Nats that each data subject may spend a day by the default setting.")
+        str,
+        Option("--subject-budget", help="Nats that each data subject may spend a day by the default setting."),
     ] = "200",
-    key_budget: Annotated[str, option("--key-budget", help="The same for each API key.")] = "10000",
-    rate: Annotated[float, option("--rate", help="Requests a second of one API key.")] = 50.0,
-    retry_hours: Annotated[float, option("--retry-hours", help="How long an idempotency key holds.")] = 24.0,
-    debug_log: Annotated[bool, option("--debug-log", help="Log at debug level; no text is logged then either.")] = (
+    key_budget: Annotated[str, Option("--key-budget", help="The same for each API key.")] = "10000",
+    rate: Annotated[float, Option("--rate", help="Requests a second of one API key.")] = 50.0,
+    retry_hours: Annotated[float, Option("--retry-hours", help="How long an idempotency key holds.")] = 24.0,
+    debug_log: Annotated[bool, Option("--debug-log", help="Log at debug level; no text is logged then either.")] = (
         False
     ),
-    check: Annotated[bool, option("--check", help="Open everything, say where it would listen, and end.")] = False,
+    check: Annotated[bool, Option("--check", help="Open everything, say where it would listen, and end.")] = False,
 ) -> None:
     """Serve releases over HTTP, paid from budgets that cannot be overspent (extra: serve)."""
     if not 0 < retry_hours <= MOST_HOURS:

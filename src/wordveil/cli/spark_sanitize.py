@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, cast
 
+from typer import Argument, Option
+
 from wordveil.cli.common import Wanted
-from wordveil.cli.options import argument, option
 from wordveil.cli.progress import row_bar
 from wordveil.cli.sanitize import Around, EngineOption, Job, ReadingOptions, Running, Speed
 
@@ -22,16 +23,17 @@ class Cluster:
 
     master: Annotated[
         str | None,
-        option(
+        Option(
             "--master", metavar="URL", help="Spark's master, such as local[4] or yarn. Default: that of its settings."
         ),
     ] = None
     conf: Annotated[
-        list[str] | None, option("--conf", metavar="NAME=VALUE", help="A setting of Spark; repeat as needed.")
+        list[str] | None, Option("--conf", metavar="NAME=VALUE", help="A setting of Spark; repeat as needed.")
     ] = None
     engine: EngineOption = None
     bad_files: Annotated[
-        str, option("--bad-files", help="Files that cannot be read: leave-out, and name them at the end, or stop.")
+        str,
+        Option("--bad-files", help="Files that cannot be read: leave-out, and name them at the end, or stop."),
     ] = "leave-out"
 
 
@@ -40,15 +42,16 @@ class PerUser:
     """A bound for each person."""
 
     user_column: Annotated[
-        str | None, option("--user-column", metavar="NAME", help="The column that names the person behind a document.")
+        str | None,
+        Option("--user-column", metavar="NAME", help="The column that names the person behind a document."),
     ] = None
     max_nats_per_user: Annotated[
         float | None,
-        option("--max-nats-per-user", help="The most that all documents of one person may lose in this release."),
+        Option("--max-nats-per-user", help="The most that all documents of one person may lose in this release."),
     ] = None
     over_budget: Annotated[
         str,
-        option(
+        Option(
             "--over-budget",
             help="For persons above it: stop the run, drop all their documents, or truncate (keep the first).",
         ),
@@ -68,8 +71,8 @@ class PerUser:
 
 
 def spark_sanitize(
-    source: Annotated[str, argument(metavar="IN", help="Directory that driver and executors see under this path.")],
-    output: Annotated[str, option("--output", "-o", help="New or empty directory that all of them see.")],
+    source: Annotated[str, Argument(metavar="IN", help="Directory that driver and executors see under this path.")],
+    output: Annotated[str, Option("--output", "-o", help="New or empty directory that all of them see.")],
     *,
     cluster: Cluster,
     per_user: PerUser,

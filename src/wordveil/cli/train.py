@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from wordveil.cli.common import AllowRefutedOption, ParameterOption, build_mechanism, say
 from wordveil.cli.file_options import QuietOption
-from wordveil.cli.options import option
 from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -23,21 +22,21 @@ __all__ = ["train"]
 TASKS = ("rewrite", "classify")
 DEFAULT_LABEL = "label"
 
-TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help=f"One of {', '.join(TASKS)}.", show_default=False)]
-TrainOption = Annotated[str, typer.Option("--train", metavar="FILE", help="Texts: .txt, .tsv or .jsonl[.gz].")]
-OutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Model directory to write.")]
-TextOption = Annotated[str, typer.Option("--text", help="Column of the text; a+b joins two.")]
-LabelOption = Annotated[str | None, typer.Option("--label", help=f"Column of the class; default: {DEFAULT_LABEL}.")]
-LimitOption = Annotated[int | None, typer.Option("--limit", help="Texts at most.")]
+TaskArgument = Annotated[str, Argument(metavar="TASK", help=f"One of {', '.join(TASKS)}.", show_default=False)]
+TrainOption = Annotated[str, Option("--train", metavar="FILE", help="Texts: .txt, .tsv or .jsonl[.gz].")]
+OutputOption = Annotated[Path, Option("--output", "-o", metavar="DIR", help="Model directory to write.")]
+TextOption = Annotated[str, Option("--text", help="Column of the text; a+b joins two.")]
+LabelOption = Annotated[str | None, Option("--label", help=f"Column of the class; default: {DEFAULT_LABEL}.")]
+LimitOption = Annotated[int | None, Option("--limit", help="Texts at most.")]
 TargetsOption = Annotated[
-    bool, typer.Option("--targets-are-public", help="State that what the model learns to output is public; see docs.")
+    bool, Option("--targets-are-public", help="State that what the model learns to output is public; see docs.")
 ]
 PrivateTextOption = Annotated[
     bool,
-    typer.Option("--private-text", help="classify: the texts are private; every epoch is a release, and is counted."),
+    Option("--private-text", help="classify: the texts are private; every epoch is a release, and is counted."),
 ]
-DeviceOption = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:N.")]
-ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue an interrupted training.")]
+DeviceOption = Annotated[str, Option("--device", help="cpu, cuda or cuda:N.")]
+ResumeOption = Annotated[bool, Option("--resume", help="Continue an interrupted training.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,23 +44,23 @@ class TrainingNoise:
     """What stands between a text and the model."""
 
     mechanism: Annotated[
-        str, option("--mechanism", "-m", help="A vector mechanism, or none for a baseline without noise.")
+        str, Option("--mechanism", "-m", help="A vector mechanism, or none for a baseline without noise.")
     ] = "clipped-gaussian"
     epsilon: Annotated[
         float | None,
-        option("--epsilon", "-e", help="Privacy loss per token; needed unless the mechanism is none."),
+        Option("--epsilon", "-e", help="Privacy loss per token; needed unless the mechanism is none."),
     ] = None
     settings: ParameterOption = None
     allow_refuted: AllowRefutedOption = False
-    noise: Annotated[str, option("--noise", help="secure, or device (drawn on the GPU: fast, not cryptographic).")] = (
+    noise: Annotated[str, Option("--noise", help="secure, or device (drawn on the GPU: fast, not cryptographic).")] = (
         "secure"
     )
     embeddings: Annotated[
-        str, option("--embeddings", help="Where vectors come from: random, glove, word2vec or embedded.")
+        str, Option("--embeddings", help="Where vectors come from: random, glove, word2vec or embedded.")
     ] = "embedded"
-    vectors: Annotated[Path | None, option("--vectors", help="The file of glove or word2vec vectors.")] = None
-    words: Annotated[int, option("--words", help="Size of the vocabulary.")] = 10_000
-    dimensions: Annotated[int, option("--dimensions", help="Dimensions of random vectors.")] = 300
+    vectors: Annotated[Path | None, Option("--vectors", help="The file of glove or word2vec vectors.")] = None
+    words: Annotated[int, Option("--words", help="Size of the vocabulary.")] = 10_000
+    dimensions: Annotated[int, Option("--dimensions", help="Dimensions of random vectors.")] = 300
 
     def vector_mechanism(self) -> VectorMechanism | None:
         """Return the mechanism, None for the baseline.
@@ -86,16 +85,16 @@ class TrainingNoise:
 class Learning:
     """How the model learns; None for what the paper did."""
 
-    epochs: Annotated[int | None, option("--epochs", help="Epochs at most; default: the paper's.")] = None
-    batch: Annotated[int | None, option("--batch", help="Texts of a batch; default: the paper's.")] = None
+    epochs: Annotated[int | None, Option("--epochs", help="Epochs at most; default: the paper's.")] = None
+    batch: Annotated[int | None, Option("--batch", help="Texts of a batch; default: the paper's.")] = None
     learning_rate: Annotated[
-        float | None, option("--learning-rate", help="Step of the optimizer; default: the paper's.")
+        float | None, Option("--learning-rate", help="Step of the optimizer; default: the paper's.")
     ] = None
-    hidden: Annotated[int | None, option("--hidden", help="Units of each direction of the BiLSTM.")] = None
-    dropout: Annotated[float | None, option("--dropout", help="Share left out; default: the paper's.")] = None
-    patience: Annotated[int | None, option("--patience", help="Epochs without progress before stopping.")] = None
-    max_tokens: Annotated[int | None, option("--max-tokens", help="Longer texts are cut here.")] = None
-    seed: Annotated[int, option("--seed", help="Public seed of weights and order; never of the noise.")] = 0
+    hidden: Annotated[int | None, Option("--hidden", help="Units of each direction of the BiLSTM.")] = None
+    dropout: Annotated[float | None, Option("--dropout", help="Share left out; default: the paper's.")] = None
+    patience: Annotated[int | None, Option("--patience", help="Epochs without progress before stopping.")] = None
+    max_tokens: Annotated[int | None, Option("--max-tokens", help="Longer texts are cut here.")] = None
+    seed: Annotated[int, Option("--seed", help="Public seed of weights and order; never of the noise.")] = 0
 
     def training(self, task: str) -> Training:
         """Return the paper's settings of a task with those given in their place."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from wordveil.cli.app import Command
 from wordveil.cli.common import VocabularyOption, open_vocabulary, read_word_list, say
@@ -30,28 +31,22 @@ FEW = 100  # entries that may be output, below which a vocabulary was hardly mea
 
 @app.command("import", cls=Command)
 def import_(
-    source: Annotated[Path, typer.Argument(metavar="SRC", help="Embedding file or folder.")],
-    destination: Annotated[Path, typer.Argument(metavar="DEST", help="Vocabulary directory to create.")],
-    format: Annotated[
-        str | None, typer.Option("--format", help="Format. Default: detected from name and content.")
-    ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="Short name shown to users.")] = None,
-    casing: Annotated[
-        str | None, typer.Option("--casing", help="lower or cased. Default: detected from the words.")
-    ] = None,
+    source: Annotated[Path, Argument(metavar="SRC", help="Embedding file or folder.")],
+    destination: Annotated[Path, Argument(metavar="DEST", help="Vocabulary directory to create.")],
+    format: Annotated[str | None, Option("--format", help="Format. Default: detected from name and content.")] = None,
+    name: Annotated[str | None, Option("--name", help="Short name shown to users.")] = None,
+    casing: Annotated[str | None, Option("--casing", help="lower or cased. Default: detected from the words.")] = None,
     candidates: Annotated[
         str,
-        typer.Option("--candidates", help="Which entries may be output: words, all, or only-words to drop all others."),
+        Option("--candidates", help="Which entries may be output: words, all, or only-words to drop all others."),
     ] = "words",
     order: Annotated[
-        str, typer.Option("--order", help="frequency, if the commonest words come first; else unknown.")
+        str, Option("--order", help="frequency, if the commonest words come first; else unknown.")
     ] = "unknown",
     limit: Annotated[
-        int | None, typer.Option("--limit", help="Number of rows to take, from the start. Default: all.")
+        int | None, Option("--limit", help="Number of rows to take, from the start. Default: all.")
     ] = None,
-    neighbours: Annotated[
-        bool, typer.Option(help="Build neighbour lists (takes a minute or two for 400,000 words).")
-    ] = True,
+    neighbours: Annotated[bool, Option(help="Build neighbour lists (takes a minute or two for 400,000 words).")] = True,
     as_json: JsonOption = False,
 ) -> None:
     """Convert an embedding file to wordveil's own form: checked, memory-mapped, with a word index."""
@@ -121,7 +116,7 @@ def _show_rows(rows: int, share: float | None) -> None:
 @app.command(cls=Command)
 def info(
     vocabulary: VocabularyOption = None,
-    verify: Annotated[bool, typer.Option("--verify", help="Recompute the checksum.")] = False,
+    verify: Annotated[bool, Option("--verify", help="Recompute the checksum.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show what a vocabulary's header records."""
@@ -162,16 +157,16 @@ def _described_lists(embeddings: Embeddings) -> list[str]:
 @lists_app.command("build", cls=Command)
 def build_neighbours(
     vocabulary: VocabularyOption = None,
-    k: Annotated[int, typer.Option("--count", "-k", help="Length of a list, at most 64.")] = LENGTH,
+    k: Annotated[int, Option("--count", "-k", help="Length of a list, at most 64.")] = LENGTH,
     outputs: Annotated[
         str,
-        typer.Option("--outputs", help="all; a number, of the most frequent words; or a file of words, one a line."),
+        Option("--outputs", help="all; a number, of the most frequent words; or a file of words, one a line."),
     ] = "all",
     counts: Annotated[
-        Path | None, typer.Option("--counts", help="File of public counts that --outputs goes by: word, space, number.")
+        Path | None, Option("--counts", help="File of public counts that --outputs goes by: word, space, number.")
     ] = None,
-    metric: Annotated[str, typer.Option("--metric", help="cosine, euclidean or angular.")] = "cosine",
-    threads: Annotated[int | None, typer.Option("--threads", help="Threads to use. Default: all processors.")] = None,
+    metric: Annotated[str, Option("--metric", help="cosine, euclidean or angular.")] = "cosine",
+    threads: Annotated[int | None, Option("--threads", help="Threads to use. Default: all processors.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Build lists of each word's nearest words into a vocabulary; run again to go on where it was stopped."""
@@ -198,9 +193,9 @@ def _outputs(embeddings: Embeddings, given: str, counts: Path | None) -> IdArray
 
 @app.command(cls=Command)
 def neighbors(
-    word: Annotated[str, typer.Argument(help="A public word of the vocabulary.")],
+    word: Annotated[str, Argument(help="A public word of the vocabulary.")],
     vocabulary: VocabularyOption = None,
-    count: Annotated[int, typer.Option("--count", "-k", help="Number of words to show.")] = 10,
+    count: Annotated[int, Option("--count", "-k", help="Number of words to show.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
     """List the nearest words that may be output, with Euclidean distances."""

@@ -11,9 +11,11 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, ClassVar, Literal, get_args
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, Literal, Protocol, get_args
 
 from wordveil.arrays import PrivateText, ReleasedText
+from wordveil.documents.output import ByteSink
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.parameters import check_other_columns, similar_name, strings, unnamed_columns
 
@@ -24,6 +26,8 @@ __all__ = [
     "Missing",
     "Record",
     "Selection",
+    "Sink",
+    "OutputFile",
     "absent_column",
     "decode_utf8",
     "read_line",
@@ -164,6 +168,50 @@ class FormatDetails:
             raise ParameterError("row_group_rows", self.row_group_rows, "must be at least 1.")
 
 
+class Sink(Protocol):
+    """Where the released records of one file go.
+
+    Attributes:
+        resumable_anywhere: Whether the file can go on after any record, or only where a section ended.
+    """
+
+    resumable_anywhere: bool
+
+    def write(self, record: Record, released: Sequence[ReleasedText | None]) -> None:
+        """Append a record."""
+
+    def end_section(self) -> None:
+        """Write what a section needs at its end."""
+
+    def checkpoint(self) -> int:
+        """Bring what was written to the disk; return where to go on, as `OutputFile.start`."""
+
+    def seal(self) -> None:
+        """Complete the file."""
+
+    def close(self) -> None:
+        """Let go of the file; standard output stays open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputFile:
+    """The output of one file.
+
+    Attributes:
+        path: The file to write, of mode 0600; None writes straight to the destination.
+        destination: The output as the caller named it.
+        parts: A folder for what is put together at the end.
+        start: What `checkpoint` returned last in an interrupted run; None writes anew.
+        line_buffered: Write every record at once.
+    """
+
+    path: Path | None
+    destination: str
+    parts: Path
+    start: int | None = None
+    line_buffered: bool = False
+
+
 class DocumentFormat(ABC):
     """A file format: finds the texts in a byte stream and writes records back.
 
@@ -172,6 +220,10 @@ class DocumentFormat(ABC):
     Attributes:
         name: The name given to `format=`.
         has_columns: Whether texts are chosen by column.
+        suffixes: Endings of the names of such files, ".txt" for instance; a directory's files are taken by them.
+        encodings: Whether the input may be in another encoding than UTF-8.
+        sections: Whether it marks by itself where sections end, as formats with row groups do.
+        share_done: Share of the file read so far, where bytes do not tell; else None.
         copied_columns: Names of the columns copied unchanged so far.
         other_columns: Names of all columns that hold no text, copied or not; of JSON, those of the first record.
         gaps: How often so far a record lacked a text column ("missing"), held something else than text there, which was
@@ -184,6 +236,10 @@ class DocumentFormat(ABC):
 
     name: ClassVar[str]
     has_columns: ClassVar[bool]
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    encodings: ClassVar[bool] = True
+    sections: ClassVar[bool] = False
+    share_done: float | None = None
     leave_out: Collection[int] = ()
     any_value: bool = False
 
@@ -235,6 +291,12 @@ class DocumentFormat(ABC):
         Returns:
             The record in the format read, its line end and separators included.
         """
+
+    def sink(self, target: OutputFile) -> Sink:
+        """Return what writes the records of a file that this object read; here, one after the other."""
+        return ByteSink(
+            self.render, target.path, target.destination, start=target.start, line_buffered=target.line_buffered
+        )
 
 
 def read_line(stream: BinaryIO, path: str, line: int) -> bytes:

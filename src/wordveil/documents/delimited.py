@@ -306,10 +306,12 @@ class Csv(_Delimited):
     """Comma separated values and their relatives; see the module."""
 
     name = "csv"
+    suffixes = (".csv",)
 
 
 class Tsv(_Delimited):
     """Tab separated values without quoting; see the module."""
 
     name = "tsv"
+    suffixes = (".tsv",)
     _default_quoting = "none"

@@ -26,6 +26,7 @@ class JsonDocument(JsonFormat):
     """One JSON value per file; see the module."""
 
     name = "json"
+    suffixes = (".json",)
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
         """Yield one record an array element, or one for the file; see `DocumentFormat.read`."""

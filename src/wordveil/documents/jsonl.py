@@ -97,6 +97,7 @@ class JsonLines(JsonFormat):
     """JSON lines; see the module."""
 
     name = "jsonl"
+    suffixes = (".jsonl", ".ndjson")
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
         """Yield one record a line; see `DocumentFormat.read`."""

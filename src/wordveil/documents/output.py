@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from wordveil.arrays import ReleasedText
-from wordveil.documents.base import DocumentFormat, Record
 from wordveil.documents.streams import MemberCompressor, compression_of, standard_output
 from wordveil.files.atomic import open_private
 
@@ -25,7 +24,7 @@ class ByteSink:
     """Writes records that have bytes of their own.
 
     Args:
-        form: The format that renders them.
+        render: Returns the bytes of a record with its texts replaced; see `DocumentFormat.render`.
         path: The file to write, of mode 0600; None writes straight to the destination.
         destination: The output as the caller named it; its ending chooses the compression.
         start: Where the file of an interrupted run goes on; None writes a new one.
@@ -40,14 +39,14 @@ class ByteSink:
 
     def __init__(
         self,
-        form: DocumentFormat,
+        render: Callable[[Any, Sequence[ReleasedText | None]], bytes],
         path: Path | None,
         destination: str,
         *,
         start: int | None = None,
         line_buffered: bool = False,
     ) -> None:
-        self._form, self._line_buffered = form, line_buffered
+        self._render, self._line_buffered = render, line_buffered
         kind = compression_of(destination)
         self._compressor = None if kind is None else MemberCompressor(kind)
         self._file = open_direct(destination) if path is None else open_private(path, start=start)
@@ -55,9 +54,9 @@ class ByteSink:
         self._empty = not start
         self.resumable_anywhere = self._compressor is None and not line_buffered
 
-    def write(self, record: Record, released: Sequence[ReleasedText | None]) -> None:
+    def write(self, record: Any, released: Sequence[ReleasedText | None]) -> None:
         """Append a record."""
-        data = self._form.render(record, released)
+        data = self._render(record, released)
         self._put(data if self._compressor is None else self._compressor.feed(data))
         if self._line_buffered:
             self.end_section()

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.documents.arrow_types import bare_schema, bare_table, is_list, with_values
-from wordveil.documents.base import DocumentFormat, Record, absent_column
+from wordveil.documents.base import DocumentFormat, OutputFile, Record, absent_column
 from wordveil.documents.json_walker import SelectionNode, selection_tree
 from wordveil.documents.output import open_direct
 from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterError
@@ -54,14 +54,13 @@ class _Batch:
 
 
 class Parquet(DocumentFormat):
-    """Parquet files; see the module.
-
-    Attributes:
-        share_done: Share of the rows read so far, for progress.
-    """
+    """Parquet files; see the module."""
 
     name = "parquet"
     has_columns = True
+    suffixes = (".parquet",)
+    encodings = False
+    sections = True
     share_done = 0.0
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
@@ -84,6 +83,9 @@ class Parquet(DocumentFormat):
     def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
         """Not available: rows have no bytes of their own; see `ParquetSink`."""
         raise TypeError("Parquet rows are written by ParquetSink")
+
+    def sink(self, target: OutputFile) -> ParquetSink:
+        return ParquetSink(self, target.path, target.destination, parts=target.parts, done=target.start)
 
     def _rows(self, file: Any, path: str) -> Iterator[Record]:
         self._settle(file, path)

@@ -21,6 +21,7 @@ class PlainText(DocumentFormat):
     """Plain UTF-8 text; see the module."""
 
     name = "text"
+    suffixes = (".txt", ".text", ".md")
     has_columns = False
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,28 +23,27 @@ from wordveil.documents.jsonl import JsonLines
 from wordveil.documents.parquet import Parquet
 from wordveil.documents.plain_text import PlainText
 from wordveil.documents.streams import DAMAGED, InputStream, checked_encoding, compression_of
-from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.errors import DocumentFormatError, ParameterError, WordveilError
 from wordveil.parameters import strings
-from wordveil.plugins import foreign_object
+from wordveil.plugins import foreign_names, foreign_object
 
-__all__ = ["FORMATS", "DocumentReader", "guess_format", "open_documents"]
+__all__ = ["FORMATS", "DocumentReader", "format_class", "guess_format", "open_documents"]
 
 FORMATS: dict[str, type[DocumentFormat]] = {
     form.name: form for form in (PlainText, JsonLines, JsonDocument, Csv, Tsv, Parquet)
 }
 """Format names and what reads them."""
 
-_ENDINGS = {
-    ".txt": "text",
-    ".text": "text",
-    ".md": "text",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-}
+_ENDINGS = {suffix: name for name, form in FORMATS.items() for suffix in form.suffixes}
+
+
+def format_class(name: str) -> type[DocumentFormat] | None:
+    """Return the format of a name, another package's too; None where there is none.
+
+    Raises:
+        WordveilError: If another package's cannot be used.
+    """
+    return FORMATS.get(name) or foreign_object("readers", name, DocumentFormat)
 
 
 def guess_format(name: str) -> str | None:
@@ -50,7 +51,18 @@ def guess_format(name: str) -> str | None:
     path = Path(name)
     if compression_of(name) is not None:
         path = path.with_suffix("")
-    return _ENDINGS.get(path.suffix.lower())
+    suffix = path.suffix.lower()
+    return _ENDINGS.get(suffix) or (_foreign_endings().get(suffix) if suffix else None)
+
+
+@cache
+def _foreign_endings() -> dict[str, str]:
+    endings = dict[str, str]()
+    for name in foreign_names("readers", FORMATS):
+        with suppress(WordveilError):  # a broken package is in nobody's way until its format is asked for by name
+            form = format_class(name)
+            endings |= {suffix: name for suffix in form.suffixes} if form else {}
+    return endings
 
 
 def open_documents(  # noqa: PLR0913 (three of them say what else is copied)
@@ -90,8 +102,8 @@ def open_documents(  # noqa: PLR0913 (three of them say what else is copied)
     """
     name = os.fspath(path)
     chosen = format or ("text" if name == "-" else guess_format(name))
-    form = FORMATS.get(chosen or "") or (chosen and foreign_object("readers", chosen, DocumentFormat))
-    if not form:
+    form = format_class(chosen) if chosen else None
+    if form is None:
         endings = " ".join(_ENDINGS)
         raise ParameterError(
             "format",
@@ -108,8 +120,8 @@ def open_documents(  # noqa: PLR0913 (three of them say what else is copied)
         drop_others=drop_others,
         missing=missing,
     )
-    if encoding is not None and chosen == Parquet.name:
-        raise ParameterError("encoding", encoding, "cannot be chosen: Parquet text is UTF-8.")
+    if encoding is not None and not form.encodings:
+        raise ParameterError("encoding", encoding, f"cannot be chosen: the text of the format {form.name} is UTF-8.")
     return DocumentReader(name, form(selection, details or FormatDetails()), checked_encoding(encoding))
 
 
@@ -151,9 +163,8 @@ class DocumentReader:
     @property
     def bytes_done(self) -> int:
         """Raw bytes read so far."""
-        if isinstance(self.format, Parquet):
-            return int(self.format.share_done * (self.bytes_total or 0))
-        return self._input.bytes_done
+        share = self.format.share_done
+        return self._input.bytes_done if share is None else int(share * (self.bytes_total or 0))
 
     def __iter__(self) -> Iterator[Record]:
         """Yield all records, structural ones included; once only."""
@@ -163,7 +174,7 @@ class DocumentReader:
         try:
             for record in self.format.read(self._input.stream, self.path):
                 record.source = source
-                if not record.structural and not isinstance(self.format, Parquet):
+                if not record.structural and not self.format.sections:
                     record.closes_section = (record.ordinal + 1) % limit == 0
                 line = max(line, record.line)
                 yield record

@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from wordveil.documents.base import FormatDetails, Missing, Selection
-from wordveil.documents.parquet import Parquet
-from wordveil.documents.reader import FORMATS, DocumentReader, guess_format, open_documents
+from wordveil.documents.reader import DocumentReader, format_class, guess_format, open_documents
 from wordveil.documents.streams import checked_encoding
 from wordveil.errors import ParameterError
 
@@ -87,11 +86,15 @@ class DocumentSettings:
     def for_file(self, name: str) -> DocumentSettings:
         """The settings for one file of a tree: columns and encodings concern only the formats that have some."""
         form = self.format or guess_format(name)
-        if form == Parquet.name:
-            return replace(self, encoding=None)
-        if form is not None and form in FORMATS and not FORMATS[form].has_columns:
-            return replace(self, columns=(), keep=None, keep_others=False, drop_others=False)
-        return self
+        kind = format_class(form) if form else None
+        if kind is None:
+            return self
+        settings = self if kind.encodings else replace(self, encoding=None)
+        return (
+            settings
+            if kind.has_columns
+            else replace(settings, columns=(), keep=None, keep_others=False, drop_others=False)
+        )
 
     def fingerprint(self) -> dict[str, Any]:
         """The settings the output depends on, as JSON values."""

@@ -13,9 +13,8 @@ import re
 import secrets
 from collections.abc import Collection, Iterable
 from copy import copy
-from dataclasses import replace
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from wordveil.errors import ParameterError, WordveilError
 from wordveil.files.secret import SECRET_BYTES, Secret
 from wordveil.pipeline.ids import without_ids
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.promises.guarantees import Guarantee, NoGuarantee
+from wordveil.promises.guarantees import Guarantee, within_scope
 from wordveil.randomness import KEY_BYTES, RandomSource
 from wordveil.text.encoding import Encoder
 from wordveil.text.joining import joined
@@ -129,12 +128,8 @@ class Conversation:
     @property
     def guarantee(self) -> Guarantee:
         """What every released message promises, between histories that agree in what is disclosed."""
-        claim: Any = self._sanitizer.guarantee
-        if isinstance(claim, NoGuarantee):
-            return claim
         shared = "both histories agree in " + "; ".join(self.disclosed[len(self._sanitizer.disclosed) :])
-        agreed: Guarantee = replace(claim, assumptions=(*claim.assumptions, shared))
-        return agreed
+        return within_scope(self._sanitizer.guarantee, assuming=(shared,))
 
     @property
     def disclosed(self) -> tuple[str, ...]:

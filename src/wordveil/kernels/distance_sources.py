@@ -1,4 +1,4 @@
-"""Where kernels that take any metric get distances from: a matrix, a user's function, or coordinates.
+"""Where kernels that take any metric get distances from: a matrix, or coordinates.
 
 Words that share a vector, or are at distance 0, are represented by the lowest id. Where the bits of a row must not
 depend on what else is asked, ask for one word at a time.
@@ -11,11 +11,10 @@ from typing import Protocol
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
-from wordveil.errors import ParameterError
-from wordveil.metrics.distances import Metric, PairwiseMetric, to_distances
+from wordveil.metrics.distances import Metric
 from wordveil.metrics.table import DistanceTable
 
-__all__ = ["CoordinateSource", "DistanceSource", "FunctionSource", "TableSource"]
+__all__ = ["CoordinateSource", "DistanceSource", "TableSource"]
 
 UNIT = 2.0**-53
 
@@ -52,35 +51,6 @@ class TableSource:
         return np.asarray(self._matrix[words[:, None], outputs])
 
 
-class FunctionSource:
-    """Distances from a user's function of vectors.
-
-    Args:
-        metric: The user's metric.
-        vectors: Public table, shape (v, d).
-        canonical: Lowest id with the same vector, shape (v,).
-    """
-
-    def __init__(self, metric: PairwiseMetric, vectors: FloatArray, canonical: IdArray) -> None:
-        self._metric, self._vectors, self.canonical = metric, vectors, canonical
-        self.error = metric.distance_error
-
-    def block(self, words: IdArray, outputs: IdArray) -> Float64Array:
-        # One word a call: products inside the user's function may round differently for other shapes.
-        return np.stack([self._row(int(word), outputs) for word in words])
-
-    def _row(self, word: int, outputs: IdArray) -> Float64Array:
-        found = np.asarray(self._metric.between(self._vectors[word : word + 1], self._vectors[outputs]))
-        if found.shape != (1, len(outputs)) or found.dtype != np.float64:
-            wanted = f"must return float64 of shape (1, {len(outputs)}) here."
-            raise ParameterError("metric", f"{self._metric.name}: {found.dtype} {found.shape}", wanted)
-        row: Float64Array = found[0].copy()
-        row[self.canonical[outputs] == word] = 0.0
-        if not np.isfinite(row).all() or row.min() < 0:
-            raise ParameterError("metric", self._metric.name, "gives a negative or non-finite distance.")
-        return row
-
-
 class CoordinateSource:
     """Distances of a closed-form metric, from float64 products.
 
@@ -106,5 +76,5 @@ class CoordinateSource:
         squared += self._norms[words, None]
         np.maximum(squared, 0.0, out=squared)
         squared[self.canonical[outputs] == words[:, None]] = 0.0
-        to_distances(self._metric, squared)
+        self._metric.from_squared(squared)
         return np.asarray(squared)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float32Array, Float64Array
 from wordveil.kernels.pair_tiles import SIDE, PairTiles
 from wordveil.kernels.threads import map_chunks
-from wordveil.metrics.distances import Angular, is_norm, to_distances
+from wordveil.metrics.distances import Angular, is_norm
 
 __all__ = ["PairMaximum", "PairProblem", "WorstPair"]
 
@@ -144,7 +144,7 @@ class PairMaximum:
         """Offer the likely worst partners of a row; products may be rough here, the pairs are judged directly."""
         rows, v = self._tiles.rows[: self._tiles.v], self._tiles.v
         distance = np.maximum(self._norms[:v] + self._norms[row] - 2 * (rows @ rows[row]), 0.0)
-        to_distances(self._tiles.metric, distance)
+        self._tiles.metric.from_squared(distance)
         scores = self._problem.score(distance, np.abs(self._z[:v] - self._z[row]))
         top = np.argpartition(-scores, min(4, v - 1))[:4]
         self._offer(np.full(len(top), row), top)

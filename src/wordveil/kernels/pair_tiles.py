@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
 from wordveil.kernels.threads import map_chunks
-from wordveil.metrics.distances import Metric, to_distances
+from wordveil.metrics.distances import Metric
 
 __all__ = ["SIDE", "UNIT", "NormaliserSums", "PairTiles"]
 
@@ -60,7 +60,7 @@ class PairTiles:
             np.fill_diagonal(tile, 0.0)
         if tile.min() < 0.0:
             np.maximum(tile, 0.0, out=tile)
-        to_distances(self.metric, tile)
+        self.metric.from_squared(tile)
 
     def between(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
         """Return the distances between any two lots of vectors, shape (n, k), of a vector to itself exactly 0."""
@@ -70,14 +70,14 @@ class PairTiles:
         tile += norms[second]
         tile[first[:, None] == second] = 0.0
         np.maximum(tile, 0.0, out=tile)
-        to_distances(self.metric, tile)
+        self.metric.from_squared(tile)
         return np.asarray(tile)
 
     def of_pairs(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
         """Return the distances of pairs by direct differences, shape (n,)."""
         difference = self.coordinates[first] - self.coordinates[second]
         squared = np.einsum("ij,ij->i", difference, difference)
-        to_distances(self.metric, squared)
+        self.metric.from_squared(squared)
         return np.asarray(squared)
 
     def visits_before(self, block: int) -> int:

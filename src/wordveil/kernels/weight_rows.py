@@ -20,7 +20,7 @@ from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Pro
 from wordveil.kernels.compiled.library import NUMPY, engine_name
 from wordveil.kernels.compiled.selection import MOST_COLUMNS, MOST_K, CompiledRows
 from wordveil.kernels.threads import map_chunks
-from wordveil.metrics.distances import Metric, coordinate_rows, is_norm, to_distances
+from wordveil.metrics.distances import Metric, coordinate_rows, is_norm
 
 __all__ = ["UNIT", "UNIT32", "WeightRows"]
 
@@ -150,7 +150,7 @@ class WeightRows:
             np.maximum(product, 0.0, out=product)
         if tile is not product:
             np.copyto(tile, product, casting="same_kind")
-        to_distances(self.metric, tile)
+        self.metric.from_squared(tile)
         tile *= tile.dtype.type(-self.rate)
         if math.isfinite(self.cap):
             np.maximum(tile, tile.dtype.type(-self.rate * self.cap), out=tile)

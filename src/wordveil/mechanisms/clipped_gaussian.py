@@ -139,7 +139,7 @@ class FittedClippedGaussian(FittedClipped):
         return self.claim
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
-        return None if isinstance(self.claim, NoGuarantee) else gaussian_pair(self.mechanism.unit_scale)
+        return None if self.claim.epsilon is None else gaussian_pair(self.mechanism.unit_scale)
 
     def together(self, claim: Guarantee, draws: int) -> Guarantee:
         """Return the sum of deltas at the epsilon of one draw with the standard deviation over the root of `draws`.
@@ -148,13 +148,15 @@ class FittedClippedGaussian(FittedClipped):
             Dong, Roth, Su (2022), Gaussian Differential Privacy, Corollary 3.3.
         """
         added = super().together(claim, draws)
-        if draws == 1 or not isinstance(added, LocalDP):
+        if draws == 1 or added.epsilon is None:
             return added
         scale = math.nextafter(self.mechanism.unit_scale / math.sqrt(draws) * (1 - 2.0**-52), 0.0)
-        return replace(added, epsilon=min(added.epsilon, gaussian_epsilon(added.delta, scale)))
+        epsilon = min(added.epsilon, gaussian_epsilon(added.delta, scale))
+        tighter: Guarantee = replace(added, epsilon=epsilon)  # type: ignore[type-var]  # every promise is a dataclass
+        return tighter
 
     def advice(self) -> str:
-        if isinstance(self.claim, NoGuarantee):
+        if self.claim.epsilon is None:
             return "Use calibration='analytic': its sigma is the smallest that keeps epsilon and delta."
         return ""
 

@@ -11,7 +11,7 @@ from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.rows import CoordinateNoise, checked_rows, clip_to_ball
 from wordveil.parameters import check_draws
-from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.guarantees import Guarantee, LocalDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws
 
 __all__ = ["ClippedMechanism", "FittedClipped"]
@@ -55,7 +55,7 @@ class FittedClipped(VectorRandomizer):
 
     def published(self) -> Guarantee:
         stated = self.guarantee()
-        return self.mechanism.promise(Standing.REFUTED) if isinstance(stated, NoGuarantee) else stated
+        return self.mechanism.promise(Standing.REFUTED) if stated.epsilon is None else stated
 
     def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
         return self.coordinate_noise.log_density(outputs, clip_to_ball(vectors, self.clip_norm))

@@ -14,10 +14,9 @@ from typing import Any, ClassVar, Literal, Self
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_positive
-from wordveil.promises.certificates import Certificate, class_name, digest_of, identity
-from wordveil.promises.class_digests import is_ours
+from wordveil.promises.certificates import Certificate, code_name, digest_of, identity
 from wordveil.promises.composing import compose_releases, to_local
-from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, within_scope
+from wordveil.promises.guarantees import Guarantee, within_scope
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Relation
 from wordveil.vocabulary.table import Embeddings
@@ -135,7 +134,7 @@ class Randomizer(ABC):
                 loss grows with the distance without end, and of no use elsewhere.
         """
         claim, d = self.guarantee(), self.laplace_dimensions
-        if d is None or diameter is None or not isinstance(claim, MetricDP) or claim.delta > 0:
+        if d is None or diameter is None or claim.epsilon is None or not claim.metric or claim.delta > 0:
             return None
         from wordveil.mechanisms.laplace_profile import laplace_pair  # SciPy, which drawing does not need
 
@@ -194,27 +193,31 @@ def _bound(claims: Callable[[Any], Guarantee]) -> Callable[[Any], Guarantee]:
         claim = claims(self)
         if table is not None:
             return with_vocabulary(claim, table, self)
-        return within_scope(claim, *_unshipped(claim, self), assuming=_own_code(self))
+        return within_scope(claim, *_code(claim, self), assuming=_trusted(self))
 
     return bound
 
 
-def _own_code(randomizer: Randomizer) -> list[str]:
-    made_by = type(randomizer), type(getattr(randomizer, "mechanism", randomizer))
-    return [] if all(is_ours(kind.__module__) for kind in made_by) else [OWN_CODE]
+def _makers(randomizer: Randomizer) -> list[str]:
+    """Return what names the code of third parties; nothing of our own."""
+    kinds: tuple[type, ...] = type(randomizer), type(getattr(randomizer, "mechanism", randomizer))
+    return sorted({name for kind in kinds if (name := code_name(kind))})
 
 
-def _unshipped(claim: Guarantee, randomizer: Randomizer) -> list[str]:
-    """Return the scope of distances and graphs that third parties make, of whatever they hold; none for our own."""
-    maker: Mechanism | Randomizer = getattr(randomizer, "mechanism", randomizer)
-    name = class_name(type(randomizer))
-    if isinstance(claim, LocalDP | NoGuarantee) or not (name or class_name(type(maker))):
+def _trusted(randomizer: Randomizer) -> list[str]:
+    return [OWN_CODE] if _makers(randomizer) else []
+
+
+def _code(claim: Guarantee, randomizer: Randomizer) -> list[str]:
+    """Return the scope of distances and graphs that third parties make, of whatever they hold."""
+    names = _makers(randomizer)
+    if not (claim.metric or claim.graph) or not names:
         return []
     try:
-        made_by = hashlib.sha256(identity(maker).encode()).hexdigest()[:12]
+        made_by = hashlib.sha256(identity(getattr(randomizer, "mechanism", randomizer)).encode()).hexdigest()[:12]
     except CertificateError:
         made_by = os.urandom(6).hex()
-    return [f"class {name}"] * bool(name) + [f"mechanism {made_by}"]
+    return [f"code {', '.join(names)}", f"mechanism {made_by}"]
 
 
 def with_vocabulary(claim: Guarantee, embeddings: Embeddings, randomizer: Randomizer) -> Guarantee:
@@ -225,7 +228,7 @@ def with_vocabulary(claim: Guarantee, embeddings: Embeddings, randomizer: Random
     """
     header = embeddings.header
     parts = [f"vocabulary {embeddings.checksum_in_use}, {header.casing} {header.tokenizer}"]
-    if not isinstance(claim, LocalDP):
+    if claim.metric or claim.graph:
         parts.append(f"outputs {embeddings.candidates_checksum}")
-    parts += _unshipped(claim, randomizer)
-    return within_scope(claim, *parts, assuming=_own_code(randomizer) + [UNCHECKED] * (not embeddings.is_checked))
+    parts += _code(claim, randomizer)
+    return within_scope(claim, *parts, assuming=_trusted(randomizer) + [UNCHECKED] * (not embeddings.is_checked))

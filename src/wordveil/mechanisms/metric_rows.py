@@ -10,32 +10,27 @@ from typing import Protocol
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import CertificateError, ParameterError
-from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, FunctionSource, TableSource
+from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, TableSource
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
-from wordveil.metrics.axioms import check_axioms
 from wordveil.metrics.distances import (
     SAMPLE,
     Angular,
     AnyMetric,
     Euclidean,
     Metric,
-    PairwiseMetric,
     VocabularyMetric,
     is_known,
 )
-from wordveil.parameters import check_within
-from wordveil.promises.certificates import identity
-from wordveil.promises.class_digests import is_ours
+from wordveil.promises.certificates import code_name, identity
 from wordveil.randomness import BitArray
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["ChannelRows", "bound_metric", "distance_source", "metric_assumptions", "named_metric", "rows_for"]
 
-
-_TOGETHER = ("from_squared", "distance_error")
+ALONE = 16  # rows of the sample that are asked for alone too
 
 
 class ChannelRows(Protocol):
@@ -93,35 +88,46 @@ class ChannelRows(Protocol):
 
 
 def bound_metric(metric: AnyMetric, embeddings: Embeddings) -> AnyMetric:
-    """Return the metric ready for this vocabulary, its axioms checked on a sample where it is a user's own.
+    """Return the metric ready for this vocabulary, the coordinates of a user's own checked on a sample.
 
     Raises:
-        ParameterError: If it belongs to another vocabulary, cannot be made for this one, fails an axiom, has the name
-            of another metric, or computes distances in a way whose error it does not state.
+        ParameterError: If it belongs to another vocabulary, cannot be made for this one, has no closed form, has the
+            name of another metric, or gives a vector coordinates that depend on other vectors.
     """
     if isinstance(metric, VocabularyMetric):
         return metric.bind(embeddings.vectors, embeddings.checksum_in_use)
     if not is_known(metric):
-        _check_own(metric)
+        _check_form(metric)
         distinct = np.unique(embeddings.canonical)
         some = distinct[np.unique(np.linspace(0, len(distinct) - 1, min(SAMPLE, len(distinct))).astype(np.int64))]
-        check_axioms(metric, embeddings.vectors, ids=some)
+        _check_coordinates(metric, embeddings.vectors, some)
     return metric
 
 
-def _check_own(metric: Metric | PairwiseMetric) -> None:
-    """Check that a user's class does not inherit what is true of another metric: its name, and its rounding."""
+def _check_form(metric: Metric) -> None:
+    """Check that a user's class brings a name and coordinates, and measures them in a way that is known."""
     if not metric.name.isprintable():
         raise ParameterError("metric", metric.name, "must have a name on one line, without control characters.")
     if metric.name.split(" ")[0] in ("euclidean", "angular", "mahalanobis"):
         raise ParameterError("metric", metric.name, f"is not what {type(metric).__name__} is; give it its own name.")
-    if isinstance(metric, PairwiseMetric):
-        check_within("distance_error", metric.distance_error)
-    else:
-        order = type(metric).__mro__
-        owns = {name: next(i for i, kind in enumerate(order) if name in vars(kind)) for name in _TOGETHER}
-        if owns["distance_error"] > owns["from_squared"]:
-            raise ParameterError("metric", metric.name, "has its own from_squared; give it its own distance_error too.")
+    base = Angular if isinstance(metric, Angular) else Metric
+    for name in ("from_squared", "distance_error"):
+        if getattr(getattr(metric, name), "__func__", None) is not vars(base)[name]:
+            problem = f"has its own {name}; take it from Euclidean or Angular, or give the distances as a Precomputed."
+            raise ParameterError("metric", metric.name, problem)
+
+
+def _check_coordinates(metric: Metric, vectors: FloatArray, ids: IdArray) -> None:
+    """Check on a sample that vectors alone, in a sample, and in the whole table have the same coordinates."""
+    rows = metric.coordinates(vectors)[ids]
+    if rows.dtype != np.float64 or rows.ndim != 2 or not np.isfinite(rows).all():
+        raise ParameterError("metric", metric.name, "must give finite float64 coordinates, a row for each vector.")
+    rounding = 2.0**-44 * float(np.abs(rows).max())
+    apart = [metric.coordinates(vectors[ids]) - rows]
+    apart += [metric.coordinates(vectors[ids[i : i + 1]]) - rows[i] for i in range(0, len(ids), 1 + len(ids) // ALONE)]
+    if not max(float(np.abs(gap).max()) for gap in apart) <= rounding:  # NaN is not
+        problem = "gives a vector other coordinates alone than among others; hold what belongs to all in a field."
+        raise ParameterError("metric", metric.name, problem)
 
 
 def distance_source(metric: AnyMetric, embeddings: Embeddings) -> DistanceSource:
@@ -129,8 +135,6 @@ def distance_source(metric: AnyMetric, embeddings: Embeddings) -> DistanceSource
     if isinstance(metric, VocabularyMetric):
         bound = metric.bind(embeddings.vectors, embeddings.checksum_in_use)
         return TableSource(bound.table, error=bound.counted_error)
-    if isinstance(metric, PairwiseMetric):
-        return FunctionSource(metric, embeddings.vectors, embeddings.canonical)
     return CoordinateSource(metric, embeddings.vectors, embeddings.canonical)
 
 
@@ -155,10 +159,9 @@ def metric_assumptions(metric: AnyMetric) -> tuple[str, ...]:
     """Return what a promise in a bound metric assumes, each a sentence: nothing of what is known to be a metric."""
     if is_known(metric):
         return ()
-    said = [f"{metric.name} satisfies the triangle inequality, which was checked on a sample of the vocabulary"]
-    if not is_ours(type(metric).__module__):
-        said.append(f"{metric.name} gives the same distances whenever it is asked, whatever else its code can read")
-    return tuple(said)
+    if isinstance(metric, VocabularyMetric):
+        return (f"{metric.name} satisfies the triangle inequality, which was checked on a sample of the vocabulary",)
+    return (f"{metric.name} gives a vector its own coordinates, the same whenever it is asked, as a sample showed",)
 
 
 def stated_name(metric: AnyMetric) -> str:
@@ -166,7 +169,7 @@ def stated_name(metric: AnyMetric) -> str:
 
     What cannot be named in full equals nothing.
     """
-    if is_ours(type(metric).__module__):
+    if not code_name(type(metric)):
         return metric.name
     try:
         digest = hashlib.sha256(identity(metric).encode()).hexdigest()

@@ -14,7 +14,6 @@ from wordveil.kernels.precomputed import NearRows
 from wordveil.mechanisms.base import Progress
 from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.mechanisms.metric_rows import distance_source
-from wordveil.promises.guarantees import MetricDP
 
 __all__ = ["LIMIT_BYTES", "precompute", "precomputed_size"]
 
@@ -63,7 +62,7 @@ def precompute(
             mechanism claims no metric DP, or words have a base measure, so that those beyond the distance differ.
     """
     rows, claim = fitted.rows, fitted.guarantee()
-    if not isinstance(claim, MetricDP) or claim.slack is None:
+    if not claim.metric or claim.slack is None:
         raise ParameterError("fitted", claim.promise, "must be a mechanism with metric DP and a stated slack.")
     if fitted.base is not None:
         raise ParameterError("fitted", "<a base measure>", "must draw without one: precomputed rows would not hold it.")

@@ -31,7 +31,7 @@ class SanText(SelectionMechanism):
         promise, for this vocabulary and candidate set, by computation over all pairs of words. With
         calibration="certified-local" it is the largest rate found whose loss between any two words is at most epsilon
         nats: local DP at what was found, by the same computation. In a metric of a user's own, or a matrix of more than
-        3 000 words, whose axioms are checked on a sample, every promise is unverified.
+        3 000 words, which are checked on a sample, every promise is unverified.
 
     Attributes:
         epsilon: Loss per unit of distance, unit 1/distance (with calibration="certified-local": loss between any two

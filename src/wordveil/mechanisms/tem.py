@@ -40,7 +40,7 @@ class TEM(SelectionMechanism):
         one in the certificate, between epsilon/2 and epsilon; the same promise, for this vocabulary and candidate set,
         by computation over all pairs of words. With calibration="certified-local" it is the largest rate found whose
         loss between any two words is at most epsilon nats: local DP at what was found, by the same computation. In a
-        metric of a user's own, or a matrix of more than 3 000 words, whose axioms are checked on a sample, every
+        metric of a user's own, or a matrix of more than 3 000 words, which are checked on a sample, every
         promise is unverified.
 
         At the textbook rate, with gamma computed, the loss is capped at epsilon * gamma = 2 ln((1 - beta)(v - 1)/beta),

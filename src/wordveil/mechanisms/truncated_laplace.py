@@ -183,7 +183,7 @@ class FittedTruncatedLaplace(FittedClipped):
         return self.claim
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
-        if isinstance(self.claim, NoGuarantee):
+        if self.claim.epsilon is None:
             return None
         # Losses are bounded by epsilon but where the noise leaves the shifted box; how often it does is known exactly.
         clip_norm = self.mechanism.clip_norm
@@ -193,7 +193,7 @@ class FittedTruncatedLaplace(FittedClipped):
 
     def advice(self) -> str:
         mechanism, d = self.mechanism, self.dimensions
-        if isinstance(self.claim, NoGuarantee):
+        if self.claim.epsilon is None:
             return "Use clipped-gaussian, or calibration='certified', which holds but needs a far wider box."
         plain = math.sqrt(8 * d) * mechanism.clip_norm / mechanism.epsilon
         own = noise_deviation(self.alpha, self.half_width)

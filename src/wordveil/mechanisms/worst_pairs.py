@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.metric_rows import distance_source
-from wordveil.metrics.distances import AnyMetric, Euclidean, Metric, PairwiseMetric, coordinate_rows, to_distances
+from wordveil.metrics.distances import AnyMetric, Euclidean, Metric, coordinate_rows
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import EveryPair, Pair, Relation, relation_of
 from wordveil.vocabulary.table import Embeddings
@@ -57,7 +57,7 @@ def _between(metric: Metric, left: Float64Array, right: Float64Array) -> Float64
         a, b = i[low : low + 4096], j[low : low + 4096]
         gap = left[a] - right[b]
         squared[a, b] = np.einsum("ij,ij->i", gap, gap)
-    to_distances(metric, squared)
+    metric.from_squared(squared)
     return np.asarray(squared)
 
 
@@ -77,10 +77,7 @@ def vector_relation(
 ) -> Relation:
     """Return which pairs of vectors a claim speaks of, as for words; no pair where a metric knows no vectors."""
     found = _spoken_of(claim, metric)
-    if isinstance(found, Metric):
-        between: Callable[..., Float64Array] | None = partial(_between_vectors, found)
-    else:
-        between = found.between if isinstance(found, PairwiseMetric) else None
+    between = partial(_between_vectors, found) if isinstance(found, Metric) else None
     return relation_of(claim, distances=between, edges=edges, find=find)
 
 
@@ -90,7 +87,7 @@ def _between_vectors(metric: Metric, first: FloatArray, second: FloatArray) -> F
 
 def _spoken_of(claim: Guarantee, metric: AnyMetric) -> AnyMetric:
     """Return the mechanism's own metric, or the Euclidean one where the claim names that."""
-    return Euclidean() if getattr(claim, "metric", metric.name) == Euclidean.name else metric
+    return Euclidean() if claim.metric == Euclidean.name else metric
 
 
 def worst_words(
@@ -216,7 +213,7 @@ def vector_pairs(dimensions: int, relation: Relation, *, clip_norm: float | None
         for label, unit in (("a diameter spread over all coordinates", spread), ("a diameter along one axis", axis)):
             ends.append((label, clip_norm * unit, -clip_norm * unit))
     else:
-        epsilon = float(getattr(relation.claim, "epsilon", 1.0))
+        epsilon = relation.claim.epsilon or 1.0
         for loss in sorted({1.0, math.sqrt(dimensions)}):
             ends.append((f"distance {loss / epsilon:.4g}", np.zeros(dimensions), loss / epsilon * axis))
     pairs = []

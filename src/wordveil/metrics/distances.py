@@ -1,9 +1,8 @@
-"""Metrics on the vocabulary: closed forms, a user's own function of vectors, and whole matrices.
+"""Metrics on the vocabulary: closed forms, coordinates of a user's own with a closed form, and whole matrices.
 
 A `Metric` is g(||T(x) - T(y)||) with a public map T (`coordinates`) and an increasing g (`from_squared`), so one exact
-tile kernel serves them all. A user's own metric subclasses that, or `PairwiseMetric` where it has no such form; one
-that belongs to a vocabulary is a `VocabularyMetric`, in the end a `Precomputed` matrix. `check_axioms` tests a metric
-on samples, which can refute it but not prove it. `squared_euclidean` is not here because it is not a metric.
+tile kernel serves them all. A user's own metric derives from `Euclidean` or `Angular` and brings a T; any other is the
+matrix of its distances, `Precomputed`. `squared_euclidean` is not here because it is not a metric.
 
 What a kernel may take for granted is asked of the code that runs, never of an ancestor: `is_norm` looks at the
 `from_squared` in use, `is_known` at the exact class.
@@ -33,7 +32,6 @@ __all__ = [
     "Euclidean",
     "Mahalanobis",
     "Metric",
-    "PairwiseMetric",
     "Precomputed",
     "VocabularyMetric",
     "check_triangle",
@@ -41,7 +39,6 @@ __all__ = [
     "distances",
     "is_known",
     "is_norm",
-    "to_distances",
     "triangle_tolerance",
 ]
 
@@ -55,10 +52,10 @@ LARGEST_CHECKED = 3000
 class Metric(ABC):
     """A metric on word vectors, computed in float64.
 
-    A class of a user's own needs a name of its own, and its own `distance_error` wherever it has its own
-    `from_squared`: fitting refuses it otherwise. What a row comes to, and a distance, must not depend on other rows of
-    the call, whose choice is private: what belongs to the whole vocabulary, such as a mean, is computed beforehand and
-    held in a field, as in `Mahalanobis`. Fitting checks that on a sample.
+    A class of a user's own needs a name of its own, and takes its `from_squared` from `Euclidean` or `Angular`: fitting
+    refuses it otherwise. What a row comes to must not depend on other rows of the call, whose choice is private: what
+    belongs to the whole vocabulary, such as a mean, is computed beforehand and held in a field, as in `Mahalanobis`.
+    Fitting checks that on a sample.
     """
 
     name: ClassVar[str]
@@ -158,29 +155,6 @@ class Mahalanobis(Metric):
         return np.ascontiguousarray((rows @ factor).reshape(-1, factor.shape[1])[:n, :m])
 
 
-class PairwiseMetric(ABC):
-    """A user's own metric, as a function of blocks of vectors; make it a frozen dataclass so that it can be named.
-
-    Axioms are checked on a sample when a mechanism is fitted. A negative or non-finite distance that the sample missed
-    stops a release with an error, which tells whoever sees it that such a word was there; `certify` and `precompute`
-    look at every pair beforehand.
-
-    Attributes:
-        name: Exact name of the metric; it appears in the guarantee.
-        distance_error: How far a computed distance may be from the metric's, in its unit; counted as slack.
-    """
-
-    name: ClassVar[str]
-    distance_error: ClassVar[float] = 1e-9
-
-    @abstractmethod
-    def between(self, a: FloatArray, b: FloatArray) -> Float64Array:
-        """Return all distances between public vectors, (n, d) and (k, d), as float64 of shape (n, k).
-
-        Each from its two vectors alone: what belongs to the whole vocabulary is computed before and held in a field.
-        """
-
-
 class VocabularyMetric(ABC):
     """A metric that belongs to one vocabulary: words, not vectors, are its points."""
 
@@ -265,7 +239,7 @@ class PathMatrix(Precomputed):
     """Shortest paths in a graph, which `graphs.rank_metric` computes: the triangle inequality is a theorem."""
 
 
-AnyMetric = Metric | PairwiseMetric | VocabularyMetric
+AnyMetric = Metric | VocabularyMetric
 """What a selection mechanism can measure distance by."""
 
 
@@ -288,7 +262,7 @@ def _coordinates(metric: Metric, vectors: FloatArray, rows: Any) -> Float64Array
     return metric.coordinates(vectors[rows])
 
 
-def distances(metric: Metric | PairwiseMetric, a: FloatArray, b: FloatArray) -> Float64Array:
+def distances(metric: Metric, a: FloatArray, b: FloatArray) -> Float64Array:
     """Return all distances between two small sets by direct differences: the slow, obvious oracle.
 
     Args:
@@ -299,8 +273,6 @@ def distances(metric: Metric | PairwiseMetric, a: FloatArray, b: FloatArray) -> 
     Returns:
         Shape (n, k), float64; equal rows are at distance exactly 0. Uses n*k*d*8 bytes.
     """
-    if isinstance(metric, PairwiseMetric):
-        return np.asarray(metric.between(a, b), dtype=np.float64)
     left, right = metric.coordinates(a), metric.coordinates(b)
     squared: Float64Array = np.square(left[:, None, :] - right[None, :, :]).sum(axis=2)
     metric.from_squared(squared)
@@ -321,22 +293,6 @@ def is_known(metric: object) -> bool:
     if type(metric) is Precomputed:
         return metric.is_checked
     return type(metric) in (Euclidean, Angular, Mahalanobis, PathMatrix)
-
-
-def to_distances(metric: Metric, squared: FloatArray) -> None:
-    """Turn squared Euclidean distances of coordinates into distances in place, checked where the metric is a user's.
-
-    Args:
-        metric: The metric; a user's own `from_squared` is given one row at a time, so that no word sees another's.
-        squared: Shape (n, m) or (m,).
-
-    Raises:
-        ParameterError: If one of them is negative or not finite.
-    """
-    for part in (squared,) if is_known(metric) or is_norm(metric) else np.atleast_2d(squared):
-        metric.from_squared(part)
-    if not is_known(metric) and not (squared.min(initial=0.0) >= 0 and squared.max(initial=0.0) < np.inf):
-        raise ParameterError("metric", metric.name, "gives a negative or non-finite distance.")
 
 
 def triangle_tolerance(error: float, table: Float64Array) -> float:

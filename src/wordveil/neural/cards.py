@@ -15,7 +15,7 @@ from wordveil import __version__
 from wordveil.files.atomic import write_whole
 from wordveil.neural.private_embedding import PrivateEmbedding
 from wordveil.neural.storage import write_json
-from wordveil.promises.guarantees import Guarantee, NoGuarantee
+from wordveil.promises.guarantees import Guarantee
 
 __all__ = ["CUT", "ModelCard", "make_card", "write_card"]
 
@@ -59,11 +59,11 @@ class ModelCard:
 
     def holds(self) -> list[str]:
         """Return what holds, one sentence each."""
-        if isinstance(self.guarantee, NoGuarantee):
+        if self.guarantee.epsilon is None:
             return [f"Nothing is promised: {self.guarantee.reason}."]
         what = "A rewrite" if self.task == "rewrite" else "A prediction"
         said = [f"{what} of a private text is post-processing of one pass: {self.guarantee.sentence()}."]
-        said += [f"It assumes: {line}." for line in getattr(self.guarantee, "assumptions", ())]
+        said += [f"It assumes: {line}." for line in self.guarantee.assumptions]
         said.append("The promise is per token and adds up over the tokens in which two texts of equal length differ.")
         said.append("Every further pass over the same text draws afresh and is one more release: promises add up.")
         if self.composed is not None:

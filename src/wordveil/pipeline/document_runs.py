@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.arrays import ReleasedText
-from wordveil.documents.base import Record
+from wordveil.documents.base import OutputFile, Record, Sink
 from wordveil.documents.blocks import blocks
-from wordveil.documents.output import ByteSink
-from wordveil.documents.parquet import Parquet, ParquetSink
 from wordveil.documents.reader import DocumentReader
 from wordveil.documents.settings import DocumentSettings
 from wordveil.documents.trees import TreeFiles, tree_files
@@ -51,7 +49,6 @@ Process = Callable[[list[Record]], Answers]
 Progress = Callable[[int, int | None, int], None]
 """Called with raw bytes read, raw bytes in total (None for standard input) and documents done."""
 
-_Sink = ByteSink | ParquetSink
 UNNAMED = "a file that was named when the output was made"
 _WHOLE, _PARTS = "whole", "parts"  # in the unfinished output's folder
 
@@ -320,15 +317,15 @@ class _Documents:
     def _output(self, folder: Path, index: int) -> Path:
         return folder / _WHOLE / (self.files[index].name or "")
 
-    def _sink(self, reader: DocumentReader, index: int, folder: Path | None, start: int | None) -> _Sink:
+    def _sink(self, reader: DocumentReader, index: int, folder: Path | None, start: int | None) -> Sink:
         path = None if folder is None else self._output(folder, index)
         name, line_buffered = self.files[index].name or self.target, self.files[index].settings.line_buffered
-        if isinstance(reader.format, Parquet):
-            parts = (folder or Path()) / _PARTS
-            return ParquetSink(reader.format, path, name, parts=parts, done=start)
-        return ByteSink(reader.format, path, name, start=start, line_buffered=line_buffered)
+        parts = (folder or Path()) / _PARTS
+        return reader.format.sink(
+            OutputFile(path=path, destination=name, parts=parts, start=start, line_buffered=line_buffered)
+        )
 
-    def _block(self, reader: DocumentReader, block: list[Record], sink: _Sink) -> None:
+    def _block(self, reader: DocumentReader, block: list[Record], sink: Sink) -> None:
         documents = [record for record in block if not record.structural]
         given = self._answers(reader, documents)
         self.counts["documents"] += len(documents)

@@ -14,7 +14,7 @@ from wordveil.pipeline.explanations import Explanation, WorkedPair
 from wordveil.pipeline.run_warnings import release_warnings
 from wordveil.pipeline.runs import FileDigest, RunReport
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.promises.guarantees import NoGuarantee, PrivacyUnit, round_up
+from wordveil.promises.guarantees import PrivacyUnit, round_up
 
 __all__ = ["ALWAYS_ASSUMED", "ANYBODY", "Evidence", "differences", "shortfall"]
 
@@ -99,7 +99,7 @@ def _longest(explained: Explanation) -> str:
     """Return the sum over the longest text, and what an even guess between two such texts becomes."""
     what = "sentence" if explained.guarantee.unit is PrivacyUnit.SENTENCE else "token"
     length = _counted(explained.tokens, what)
-    if isinstance(explained.guarantee, NoGuarantee) or isinstance(explained.text, NoGuarantee):
+    if explained.guarantee.epsilon is None or (explained.text is not None and explained.text.epsilon is None):
         return f"Nothing is promised for a text of {length}, the longest one here."
     loss = explained.text_loss
     if loss is None or explained.text is None:

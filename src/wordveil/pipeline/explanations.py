@@ -21,8 +21,6 @@ from wordveil.promises.guarantees import (
     SUMMED,
     Guarantee,
     LocalDP,
-    MetricDP,
-    NeighbourDP,
     NoGuarantee,
     PrivacyUnit,
     Standing,
@@ -31,6 +29,7 @@ from wordveil.promises.guarantees import (
     round_up,
 )
 from wordveil.promises.release import OWN_LOSS
+from wordveil.promises.worked import InWords, WorkedPair
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Explanation", "InWords", "WorkedPair", "explain", "in_words"]
@@ -38,81 +37,6 @@ __all__ = ["Explanation", "InWords", "WorkedPair", "explain", "in_words"]
 SAMPLE = 300
 COMMON = ((("diabetes", "asthma"), ("doctor", "nurse")), (("diabetes", "football"), ("doctor", "holiday")))
 """Pairs to work out, like and unlike: the first of each that the vocabulary holds, so that people know the words."""
-WEAK = 0.99  # of an even guess; a promise that allows more is called weak
-CERTAIN = 1e-6  # of an even guess: where it may be wrong more rarely, nothing is hidden
-NEARLY_ONE = 0.9999  # a bound above it says no more than that it is near 1, and is not printed as 100 %
-EXP_LIMIT = 700.0  # nats; beyond, e^loss leaves float64
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkedPair:
-    """Two public words and what the guarantee says of them.
-
-    Attributes:
-        words: The two words.
-        distance: Their distance in the guarantee's metric; None where the promise does not depend on it.
-        loss: Largest log-ratio between their output probabilities, in nats, slack included.
-        delta: Additive term of the inequality.
-    """
-
-    words: tuple[str, str]
-    distance: float | None
-    loss: float
-    delta: float = 0.0
-
-    def sentence(self) -> str:
-        """The pair's bound as what happens to an even bet.
-
-        With a delta, no bound holds for every output; but no guess between two equally likely inputs is right with a
-        probability above (e^loss + delta) / (e^loss + 1).
-
-        Reference:
-            Kairouz, Oh, Viswanath (2015), The Composition Theorem for Differential Privacy, arXiv:1311.0776, section 2.
-        """
-        distance = "" if self.distance is None else f" (distance {round_down(self.distance)})"
-        between = f"'{self.words[0]}' or '{self.words[1]}'{distance}"
-        if self.loss == self.delta == 0:
-            return f"{between}: no output tells anything of which it was, however often the word is released."
-        if self.delta:
-            bound = "as good as 100 %" if self.right > NEARLY_ONE else f"at most {round_up(100 * self.right)} %"
-            return f"{between}: a guess that was even before the output is seen is right with a chance of {bound}."
-        factor = round_up(math.exp(self.loss)) if self.loss < EXP_LIMIT else f"e^{round_up(self.loss)}"
-        return f"{between}: seeing the output multiplies the odds by at most {factor}, so an even guess {self.sure}."
-
-    @property
-    def right(self) -> float:
-        """The largest chance that a guess between the two words is right that was even before the output was seen."""
-        inverse = math.exp(-self.loss)
-        return (1 + self.delta * inverse) / (1 + inverse)
-
-    @property
-    def wrong(self) -> float:
-        """The rest of `right`: the least chance that such a guess is wrong."""
-        inverse = math.exp(-self.loss)
-        return (1 - self.delta) * inverse / (1 + inverse)
-
-    @property
-    def sure(self) -> str:
-        """What becomes of an even guess, in words."""
-        if self.right > NEARLY_ONE:
-            return "may become all but certain"
-        return f"becomes at most {round_up(100 * self.right)} % sure"
-
-
-@dataclass(frozen=True, kw_only=True)
-class InWords:
-    """A guarantee in one sentence, and whether it is a weak one.
-
-    Attributes:
-        sentence: What becomes of an even guess between two words that are typical of the vocabulary.
-        weak: True where the guess may become more than 99 % sure, or nothing is promised.
-        hides_nothing: True where an even guess, also between a typical word and the one nearest to it, may be wrong
-            less than once in a million times.
-    """
-
-    sentence: str
-    weak: bool
-    hides_nothing: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,13 +66,13 @@ class Explanation:
     @property
     def text_loss(self) -> float | None:
         """The loss of the whole text in nats, slack included; None where nothing is promised for it."""
-        return self.text.epsilon + (self.text.slack or 0.0) if isinstance(self.text, LocalDP) else None
+        return None if self.text is None else self.text.largest_loss()
 
     def __str__(self) -> str:
         word = "sentence" if self._unit == "sentence" else "word"
         lines = [f"How: each {word} becomes, {self.procedure}."] if self.procedure else []
         lines.append(f"Promise: {self.guarantee.sentence()}.")
-        lines += [f"Assumes: {assumption}." for assumption in getattr(self.guarantee, "assumptions", ())]
+        lines += [f"Assumes: {assumption}." for assumption in self.guarantee.assumptions]
         lines += self.examples
         if self.advice:
             lines.append(f"Advice: {self.advice}")
@@ -172,7 +96,7 @@ class Explanation:
         conditions = []
         if self.guarantee.standing not in (Standing.PROVED, Standing.CERTIFIED):
             conditions.append("if the claim is true")
-        if getattr(self.guarantee, "slack", 0.0) is None:
+        if self.guarantee.slack is None:
             conditions.append("for ideal real noise")
         return f" ({', '.join(conditions)})" if conditions else ""
 
@@ -180,7 +104,7 @@ class Explanation:
         apart = "" if self.typical is None else f", each by {round_down(self.typical)} (a typical distance),"
         here = ", as long as the longest one here," if self.longest else ""
         texts = f"two texts of {self.tokens} {self._unit}s{here} that differ in every {self._unit}{apart} are covered"
-        if isinstance(text, NoGuarantee):
+        if text.epsilon is None:
             return f"{texts} by nothing: {text.reason}."
         delta = f" and delta {round_up(text.delta)}" if text.delta else ""
         loss = round_up(text.epsilon + (text.slack or 0.0))
@@ -189,12 +113,12 @@ class Explanation:
         return f"{texts} only by the sum, {loss} nats{delta}{beside}. A promise per {little}."
 
 
-def _of_a_text(guarantee: MetricDP | LocalDP, typical: float | None, tokens: int) -> LocalDP | NoGuarantee | None:
+def _of_a_text(guarantee: Guarantee, typical: float | None, tokens: int) -> LocalDP | NoGuarantee | None:
     """Return the sum over the tokens of a text; None where the promise is no promise per token."""
     if typical == 0 or guarantee.unit not in SUMMED:
         return None
     one = compose_tokens(guarantee, [1.0 if typical is None else typical])
-    if isinstance(one, NoGuarantee):
+    if one.epsilon is None:
         return one
     if one.delta * tokens >= 1:
         return NoGuarantee(reason=f"the deltas of {tokens} tokens add up to 1 or more", unit=PrivacyUnit.TEXT)
@@ -210,24 +134,18 @@ def in_words(embeddings: Embeddings, guarantee: Guarantee, metric: AnyMetric | N
         guarantee: Any guarantee.
         metric: The metric it speaks of; needed for metric DP.
     """
-    if isinstance(guarantee, NoGuarantee) or len(embeddings.candidates) < 2:
-        return InWords(sentence="nothing is promised", weak=isinstance(guarantee, NoGuarantee))
-    if isinstance(guarantee, MetricDP):
-        metric = _measure(guarantee, metric)
-        pair = _work_out(embeddings, guarantee, metric, _typical_pair(embeddings, metric))
-        away = f"two words at a typical distance ({round_down(pair.distance or 0.0)})"
-        hidden = pair.wrong >= CERTAIN or _near_pair(embeddings, guarantee, metric).wrong >= CERTAIN
-        sentence = f"between {away}, an even guess {pair.sure}"
-        return InWords(sentence=sentence, weak=pair.right > WEAK, hides_nothing=not hidden)
-    assert isinstance(guarantee, LocalDP | NeighbourDP)
-    loss = guarantee.epsilon + (guarantee.slack or 0.0)
-    pair = WorkedPair(words=("", ""), distance=None, loss=loss, delta=guarantee.delta)
-    bare = pair.wrong < CERTAIN
-    if isinstance(guarantee, LocalDP):
-        sentence = f"between any two words, an even guess {pair.sure}"
-        return InWords(sentence=sentence, weak=pair.right > WEAK, hides_nothing=bare)
-    sentence = f"between two words that are neighbours, an even guess {pair.sure}; between others it may be certain"
-    return InWords(sentence=sentence, weak=True, hides_nothing=bare)
+    if len(embeddings.candidates) < 2:
+        return InWords(sentence="nothing is promised", weak=guarantee.epsilon is None)
+    measure = _measure(guarantee, metric)
+
+    def typical() -> float:
+        return _distance(embeddings, measure, _typical_pair(embeddings, measure))
+
+    def near() -> float:
+        first = _typical_pair(embeddings, measure)[0]
+        return _distance(embeddings, measure, _nearest_pair(embeddings, measure, first))
+
+    return guarantee.in_words(typical, near)
 
 
 def explain(
@@ -258,17 +176,17 @@ def explain(
     """
     if tokens < 1:
         raise ParameterError("tokens", tokens, "must be at least 1.")
-    if isinstance(guarantee, NoGuarantee) or not isinstance(guarantee, MetricDP | LocalDP):
+    if not guarantee.of_any_two:
         return Explanation(
             guarantee=guarantee, pairs=(), tokens=tokens, advice=randomizer.advice() if randomizer else ""
         )
     metric = _measure(guarantee, metric)
     middle = _typical_pair(embeddings, metric)
     chosen = [_look_up(embeddings, pair) for pair in pairs] or _example_pairs(embeddings, metric, middle)
-    typical = _work_out(embeddings, guarantee, metric, middle).distance
+    typical = _distance(embeddings, metric, middle) if guarantee.metric else None
     return Explanation(
         guarantee=guarantee,
-        pairs=tuple(_work_out(embeddings, guarantee, metric, pair, randomizer) for pair in chosen),
+        pairs=guarantee.explain(_known(embeddings, guarantee, metric, pair, randomizer) for pair in chosen),
         tokens=tokens,
         typical=typical,
         text=_of_a_text(guarantee, typical, tokens),
@@ -278,9 +196,9 @@ def explain(
     )
 
 
-def _measure(guarantee: MetricDP | LocalDP, metric: AnyMetric | None) -> AnyMetric:
+def _measure(guarantee: Guarantee, metric: AnyMetric | None) -> AnyMetric:
     """Return the metric that distances are measured in, checked where the guarantee speaks of one."""
-    if isinstance(guarantee, MetricDP) and (metric is None or not guarantee.metric.startswith(metric.name)):
+    if guarantee.metric and (metric is None or not guarantee.metric.startswith(metric.name)):
         raise ParameterError("metric", metric, f"must be the metric of the guarantee, {guarantee.metric}.")
     return metric or Euclidean()
 
@@ -291,11 +209,6 @@ def _look_up(embeddings: Embeddings, pair: tuple[str, str]) -> tuple[int, int]:
         if id_ is None:
             raise ParameterError("pairs", word, "is not in this vocabulary; choose two of its words.")
     return int(found[0] or 0), int(found[1] or 0)
-
-
-def _near_pair(embeddings: Embeddings, guarantee: MetricDP, metric: AnyMetric) -> WorkedPair:
-    near = _nearest_pair(embeddings, metric, _typical_pair(embeddings, metric)[0])
-    return _work_out(embeddings, guarantee, metric, near)
 
 
 def _example_pairs(embeddings: Embeddings, metric: AnyMetric, typical: tuple[int, int]) -> list[tuple[int, int]]:
@@ -341,18 +254,22 @@ def _typical_pair(embeddings: Embeddings, metric: AnyMetric) -> tuple[int, int]:
     return int(sample[first[middle]]), int(sample[second[middle]])
 
 
-def _work_out(
+def _known(
     embeddings: Embeddings,
-    guarantee: MetricDP | LocalDP,
+    guarantee: Guarantee,
     metric: AnyMetric,
     pair: tuple[int, int],
-    randomizer: WordRandomizer | None = None,
+    randomizer: WordRandomizer | None,
 ) -> WorkedPair:
+    """Return a pair with its distance, or else with its loss where the mechanism knows that."""
     words = (embeddings.words[pair[0]], embeddings.words[pair[1]])
-    if isinstance(guarantee, LocalDP):
-        known = randomizer.pair_loss(*pair) if randomizer is not None else None
-        loss = guarantee.epsilon + (guarantee.slack or 0.0) if known is None else claimed(known)
-        return WorkedPair(words=words, distance=None, loss=loss, delta=guarantee.delta)
+    if guarantee.metric:
+        return WorkedPair(words=words, distance=_distance(embeddings, metric, pair), loss=math.inf)
+    known = randomizer.pair_loss(*pair) if randomizer is not None else None
+    loss = math.inf if known is None else claimed(known)
+    return WorkedPair(words=words, distance=None, loss=loss)
+
+
+def _distance(embeddings: Embeddings, metric: AnyMetric, pair: tuple[int, int]) -> float:
     one, other = np.array(pair, dtype=np.int32)[:, None]
-    distance = float(_apart(embeddings, metric, one, other)[0, 0])
-    return WorkedPair(words=words, distance=distance, loss=guarantee.loss(distance), delta=guarantee.delta)
+    return float(_apart(embeddings, metric, one, other)[0, 0])

@@ -16,7 +16,6 @@ from wordveil.errors import DataFormatError
 from wordveil.pipeline.evidence import ALWAYS_ASSUMED, Evidence
 from wordveil.pipeline.report_schema import StoredReport, checksum
 from wordveil.pipeline.run_report import form
-from wordveil.pipeline.run_warnings import claim_warnings
 from wordveil.pipeline.runs import COPIED, TREE, RunReport, run_disclosures
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.pipeline.vectors.binding import Binding
@@ -188,4 +187,4 @@ def _vectors(facts: Mapping[str, Any], binding: Binding) -> dict[str, Any]:
     right["dimensions"] = binding.randomizer.dimensions
     if "schema" not in facts:
         return right
-    return right | {"warnings": list(claim_warnings(guarantee)), "kind": "vectors", "schema": facts["schema"]}
+    return right | {"warnings": list(guarantee.warnings()), "kind": "vectors", "schema": facts["schema"]}

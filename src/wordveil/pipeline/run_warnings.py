@@ -7,28 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wordveil.pipeline.explanations import InWords
-from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.guarantees import Guarantee, PrivacyUnit
+from wordveil.promises.worked import InWords
 
-__all__ = ["HIDES_NOTHING", "claim_warnings", "release_warnings", "shown"]
+__all__ = ["HIDES_NOTHING", "release_warnings", "shown"]
 
 HIDES_NOTHING = (
     "this promise hides nothing: a guess between two inputs, even near ones, may be wrong less than once in a million "
     "times; a smaller --epsilon is stronger"
 )
-
-_GROUNDS = {
-    Standing.PUBLISHED: "the promise is published and verified by nobody here; ask for a proof before relying on it",
-    Standing.REFUTED: "the promise is refuted: a counter-example is known",
-}
-
-
-def claim_warnings(guarantee: Guarantee) -> tuple[str, ...]:
-    """Return what to be warned of whatever is released under a guarantee."""
-    if isinstance(guarantee, NoGuarantee):
-        return (f"nothing is promised: {guarantee.reason}",)
-    ground = _GROUNDS.get(guarantee.standing)
-    return () if ground is None else (ground,)
 
 
 def release_warnings(guarantee: Guarantee, words: InWords) -> tuple[str, ...]:
@@ -38,10 +25,10 @@ def release_warnings(guarantee: Guarantee, words: InWords) -> tuple[str, ...]:
         guarantee: What is promised.
         words: How strong that is.
     """
-    warnings = claim_warnings(guarantee)
-    if words.hides_nothing and not isinstance(guarantee, NoGuarantee):
+    warnings = guarantee.warnings()
+    if words.hides_nothing and guarantee.epsilon is not None:
         warnings += (HIDES_NOTHING,)
-    elif words.weak and not isinstance(guarantee, NoGuarantee):
+    elif words.weak and guarantee.epsilon is not None:
         what = "sentence" if guarantee.unit is PrivacyUnit.SENTENCE else "word"
         warnings += (
             f"a weak promise: an observer may become 99 % sure of a {what}, or more; a smaller --epsilon is stronger",

@@ -57,7 +57,7 @@ class TableRelease:
     def card(self) -> str:
         """Return what is promised and disclosed as Markdown, for a data set's card."""
         lines = [self.guarantee.sentence()]
-        lines += [f"Assumes: {line}" for line in getattr(self.guarantee, "assumptions", ())]
+        lines += [f"Assumes: {line}" for line in self.guarantee.assumptions]
         lines += [f"Disclosed: {line}" for line in self.disclosed]
         made = asdict(self.provenance)
         lines += [f"{name.replace('_', ' ').capitalize()}: `{value}`" for name, value in made.items() if value != ""]

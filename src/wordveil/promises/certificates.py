@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
@@ -24,9 +25,8 @@ import numpy as np
 
 from wordveil.errors import CertificateError
 from wordveil.files.atomic import write_whole
-from wordveil.promises.class_digests import class_digest, is_ours
 
-__all__ = ["CLAIM_MARGIN", "Certificate", "Scalar", "class_name", "compare", "digest_of", "identity"]
+__all__ = ["CLAIM_MARGIN", "Certificate", "Scalar", "code_name", "compare", "digest_of", "identity"]
 
 FORMAT = 1
 CLAIM_MARGIN = 1e-9
@@ -166,7 +166,7 @@ def compare(claimed: Certificate, repeated: Certificate) -> None:
 def identity(value: Any) -> str:
     """Return a public name of a parameter object: its class, its fields, and the SHA-256 of any array in it.
 
-    A user's class also shows its `name`, and a digest of all that its code does.
+    A user's class also shows its `name`, and the package whose code it is.
 
     Args:
         value: A frozen dataclass such as a metric or a mechanism.
@@ -185,7 +185,7 @@ def identity(value: Any) -> str:
     parts = [f"{name}={_shown(getattr(value, name))}" for name in held]
     if not _is_ours(kind):
         parts += [f"name={_shown(value.name)}"] if hasattr(value, "name") and "name" not in named else []
-        parts.append(f"class={class_digest(kind, _shown)!r}")
+        parts.append(f"class={_package_of(kind)!r}")
     return f"{kind.__name__}({', '.join(parts)})"
 
 
@@ -203,15 +203,40 @@ def digest_of(values: Mapping[str, Any]) -> str:
 
 
 @cache
-def class_name(kind: type) -> str:
-    """Return what tells a user's class from every other, the same for equal code; "" for a class of ours.
+def code_name(kind: type) -> str:
+    """Return what tells a third party's class from every other: "package==version:class"; "" for a class of ours.
 
-    A class that cannot be shown has a name that nothing else has.
+    A class that no installed release of a package has under its name is named by random bits, so that nothing adds up
+    with it but itself.
     """
-    try:
-        return "" if _is_ours(kind) else class_digest(kind, _shown)
-    except CertificateError:
+    if _is_ours(kind):
+        return ""
+    from importlib.metadata import distribution, packages_distributions  # slow, and of use to third parties only
+
+    module, name = kind.__module__, kind.__qualname__
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None or "." in name or getattr(sys.modules[module], name, None) is not kind:
         return os.urandom(6).hex()
+    for package in sorted(set(packages_distributions().get(module.partition(".")[0], ()))):
+        release = distribution(package)
+        source = json.loads(release.read_text("direct_url.json") or "{}").get("dir_info")
+        if (source and source.get("editable")) or not Path(file).is_relative_to(str(release.locate_file(""))):
+            continue
+        # Of what was installed from a folder, two builds may have one version: the list of files tells them apart.
+        record = (release.read_text("RECORD") or os.urandom(6).hex()) if source is not None else ""
+        build = f" ({hashlib.sha256(record.encode()).hexdigest()[:12]})" if record else ""
+        return f"{package}=={release.version}{build}:{module}.{name}"
+    return os.urandom(6).hex()
+
+
+def _package_of(kind: type) -> str:
+    name = code_name(kind)
+    if "==" not in name:
+        raise CertificateError(
+            f"{kind.__name__} cannot be named in a certificate: it is in no installed release of a package, so that "
+            "nobody can tell its code from other code."
+        )
+    return name
 
 
 _SCALARS = (str, bytes, int, float, complex, bool, type(None))
@@ -260,7 +285,7 @@ def _is_filled(slot: MemberDescriptorType, value: Any) -> bool:
 
 
 def _is_ours(kind: type) -> bool:
-    return is_ours(kind.__module__)
+    return kind.__module__.partition(".")[0] == "wordveil"
 
 
 def _unnamed(value: Any) -> CertificateError:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from typing import Any
 
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.promises.guarantees import (
     SUMMED,
-    Bounded,
     Guarantee,
     LocalDP,
     MetricDP,
-    NeighbourDP,
     NoGuarantee,
     PrivacyUnit,
     check_distance,
@@ -88,21 +85,8 @@ def require_same_promise(a: Guarantee, b: Guarantee) -> None:
         GuaranteeError: Naming what differs: the promise, the metric, the graph, the scope or the privacy unit; or if
             neither says what its unit is.
     """
-    for name in ("promise", "metric", "graph", "scope", "unit"):
-        left, right = getattr(a, name, None), getattr(b, name, None)
-        if left != right:
-            if left and right and name == "scope":  # only the first part that differs
-                left, right = next((one, two) for one, two in zip_longest(left, right) if one != two)
-            raise GuaranteeError(
-                f"These guarantees differ in their {name} ({left} against {right}); their epsilons have different "
-                "meanings and cannot be added or compared. Convert both with a theorem first, such as to_local()."
-            )
-    as_they_come = a.unit is PrivacyUnit.VECTOR and not isinstance(a, NeighbourDP)
-    if isinstance(a, Bounded) and not (a.scope or as_they_come):
-        raise GuaranteeError(
-            f"Nothing says what '{a.unit}' is to these guarantees: of which vocabulary, read in which way. Take them "
-            "from a Sanitizer, a layer or a release, or give both one scope."
-        )
+    if problem := a.difference(b):
+        raise GuaranteeError(problem)
 
 
 def compose_tokens(guarantee: Guarantee, distances: Sequence[float]) -> LocalDP | NoGuarantee:

@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Any
 
 from wordveil.errors import ParameterError
+from wordveil.promises.rounding import claimed, round_down, round_up
+from wordveil.promises.worked import CERTAIN, WEAK, InWords, WorkedPair
 
 __all__ = [
     "SUMMED",
@@ -42,10 +44,6 @@ __all__ = [
     "weakest",
     "within_scope",
 ]
-
-
-_TOLERATED = Decimal("1e-12")
-_SHORT, _NEAR = 6, 1e-9  # digits of a short number, and how far below one an epsilon may lie to be claimed as it
 
 
 class Standing(StrEnum):
@@ -71,35 +69,42 @@ SUMMED = (PrivacyUnit.TOKEN, PrivacyUnit.SENTENCE)
 """Units whose losses add up over a text."""
 
 
-def round_up(value: float, digits: int = 4) -> str:
-    """Return `value` printed with `digits` significant digits, never below it (beyond 1e-12 of it)."""
-    return _rounded(value, digits, ROUND_CEILING)
-
-
-def round_down(value: float, digits: int = 4) -> str:
-    """Return `value` printed with `digits` significant digits, never above it (beyond 1e-12 of it)."""
-    return _rounded(value, digits, ROUND_FLOOR)
-
-
-def _rounded(value: float, digits: int, towards: str) -> str:
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    exact = Decimal(value)
-    tolerated = abs(exact) * _TOLERATED * (-1 if towards == ROUND_CEILING else 1)
-    return f"{float(Context(prec=digits, rounding=towards).plus(exact + tolerated)):.{digits}g}"
-
-
-def claimed(epsilon: float) -> float:
-    """Return an epsilon, or the short number it all but reaches: 8 for 7.999999999999999. Never less than given."""
-    short = float(round_up(epsilon, _SHORT))
-    return short if epsilon <= short <= epsilon * (1 + _NEAR) else epsilon
+_GROUNDS = {
+    Standing.PUBLISHED: "the promise is published and verified by nobody here; ask for a proof before relying on it",
+    Standing.REFUTED: "the promise is refuted: a counter-example is known",
+}
 
 
 class Guarantee(ABC):
-    """A promise with its privacy unit, standing and assumptions; see the module docstring for the four kinds."""
+    """A promise with its privacy unit, standing and assumptions; see the module docstring for the four kinds.
 
+    Nobody need know which kind it is: every kind answers everything.
+
+    Attributes:
+        epsilon: Loss in nats, of metric DP per unit of distance; None where nothing is promised.
+        delta: Hockey-stick delta.
+        slack: Nats added by arithmetic; None where no bound is known.
+        unit: The privacy unit.
+        standing: The grounds.
+        assumptions: Conditions it rests on, each a sentence.
+        scope: What a unit, an input and a distance are.
+        metric: Name of the metric that the loss grows with; empty where it does not depend on the distance.
+        graph: What makes two inputs adjacent; empty where the promise is for any two.
+        largest_distance: Where the loss stops growing; None where it does not grow, or never stops.
+        reason: Why nothing is promised; empty where something is.
+    """
+
+    epsilon: float | None
+    delta: float
+    slack: float | None
     unit: PrivacyUnit
     standing: Standing
+    assumptions: tuple[str, ...]
+    scope: tuple[str, ...]
+    metric: str
+    graph: str
+    largest_distance: float | None
+    reason: str
 
     @property
     @abstractmethod
@@ -109,6 +114,80 @@ class Guarantee(ABC):
     @abstractmethod
     def sentence(self) -> str:
         """The promise in one sentence, numbers rounded up."""
+
+    @property
+    def of_any_two(self) -> bool:
+        """Whether it says something about any two inputs."""
+        return self.epsilon is not None and not self.graph
+
+    def loss(self, distance: float) -> float:
+        """Return the largest privacy loss in nats, slack included, between two inputs that it speaks of.
+
+        Args:
+            distance: Theirs, in the metric's unit; of no matter where there is no metric.
+
+        Raises:
+            ParameterError: If the distance is negative or not finite.
+        """
+        check_distance(distance)
+        return math.inf if self.epsilon is None else self.epsilon + (self.slack or 0.0)
+
+    def largest_loss(self) -> float | None:
+        """Return the largest loss in nats, slack included, between any two inputs; None where it has no bound."""
+        return self.loss(0.0) if self.of_any_two else None
+
+    def difference(self, other: Guarantee) -> str:
+        """Return why the losses of two promises do not add up, as a sentence; empty where they do."""
+        for name in ("promise", "metric", "graph", "scope", "unit"):
+            left, right = getattr(self, name), getattr(other, name)
+            if left != right:
+                if left and right and name == "scope":  # only the first part that differs
+                    left, right = next((one, two) for one, two in zip_longest(left, right) if one != two)
+                return (
+                    f"These guarantees differ in their {name} ({left or None} against {right or None}); their epsilons "
+                    "have different meanings and cannot be added or compared. Convert both with a theorem first, such "
+                    "as to_local()."
+                )
+        as_they_come = self.unit is PrivacyUnit.VECTOR and not self.graph
+        if self.epsilon is not None and not (self.scope or as_they_come):
+            return (
+                f"Nothing says what '{self.unit}' is to these guarantees: of which vocabulary, read in which way. Take "
+                "them from a Sanitizer, a layer or a release, or give both one scope."
+            )
+        return ""
+
+    def adds_up(self, other: Guarantee) -> bool:
+        """Whether the losses of two promises may be added and compared."""
+        return not self.difference(other)
+
+    def explain(self, pairs: Iterable[WorkedPair]) -> tuple[WorkedPair, ...]:
+        """Return pairs of words as the promise bounds them; of none where it does not speak of any two.
+
+        Args:
+            pairs: Pairs with their distance in the metric of the promise. The loss of each is used where it is finite,
+                for it is known exactly, unless the loss depends on the distance.
+        """
+        return tuple(self._worked(pair) for pair in pairs) if self.of_any_two else ()
+
+    def _worked(self, pair: WorkedPair) -> WorkedPair:
+        loss = pair.loss if math.isfinite(pair.loss) else self.loss(0.0)
+        return replace(pair, distance=None, loss=loss, delta=self.delta)
+
+    def in_words(self, typical: Callable[[], float], near: Callable[[], float]) -> InWords:
+        """Say in one sentence how strong the promise is.
+
+        Args:
+            typical: Returns a typical distance of two words in the metric of the promise.
+            near: Returns the distance of a typical word and the one nearest to it.
+        """
+        pair = WorkedPair(words=("", ""), distance=None, loss=self.loss(0.0), delta=self.delta)
+        guess = f"between any two words, an even guess {pair.sure}"
+        return InWords(sentence=guess, weak=pair.right > WEAK, hides_nothing=pair.wrong < CERTAIN)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what to be warned of whatever is released under it, each a sentence."""
+        ground = _GROUNDS.get(self.standing)
+        return () if ground is None else (ground,)
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary."""
@@ -145,6 +224,7 @@ class Bounded(Guarantee):
     standing: Standing
     assumptions: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
+    reason = ""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
@@ -178,6 +258,7 @@ class MetricDP(Bounded):
 
     metric: str
     largest_distance: float | None = None
+    graph = ""
 
     @property
     def promise(self) -> str:
@@ -192,6 +273,19 @@ class MetricDP(Bounded):
         check_distance(distance)
         counted = distance if self.largest_distance is None else min(distance, self.largest_distance)
         return self.epsilon * counted + (self.slack or 0.0)
+
+    def largest_loss(self) -> float | None:
+        return None if self.largest_distance is None else self.loss(self.largest_distance)
+
+    def _worked(self, pair: WorkedPair) -> WorkedPair:
+        return replace(pair, loss=self.loss(pair.distance or 0.0), delta=self.delta)
+
+    def in_words(self, typical: Callable[[], float], near: Callable[[], float]) -> InWords:
+        distance = typical()
+        pair = WorkedPair(words=("", ""), distance=distance, loss=self.loss(distance), delta=self.delta)
+        hidden = pair.wrong >= CERTAIN or replace(pair, loss=self.loss(near())).wrong >= CERTAIN
+        sentence = f"between two words at a typical distance ({round_down(distance)}), an even guess {pair.sure}"
+        return InWords(sentence=sentence, weak=pair.right > WEAK, hides_nothing=not hidden)
 
     def sentence(self) -> str:
         largest = self.largest_distance
@@ -213,6 +307,9 @@ def check_distance(distance: float) -> None:
 class LocalDP(Bounded):
     """Loss at most epsilon + slack between any two inputs, outside probability delta; epsilon is in nats."""
 
+    metric = graph = ""
+    largest_distance = None
+
     @property
     def promise(self) -> str:
         return "local DP"
@@ -233,10 +330,17 @@ class NeighbourDP(Bounded):
     """
 
     graph: str
+    metric = ""
+    largest_distance = None
 
     @property
     def promise(self) -> str:
         return "neighbour DP"
+
+    def in_words(self, typical: Callable[[], float], near: Callable[[], float]) -> InWords:
+        words = super().in_words(typical, near)
+        sentence = words.sentence.replace("any two words", "two words that are neighbours")
+        return replace(words, sentence=f"{sentence}; between others it may be certain", weak=True)
 
     def sentence(self) -> str:
         return self._sentence(
@@ -259,10 +363,20 @@ class NoGuarantee(Guarantee):
     reason: str
     unit: PrivacyUnit = PrivacyUnit.TOKEN
     standing: Standing = Standing.PUBLISHED
+    epsilon = largest_distance = None
+    delta = slack = 0.0
+    assumptions = scope = ()
+    metric = graph = ""
 
     @property
     def promise(self) -> str:
         return "none"
+
+    def in_words(self, typical: Callable[[], float], near: Callable[[], float]) -> InWords:
+        return InWords(sentence="nothing is promised", weak=True)
+
+    def warnings(self) -> tuple[str, ...]:
+        return (f"nothing is promised: {self.reason}",)
 
     def sentence(self) -> str:
         return f"no guarantee ({self.standing}): {self.reason}"

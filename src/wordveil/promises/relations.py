@@ -86,7 +86,7 @@ class Relation(ABC):
 
     def losses(self, first: Inputs, second: Inputs) -> Float64Array:
         """Return what is claimed between n inputs and m others, in nats with slack, shape (n, m); inf for nothing."""
-        epsilon, slack = getattr(self.claim, "epsilon", 1.0), getattr(self.claim, "slack", None)
+        epsilon, slack = self.claim.epsilon or 1.0, self.claim.slack
         return np.asarray(epsilon * self.units(first, second) + (slack or 0.0))
 
     def loss(self, first: Any, second: Any) -> tuple[float, float] | None:

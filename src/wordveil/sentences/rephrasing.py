@@ -36,7 +36,7 @@ from wordveil.pipeline.noise_domains import noise_domain, shown
 from wordveil.pipeline.run import Notice
 from wordveil.pipeline.runs import RunReport, file_digests, sanitize_documents
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.promises.guarantees import LocalDP, PrivacyUnit
+from wordveil.promises.guarantees import PrivacyUnit
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.release import (
     BatchRelease,
@@ -202,8 +202,7 @@ def _assembled(
         public_data=randomizer.public_data,
         arithmetic="" if encoder.name == STATIC else arithmetic_name(),  # a model's rounding may choose the prototype
     )
-    claim = randomizer.guarantee()
-    assert isinstance(claim, LocalDP)
+    claim: Any = randomizer.guarantee()
     promise = replace(
         claim,
         epsilon=_total(claim.epsilon, options.grids),

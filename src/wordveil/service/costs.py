@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.promises.composing import require_same_promise
-from wordveil.promises.guarantees import SUMMED, Guarantee, NoGuarantee, Standing
+from wordveil.promises.guarantees import SUMMED, Guarantee, Standing
 
 __all__ = ["LARGEST", "NAT_UNITS", "Cost", "cost_of", "nats", "promise_of", "units"]
 
@@ -62,15 +62,20 @@ def promise_of(guarantee: Guarantee) -> str:
     Raises:
         GuaranteeError: If no sum over the tokens of texts is known for this promise, or it has a delta.
     """
-    if isinstance(guarantee, NoGuarantee) or guarantee.standing is Standing.REFUTED:
+    if guarantee.epsilon is None or guarantee.standing is Standing.REFUTED:
         raise GuaranteeError("Nothing is promised, so no budget can pay for it; choose another setting.")
-    if getattr(guarantee, "delta", 0.0):
+    if guarantee.delta:
         raise GuaranteeError("A budget pays for no promise with a delta; choose a setting without one.")
     if guarantee.unit not in SUMMED:
         raise GuaranteeError(f"A promise per '{guarantee.unit}' does not add up over texts; draw for each token.")
     require_same_promise(guarantee, guarantee)  # that it says what its unit is
-    facts = {name: getattr(guarantee, name, "") for name in ("promise", "metric", "graph", "scope")}
-    rounding = "ideal real noise" if getattr(guarantee, "slack", None) is None else "bounded"
+    facts = {
+        "promise": guarantee.promise,
+        "metric": guarantee.metric,
+        "graph": guarantee.graph,
+        "scope": guarantee.scope,
+    }
+    rounding = "ideal real noise" if guarantee.slack is None else "bounded"
     return json.dumps(facts | {"unit": str(guarantee.unit), "rounding": rounding}, sort_keys=True)
 
 
@@ -83,10 +88,10 @@ def cost_of(guarantee: Guarantee, count: int) -> Cost:
         ParameterError: If the cost is beyond what a ledger can hold.
     """
     promise = promise_of(guarantee)
-    epsilon, slack = (Fraction(getattr(guarantee, name, None) or 0.0) for name in ("epsilon", "slack"))
+    epsilon, slack = Fraction(guarantee.epsilon or 0.0), Fraction(guarantee.slack or 0.0)
     spent = math.ceil(count * (epsilon + slack) * NAT_UNITS)
     if spent > LARGEST:
-        raise ParameterError("epsilon", getattr(guarantee, "epsilon", None), "costs more than a ledger can hold.")
+        raise ParameterError("epsilon", guarantee.epsilon, "costs more than a ledger can hold.")
     return Cost(promise=promise, units=spent)
 
 

@@ -141,7 +141,7 @@ class Releaser:
             mechanism=opened.origin["mechanism"],
             vocabulary=opened.origin["checksum"],
             guarantee=opened.sentence,
-            assumptions=getattr(opened.guarantee, "assumptions", ()),
+            assumptions=opened.guarantee.assumptions,
             key=asked.caller.id,
             **again,
         )

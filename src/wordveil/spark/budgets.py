@@ -14,7 +14,7 @@ from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
 from wordveil.pipeline.runs import fingerprint
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.promises.guarantees import LocalDP, PrivacyUnit, round_up
+from wordveil.promises.guarantees import PrivacyUnit, round_up
 from wordveil.spark.frames import FILE_AND_ROW, functions_of_spark, with_ids
 from wordveil.spark.keys import check_repeatable
 from wordveil.spark.workers import ID, on_this_host, packed_for_tasks
@@ -65,9 +65,10 @@ class UserBudget:
             raise ParameterError(
                 "sanitizer", "numbers='metric'", "must keep no magnitudes: their losses are no multiples."
             )
-        if not isinstance(promise, LocalDP) or promise.delta or promise.unit is not PrivacyUnit.TOKEN:
+        local = promise.epsilon is not None and not (promise.metric or promise.graph)
+        if not local or promise.delta or promise.unit is not PrivacyUnit.TOKEN:
             raise ParameterError("sanitizer", promise.promise, "must promise pure local DP per token, which adds up.")
-        return int(Fraction(self.max_nats) / (Fraction(promise.epsilon) + Fraction(promise.slack or 0.0)))
+        return int(Fraction(self.max_nats) / (Fraction(promise.epsilon or 0.0) + Fraction(promise.slack or 0.0)))
 
     def left_out(self, counted: DataFrame, sanitizer: Sanitizer) -> DataFrame:
         """Return ids and users of the documents to leave out, given the tokens of all (`COUNTED`).

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from wordveil.arrays import Float32Array, Float64Array, IdArray, Progress
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
-from wordveil.metrics.distances import AnyMetric, Metric, PairwiseMetric, coordinate_rows
+from wordveil.metrics.distances import AnyMetric, Metric, coordinate_rows
 from wordveil.parameters import check_whole
 from wordveil.promises.certificates import identity
 from wordveil.vocabulary.checksums import candidates_checksum
@@ -306,7 +306,7 @@ def _check_k(k: int, most: int) -> None:
 
 
 def _search(embeddings: Embeddings, outputs: IdArray, metric: AnyMetric | None) -> OutputSearch:
-    from wordveil.kernels.distance_sources import FunctionSource, TableSource
+    from wordveil.kernels.distance_sources import TableSource
     from wordveil.kernels.nearest_outputs import BlockSearch, CoordinateSearch
 
     if metric is None:
@@ -314,8 +314,6 @@ def _search(embeddings: Embeddings, outputs: IdArray, metric: AnyMetric | None) 
         return CoordinateSearch(coordinates, outputs, embeddings.canonical)
     if isinstance(metric, Metric):
         return CoordinateSearch(coordinate_rows(metric, embeddings.vectors), outputs, embeddings.canonical)
-    if isinstance(metric, PairwiseMetric):
-        return BlockSearch(FunctionSource(metric, embeddings.vectors, embeddings.canonical), outputs)
     return BlockSearch(TableSource(metric.bind(embeddings.vectors, embeddings.checksum_in_use).table), outputs)
 
 

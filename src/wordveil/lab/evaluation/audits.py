@@ -23,7 +23,7 @@ from wordveil.auditing.densities import LogRatio
 from wordveil.auditing.intervals import check_alpha, lower_bound
 from wordveil.errors import ParameterError
 from wordveil.lab.evaluation.promises import Contender
-from wordveil.promises.guarantees import Guarantee, MetricDP, NoGuarantee
+from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import Pair
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
@@ -99,7 +99,7 @@ def audit_promise(contender: Contender, embeddings: Embeddings, settings: AuditS
         seed: Of the samples.
     """
     stated = contender.guarantee
-    claim = None if isinstance(stated, NoGuarantee) else stated
+    claim = None if stated.epsilon is None else stated
     inputs = Inputs(embeddings=embeddings, pairs=settings.pairs, seed=0, claim=claim, threads=1)
     randomizer = contender.words.vectors or contender.words
     case = make_case(randomizer, inputs, RandomSource.seeded_for_tests(seed))
@@ -144,10 +144,10 @@ def _pair(subject: Subject, pair: Pair, claim: Guarantee, samples: int, alpha: f
         by_density = density_bounds(subject, pair, ratio, samples=samples, alpha=alpha)
         method = "density" if by_density[0] > epsilon or by_density[1] > delta else method
         epsilon, delta = max(epsilon, by_density[0]), max(delta, by_density[1])
-    unit = pair.distance if isinstance(claim, MetricDP) and pair.distance else 1.0
+    unit = pair.distance if claim.metric and pair.distance else 1.0
     return Audited(
         method=method,
-        claimed_epsilon=float(getattr(claim, "epsilon", pair.epsilon)),
+        claimed_epsilon=float(claim.epsilon or pair.epsilon),
         claimed_delta=pair.delta,
         epsilon_at_least=epsilon / unit,
         delta_at_least=delta,

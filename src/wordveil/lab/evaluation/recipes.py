@@ -38,7 +38,7 @@ from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.promises.composing import to_local
-from wordveil.promises.guarantees import MetricDP, NoGuarantee, round_down
+from wordveil.promises.guarantees import round_down
 from wordveil.vocabulary.rank_metric import NeighbourRank
 from wordveil.vocabulary.table import Embeddings
 
@@ -196,7 +196,7 @@ def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], VectorMechanis
             high = middle
     words = Decoded(mechanism=mechanism(low / reach)).fit(plan.embeddings)
     own = words.randomizer.guarantee()
-    assert isinstance(own, MetricDP)
+    assert own.epsilon is not None
     local = laplace_to_local(words.randomizer, diameter=reach, delta=delta)
     within = f"what noise is added to, the public image of an input, lies within a diameter of {round_down(reach)}"
     said = (within if each.startswith("all inputs lie within") else each for each in local.assumptions)
@@ -258,7 +258,7 @@ def _nadp(plan: RowPlan) -> Contender:
 
 def _nadp_verbatim(plan: RowPlan) -> Contender:
     found = _decoded(plan, NADP(epsilon=plan.epsilon, delta=plan.settings.delta, isolated="verbatim"))
-    assumptions: tuple[str, ...] = getattr(found.guarantee, "assumptions", ())
+    assumptions: tuple[str, ...] = found.guarantee.assumptions
     return Contender(words=found.words, guarantee=found.guarantee, note="as published: " + "; ".join(assumptions[1:]))
 
 
@@ -295,7 +295,7 @@ def _refuted_gaussian(plan: RowPlan) -> Contender:
         allow_refuted=True,
     )
     found = _decoded(plan, mechanism)
-    note = "as published" if isinstance(found.guarantee, NoGuarantee) else "as published: holds at this epsilon"
+    note = "as published" if found.guarantee.epsilon is None else "as published: holds at this epsilon"
     return Contender(words=found.words, guarantee=found.guarantee, note=note)
 
 

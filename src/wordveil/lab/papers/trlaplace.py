@@ -168,7 +168,7 @@ def _row(
         what=f"N_w, {name}, epsilon {epsilon:g}",
         paper="" if theirs is None else f"{theirs:.3f}",
         ours=shown(kept),
-        remark=f"refuted: {claim.reason}" if isinstance(claim, NoGuarantee) else "",
+        remark=f"refuted: {claim.reason}" if claim.epsilon is None else "",
         points=tuple(points),
     )
     return comparison, kept

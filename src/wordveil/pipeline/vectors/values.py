@@ -12,7 +12,6 @@ from wordveil.errors import ParameterError, printable
 from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.pipeline.report_schema import SCHEMA
 from wordveil.pipeline.run_report import write_facts
-from wordveil.pipeline.run_warnings import claim_warnings
 from wordveil.pipeline.runs import FileDigest
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.promises.guarantees import Guarantee
@@ -135,5 +134,5 @@ def write_vector_report(report: VectorReport, path: Path) -> None:
     if path.suffix != ".json":
         raise ParameterError("report", path.name, "must end in .json.")
     write_facts(
-        {"schema": SCHEMA, "kind": "vectors", **report.as_dict(), "warnings": claim_warnings(report.guarantee)}, path
+        {"schema": SCHEMA, "kind": "vectors", **report.as_dict(), "warnings": report.guarantee.warnings()}, path
     )

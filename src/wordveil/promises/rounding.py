@@ -1,0 +1,35 @@
+"""Numbers as they are printed and claimed: what is promised is rounded up, what is assumed down."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+__all__ = ["claimed", "round_down", "round_up"]
+
+_TOLERATED = Decimal("1e-12")
+_SHORT, _NEAR = 6, 1e-9  # digits of a short number, and how far below one an epsilon may lie to be claimed as it
+
+
+def round_up(value: float, digits: int = 4) -> str:
+    """Return `value` printed with `digits` significant digits, never below it (beyond 1e-12 of it)."""
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def round_down(value: float, digits: int = 4) -> str:
+    """Return `value` printed with `digits` significant digits, never above it (beyond 1e-12 of it)."""
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def _rounded(value: float, digits: int, towards: str) -> str:
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    exact = Decimal(value)
+    tolerated = abs(exact) * _TOLERATED * (-1 if towards == ROUND_CEILING else 1)
+    return f"{float(Context(prec=digits, rounding=towards).plus(exact + tolerated)):.{digits}g}"
+
+
+def claimed(epsilon: float) -> float:
+    """Return an epsilon, or the short number it all but reaches: 8 for 7.999999999999999. Never less than given."""
+    short = float(round_up(epsilon, _SHORT))
+    return short if epsilon <= short <= epsilon * (1 + _NEAR) else epsilon
