@@ -9,9 +9,17 @@ import pkgutil
 import pytest
 
 import wordveil
+import wordveil_lab
 from wordveil.errors import MissingExtraError
 
-MODULES = ["wordveil", *(module.name for module in pkgutil.walk_packages(wordveil.__path__, "wordveil."))]
+MODULES = [
+    name
+    for package in (wordveil, wordveil_lab)
+    for name in (
+        package.__name__,
+        *(module.name for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")),
+    )
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

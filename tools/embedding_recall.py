@@ -18,9 +18,9 @@ from langchain_core.embeddings import Embeddings
 import wordveil as wv
 from wordveil.documents.rows import read_rows
 from wordveil.integrations.langchain import PrivateEmbeddings
-from wordveil.lab.evaluation.newsgroups import parse_post
 from wordveil.pipeline.vectors import measure_retrieval
 from wordveil.text.minilm import encode, load_model, sentence_pieces
+from wordveil_lab.evaluation.newsgroups import parse_post
 
 LONGEST = 64  # pieces of a post that are read
 

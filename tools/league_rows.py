@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reading_back import READERS
-from wordveil.lab.evaluation.inversion import ATTACKERS
 from wordveil.promises.guarantees import round_up
+from wordveil_lab.evaluation.inversion import ATTACKERS
 
 RANDOM = 1e-3  # nats: as good as no information, and the same outputs
 READ = {

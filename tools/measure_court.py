@@ -26,18 +26,18 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray, PrivateText, ReleasedText
 from wordveil.denoising.reading import ReleaseReader
-from wordveil.lab.court.pairs import Measure, PairedTexts
-from wordveil.lab.court.scoring import score
-from wordveil.lab.evaluation.corpora import as_texts, released_tokens
-from wordveil.lab.evaluation.data import read_labelled
-from wordveil.lab.evaluation.priors import COMMON, word_prior
-from wordveil.lab.evaluation.subjects import subject_of
 from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.mechanisms.tem import TEM
 from wordveil.randomness import RandomSource
 from wordveil.sentences.rephrasing import Rephraser
-from wordveil.vocabulary.corpora import Corpus, encode
 from wordveil.vocabulary.table import Embeddings, load_embeddings
+from wordveil_lab.corpora import Corpus, encode
+from wordveil_lab.court.pairs import Measure, PairedTexts
+from wordveil_lab.court.scoring import score
+from wordveil_lab.evaluation.corpora import as_texts, released_tokens
+from wordveil_lab.evaluation.data import read_labelled
+from wordveil_lab.evaluation.priors import COMMON, word_prior
+from wordveil_lab.evaluation.subjects import subject_of
 
 RATE = 9.36  # per unit of distance
 SOURCE = "sentences/mr.tsv"

@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from wordveil.kernels.compiled.library import available_engines
 from wordveil.kernels.nearest import NearestWords
-from wordveil.lab.benchmarks.machine import best_timing
-from wordveil.lab.benchmarks.workload import Workload
+from wordveil_lab.benchmarks.machine import best_timing
+from wordveil_lab.benchmarks.workload import Workload
 
 SIDE = 2048
 TOKENS = 1024

@@ -30,8 +30,8 @@ from wordveil.denoising.counting import build_prior
 from wordveil.denoising.denoiser import Denoiser
 from wordveil.denoising.prior import Prior, load_prior
 from wordveil.denoising.reading import STOP, ReleaseReader
-from wordveil.lab.evaluation.data import plain
 from wordveil.text import minilm
+from wordveil_lab.evaluation.data import plain
 
 DATA = Path(os.environ.get("WORDVEIL_DATA", "."))
 JUDGE_TEXTS = 4000

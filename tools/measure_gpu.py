@@ -26,9 +26,9 @@ from wordveil.kernels.gpu.screening import Screen, Tiles, default_tiles
 from wordveil.kernels.gpu.selection import GpuSelection
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.selection import SelectionRows
-from wordveil.lab.benchmarks.workload import Workload
 from wordveil.metrics.distances import Euclidean
 from wordveil.randomness import RandomSource, random_bits
+from wordveil_lab.benchmarks.workload import Workload
 
 TILES = (
     Tiles(),

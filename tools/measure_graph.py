@@ -14,9 +14,9 @@ import numpy as np
 
 from wordveil.arrays import Float32Array, IdArray
 from wordveil.kernels.compiled.library import engine_name
-from wordveil.lab.benchmarks.machine import best_timing, measure_machine, peak_memory_bytes
-from wordveil.lab.benchmarks.workload import Workload
 from wordveil.vocabulary.nearest_lists import nearest_lists
+from wordveil_lab.benchmarks.machine import best_timing, measure_machine, peak_memory_bytes
+from wordveil_lab.benchmarks.workload import Workload
 
 CHECKED = 200
 GIGA = 1e9

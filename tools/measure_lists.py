@@ -20,16 +20,16 @@ from threadpoolctl import threadpool_limits
 
 from in_degrees import guessed_share, in_degrees, own_posteriors
 from wordveil.auditing.repeated import RELEASES, named_after
-from wordveil.lab.evaluation.evidence import channel_guesses, word_channel
-from wordveil.lab.evaluation.priors import draw_words
-from wordveil.lab.evaluation.subjects import subject_of
-from wordveil.lab.papers.figures import Plotted, draw
 from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.randomness import RandomSource
 from wordveil.text import FUNCTION_WORDS
 from wordveil.vocabulary.frequencies import most_frequent, word_frequencies
 from wordveil.vocabulary.neighbour_lists import BLOCK, build_lists, list_blocks
 from wordveil.vocabulary.table import Embeddings, load_embeddings
+from wordveil_lab.evaluation.evidence import channel_guesses, word_channel
+from wordveil_lab.evaluation.priors import draw_words
+from wordveil_lab.evaluation.subjects import subject_of
+from wordveil_lab.papers.figures import Plotted, draw
 
 CASES = ((16, 4000, 8.0), (8, 4000, 9.0), (16, None, 10.0))
 PERCENTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)

@@ -24,20 +24,20 @@ import measure_neighbours as reviews
 from league_rows import RANDOM, READ, Row, _line, _pair, _short, _shown, sheet
 from reading_back import READERS, Captions, News, Reading
 from wordveil.arrays import Float64Array
-from wordveil.lab.evaluation import curves
-from wordveil.lab.evaluation.aligned import AlignedSimilarity
-from wordveil.lab.evaluation.audits import AuditSettings
-from wordveil.lab.evaluation.base import Task
-from wordveil.lab.evaluation.classification import CentroidClassification
-from wordveil.lab.evaluation.contenders import fit_contender
-from wordveil.lab.evaluation.league import Plan, first_words, run_league
-from wordveil.lab.evaluation.priors import content_words, word_prior
-from wordveil.lab.evaluation.promises import Group, Target
-from wordveil.lab.evaluation.report import as_dict, as_json
-from wordveil.lab.evaluation.retrieval import Retrieval
-from wordveil.lab.papers.figures import Plotted, draw
 from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.vocabulary.table import Embeddings, load_embeddings
+from wordveil_lab.evaluation import curves
+from wordveil_lab.evaluation.aligned import AlignedSimilarity
+from wordveil_lab.evaluation.audits import AuditSettings
+from wordveil_lab.evaluation.base import Task
+from wordveil_lab.evaluation.classification import CentroidClassification
+from wordveil_lab.evaluation.contenders import fit_contender
+from wordveil_lab.evaluation.league import Plan, first_words, run_league
+from wordveil_lab.evaluation.priors import content_words, word_prior
+from wordveil_lab.evaluation.promises import Group, Target
+from wordveil_lab.evaluation.report import as_dict, as_json
+from wordveil_lab.evaluation.retrieval import Retrieval
+from wordveil_lab.papers.figures import Plotted, draw
 
 OUT = reviews.ROOT / "docs/results/local.json"
 CACHE = reviews.ROOT / "build/local.cells"

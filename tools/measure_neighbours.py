@@ -22,20 +22,20 @@ from league_rows import RANDOM, READ, Row, _line, _short, _shown, sheet
 from reading_back import Reading
 from wordveil.certification import certify_rate
 from wordveil.certification.privacy_profile import laplace_to_local
-from wordveil.lab.evaluation.aligned import AlignedSimilarity
-from wordveil.lab.evaluation.audits import AuditSettings
-from wordveil.lab.evaluation.base import Task
-from wordveil.lab.evaluation.classification import CentroidClassification
-from wordveil.lab.evaluation.contenders import fit_contender
-from wordveil.lab.evaluation.curves import CurveValue, read_at
-from wordveil.lab.evaluation.league import Plan, first_words, run_league
-from wordveil.lab.evaluation.promises import Group, PromiseSettings, Target
-from wordveil.lab.evaluation.recipes import noise_diameter
-from wordveil.lab.evaluation.report import as_dict, as_json
-from wordveil.lab.papers.figures import Plotted, draw
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.vocabulary.table import Embeddings, load_embeddings
+from wordveil_lab.evaluation.aligned import AlignedSimilarity
+from wordveil_lab.evaluation.audits import AuditSettings
+from wordveil_lab.evaluation.base import Task
+from wordveil_lab.evaluation.classification import CentroidClassification
+from wordveil_lab.evaluation.contenders import fit_contender
+from wordveil_lab.evaluation.curves import CurveValue, read_at
+from wordveil_lab.evaluation.league import Plan, first_words, run_league
+from wordveil_lab.evaluation.promises import Group, PromiseSettings, Target
+from wordveil_lab.evaluation.recipes import noise_diameter
+from wordveil_lab.evaluation.report import as_dict, as_json
+from wordveil_lab.papers.figures import Plotted, draw
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "docs/results/neighbours.json"

@@ -26,14 +26,14 @@ from threadpoolctl import threadpool_limits
 from wordveil.arrays import IdArray, PrivateText
 from wordveil.kernels.compiled import available_engines
 from wordveil.kernels.selection import SelectionRows
-from wordveil.lab.benchmarks.machine import best_timing, measure_machine
-from wordveil.lab.benchmarks.workload import Workload
 from wordveil.mechanisms.tem import TEM
 from wordveil.metrics.distances import Euclidean
 from wordveil.randomness import RandomSource
 from wordveil.text import Encoder, tokenizer_for
 from wordveil.vocabulary.importing import import_embeddings
 from wordveil.vocabulary.table import Embeddings
+from wordveil_lab.benchmarks.machine import best_timing, measure_machine
+from wordveil_lab.benchmarks.workload import Workload
 
 SIDE = 1024
 INPUTS = 384

@@ -19,7 +19,7 @@ from typing import Any
 
 import measure_neighbours as reviews
 import together_page as together
-from wordveil.lab.evaluation.curves import read_at
+from wordveil_lab.evaluation.curves import read_at
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, PAGE, README = (ROOT / name for name in ("docs/results", "docs/results/README.md", "README.md"))

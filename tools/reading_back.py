@@ -10,17 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wordveil.arrays import Float32Array, Float64Array, IdArray
-from wordveil.lab.evaluation.aligned import AlignedSimilarity
-from wordveil.lab.evaluation.base import Score
-from wordveil.lab.evaluation.classification import CentroidClassification
-from wordveil.lab.evaluation.corpora import centroids
-from wordveil.lab.evaluation.data import plain, read_labelled, read_texts
-from wordveil.lab.evaluation.inversion import Attack, ReviewInversion
-from wordveil.lab.evaluation.models import as_numbers, fit_quietly, linear_model, standardized
-from wordveil.lab.evaluation.retrieval import Retrieval
-from wordveil.lab.evaluation.subjects import Entrant
-from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.table import Embeddings
+from wordveil_lab.corpora import encode
+from wordveil_lab.evaluation.aligned import AlignedSimilarity
+from wordveil_lab.evaluation.base import Score
+from wordveil_lab.evaluation.classification import CentroidClassification
+from wordveil_lab.evaluation.corpora import centroids
+from wordveil_lab.evaluation.data import plain, read_labelled, read_texts
+from wordveil_lab.evaluation.inversion import Attack, ReviewInversion
+from wordveil_lab.evaluation.models import as_numbers, fit_quietly, linear_model, standardized
+from wordveil_lab.evaluation.retrieval import Retrieval
+from wordveil_lab.evaluation.subjects import Entrant
 
 READERS = {"released": "naming", "denoised": "triples"}
 """What is read -> the attacker whose words it is made of: the released word, or the reader who denoises."""

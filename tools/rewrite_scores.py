@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.errors import MissingExtraError
-from wordveil.lab.evaluation.bert_score import bert_score
-from wordveil.lab.evaluation.overlap_scores import bleu, rouge_1
-from wordveil.neural.corpora import Dataset
-from wordveil.neural.models import Rewriter
-from wordveil.neural.training import measure
+from wordveil_lab.evaluation.bert_score import bert_score
+from wordveil_lab.evaluation.overlap_scores import bleu, rouge_1
+from wordveil_lab.neural.corpora import Dataset
+from wordveil_lab.neural.models import Rewriter
+from wordveil_lab.neural.training import measure
 
 __all__ = ["RewriteScores", "score_rewrites"]
 

@@ -18,19 +18,19 @@ from wordveil.denoising.prior import Prior
 from wordveil.denoising.reading import Layout, ReleaseReader
 from wordveil.documents import DocumentSettings
 from wordveil.documents.rows import data_folder, locate, read_rows
-from wordveil.lab.court.utility import log_likelihoods
-from wordveil.lab.evaluation.bert_score import matching_scores
-from wordveil.lab.evaluation.corpora import centroids
-from wordveil.lab.evaluation.data import plain
-from wordveil.lab.evaluation.models import as_numbers, bag_of_words, fit_quietly, linear_model, standardized
-from wordveil.lab.evaluation.priors import content_words
 from wordveil.sentences.building import StockSettings, build_stock
 from wordveil.sentences.recipes import EACH, followed, gathered
 from wordveil.sentences.slots import clean
 from wordveil.sentences.splitting import split_sentences
 from wordveil.sentences.stock import Stock, load_stock
 from wordveil.text.minilm import WIDTH, encode, load_model, sentence_pieces
-from wordveil.vocabulary.corpora import encode as read_words
+from wordveil_lab.corpora import encode as read_words
+from wordveil_lab.court.utility import log_likelihoods
+from wordveil_lab.evaluation.bert_score import matching_scores
+from wordveil_lab.evaluation.corpora import centroids
+from wordveil_lab.evaluation.data import plain
+from wordveil_lab.evaluation.models import as_numbers, bag_of_words, fit_quietly, linear_model, standardized
+from wordveil_lab.evaluation.priors import content_words
 
 WORK = Path(__file__).resolve().parents[1] / "build/together"
 TEXTS, TRAINING, PUBLIC, JUDGED = 150, 3000, 3000, 3000

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from league_rows import _line, _short
-from wordveil.lab.evaluation.curves import read_at
+from wordveil_lab.evaluation.curves import read_at
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "docs/results/together.json"

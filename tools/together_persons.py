@@ -18,13 +18,13 @@ from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.denoising.denoiser import Denoiser
 from wordveil.denoising.reading import ReleaseReader
 from wordveil.documents.rows import thinned
-from wordveil.lab.court.pairs import shifted
-from wordveil.lab.evaluation.attributes import cross_validated
-from wordveil.lab.evaluation.data import mixed_order, read_labelled, read_spans
-from wordveil.lab.evaluation.models import as_numbers, bag_of_words
 from wordveil.randomness import RandomSource
 from wordveil.sentences.rephrasing import Rephraser
-from wordveil.vocabulary.corpora import encode
+from wordveil_lab.corpora import encode
+from wordveil_lab.court.pairs import shifted
+from wordveil_lab.evaluation.attributes import cross_validated
+from wordveil_lab.evaluation.data import mixed_order, read_labelled, read_spans
+from wordveil_lab.evaluation.models import as_numbers, bag_of_words
 
 RELEASES = (
     ("original", None),

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
-from wordveil.lab.papers.trlaplace import Published
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
@@ -17,6 +16,7 @@ from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
 from wordveil.randomness import Draws, RandomSource, Stream
 from wordveil.vocabulary.table import Embeddings
+from wordveil_lab.papers.trlaplace import Published
 
 __all__ = ["CERTIFIED", "CODE", "GAUSSIAN", "LAPLACE", "NONE", "PUBLISHED", "Contender", "best_guess", "contenders"]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.documents.rows import locate
-from wordveil.neural.corpora import model_vocabulary
-from wordveil.neural.training import CLASSIFY, REWRITE, Training
 from wordveil.vocabulary.table import Embeddings
+from wordveil_lab.neural.corpora import model_vocabulary
+from wordveil_lab.neural.training import CLASSIFY, REWRITE, Training
 
 __all__ = ["GLOVE", "SIZES", "Journal", "Plan", "Size"]
 

@@ -28,12 +28,12 @@ from trlaplace_plan import GLOVE, SIZES, Journal, Plan, Size
 from wordveil.arrays import Float64Array
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.rows import clip_to_ball
-from wordveil.neural.corpora import Batch, Dataset, TextFile, encode_texts, read_texts
-from wordveil.neural.models import Rewriter, TextClassifier
-from wordveil.neural.private_embedding import PrivateEmbedding
-from wordveil.neural.training import fit, measure
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
+from wordveil_lab.neural.corpora import Batch, Dataset, TextFile, encode_texts, read_texts
+from wordveil_lab.neural.models import Rewriter, TextClassifier
+from wordveil_lab.neural.private_embedding import PrivateEmbedding
+from wordveil_lab.neural.training import fit, measure
 
 GRID = (0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 20.0, 100.0)
 """The paper's epsilons without .2, and one at which an honest mechanism does something."""

@@ -15,10 +15,10 @@ import wordveil as wv
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.kernels import selection
 from wordveil.kernels.gpu.backend import card_name
-from wordveil.lab.benchmarks.machine import Machine
-from wordveil.lab.benchmarks.measuring import measure
-from wordveil.lab.benchmarks.workload import Workload
 from wordveil.pipeline.fitting import fit_words
+from wordveil_lab.benchmarks.machine import Machine
+from wordveil_lab.benchmarks.measuring import measure
+from wordveil_lab.benchmarks.workload import Workload
 
 ROOT = Path(__file__).parent.parent.parent
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import seeds
-from wordveil.lab.evaluation.league import first_words
 from wordveil.metrics.distances import Euclidean, distances
-from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.table import load_embeddings
+from wordveil_lab.corpora import encode
+from wordveil_lab.evaluation.league import first_words
 
 ROOT = Path(__file__).parents[3]
 spec = importlib.util.spec_from_file_location("measure_court", ROOT / "tools" / "measure_court.py")

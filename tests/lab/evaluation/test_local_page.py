@@ -15,12 +15,12 @@ sys.path.insert(0, str(ROOT / "tools"))
 import measure_local as measured  # noqa: E402
 import reading_back  # noqa: E402
 from reading_back import Captions, Reading  # noqa: E402
-from wordveil.lab.evaluation.aligned import AlignedSimilarity  # noqa: E402
-from wordveil.lab.evaluation.data import read_texts  # noqa: E402
-from wordveil.lab.evaluation.inversion import ATTACKERS  # noqa: E402
-from wordveil.lab.evaluation.retrieval import Retrieval  # noqa: E402
-from wordveil.lab.evaluation.subjects import unprotected  # noqa: E402
-from wordveil.vocabulary.corpora import encode  # noqa: E402
+from wordveil_lab.corpora import encode  # noqa: E402
+from wordveil_lab.evaluation.aligned import AlignedSimilarity  # noqa: E402
+from wordveil_lab.evaluation.data import read_texts  # noqa: E402
+from wordveil_lab.evaluation.inversion import ATTACKERS  # noqa: E402
+from wordveil_lab.evaluation.retrieval import Retrieval  # noqa: E402
+from wordveil_lab.evaluation.subjects import unprotected  # noqa: E402
 
 REPORT = json.loads(measured.OUT.read_text(encoding="utf-8"))
 

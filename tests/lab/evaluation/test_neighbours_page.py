@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import measure_neighbours as measured  # noqa: E402
-from wordveil.lab.evaluation.inversion import ATTACKERS  # noqa: E402
+from wordveil_lab.evaluation.inversion import ATTACKERS  # noqa: E402
 
 REPORT = json.loads(measured.OUT.read_text(encoding="utf-8"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wordveil.lab.evaluation.inversion import ATTACKERS
+from wordveil_lab.evaluation.inversion import ATTACKERS
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools"))

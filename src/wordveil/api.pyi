@@ -1,0 +1,475 @@
+# Written by tools/write_stub.py from wordveil.api.NAMES.
+
+from wordveil.arrays import Float32Array as Float32Array
+from wordveil.arrays import Float64Array as Float64Array
+from wordveil.arrays import FloatArray as FloatArray
+from wordveil.arrays import IdArray as IdArray
+from wordveil.arrays import PrivateText as PrivateText
+from wordveil.arrays import ReleasedIds as ReleasedIds
+from wordveil.arrays import ReleasedText as ReleasedText
+from wordveil.arrays import ReleasedVectors as ReleasedVectors
+from wordveil.auditing.adapters import load_mechanism as load_mechanism
+from wordveil.auditing.black_box import audit_pair as audit_pair
+from wordveil.auditing.cases import Inputs as AuditInputs
+from wordveil.auditing.cases import make_case as make_case
+from wordveil.auditing.densities import LogRatio as LogRatio
+from wordveil.auditing.exact import ChannelVerdict as ChannelVerdict
+from wordveil.auditing.exact import verify_channel as verify_channel
+from wordveil.auditing.findings import Finding as Finding
+from wordveil.auditing.findings import Status as AuditStatus
+from wordveil.auditing.findings import at_least as at_least_in_words
+from wordveil.auditing.findings import result as audit_result
+from wordveil.auditing.intervals import check_alpha as check_alpha
+from wordveil.auditing.intervals import lower_bound as lower_bound
+from wordveil.auditing.runner import audit as audit
+from wordveil.auditing.runner import audit_mechanism as audit_mechanism
+from wordveil.auditing.subjects import Subject as Subject
+from wordveil.auditing.text_leaks import TextChecks as TextChecks
+from wordveil.auditing.text_leaks import check_text as check_text
+from wordveil.certification import certify as certify
+from wordveil.certification import verify as verify
+from wordveil.certification.accounting import compose_many as compose_many
+from wordveil.certification.certified_rate import certify_rate as certify_rate
+from wordveil.certification.dominating_pairs import dominating_pair as dominating_pair
+from wordveil.certification.privacy_profile import laplace_to_local as laplace_to_local
+from wordveil.cli.common import AllowRefutedOption as AllowRefutedOption
+from wordveil.cli.common import ParameterOption as ParameterOption
+from wordveil.cli.common import VocabularyOption as VocabularyOption
+from wordveil.cli.common import build_mechanism as build_mechanism
+from wordveil.cli.common import counted as counted
+from wordveil.cli.common import end_of_run as end_of_run
+from wordveil.cli.common import open_vocabulary as open_vocabulary
+from wordveil.cli.common import say as say
+from wordveil.cli.common import say_promise as say_promise
+from wordveil.cli.exit_codes import DONE as EXIT_DONE
+from wordveil.cli.exit_codes import NO as EXIT_NO
+from wordveil.cli.file_options import AgainOption as AgainOption
+from wordveil.cli.file_options import AllowBadFilesOption as AllowBadFilesOption
+from wordveil.cli.file_options import ColumnOption as ColumnOption
+from wordveil.cli.file_options import DestinationOption as DestinationOption
+from wordveil.cli.file_options import DropOthersOption as DropOthersOption
+from wordveil.cli.file_options import FormatOption as FormatOption
+from wordveil.cli.file_options import KeepOption as KeepOption
+from wordveil.cli.file_options import KeepOthersOption as KeepOthersOption
+from wordveil.cli.file_options import QuietOption as QuietOption
+from wordveil.cli.file_options import ResumeOption as ResumeOption
+from wordveil.cli.file_options import SourceArgument as SourceArgument
+from wordveil.cli.offered import OfferedCommand as OfferedCommand
+from wordveil.cli.options import option as option
+from wordveil.cli.printing import JsonOption as JsonOption
+from wordveil.cli.printing import show as show
+from wordveil.cli.progress import document_bar as document_bar
+from wordveil.decoding.base import Decoder as Decoder
+from wordveil.decoding.decoded import Decoded as Decoded
+from wordveil.decoding.nearest import Nearest as Nearest
+from wordveil.decoding.rank_softmax import RankSoftmax as RankSoftmax
+from wordveil.decoding.rank_tuning import tune_rank_softmax as tune_rank_softmax
+from wordveil.decoding.vickrey import Vickrey as Vickrey
+from wordveil.denoising.counting import build_prior as build_prior
+from wordveil.denoising.counting import prior_of as prior_of
+from wordveil.denoising.denoiser import Denoised as Denoised
+from wordveil.denoising.denoiser import Denoiser as Denoiser
+from wordveil.denoising.posterior import Posterior as Posterior
+from wordveil.denoising.posterior import posteriors as posteriors
+from wordveil.denoising.prior import Prior as Prior
+from wordveil.denoising.prior import load_prior as load_prior
+from wordveil.denoising.reading import OTHER as OTHER_WORD
+from wordveil.denoising.reading import STOP as STOP_WORD
+from wordveil.denoising.reading import ReleaseReader as ReleaseReader
+from wordveil.documents.base import Record as Record
+from wordveil.documents.reader import FORMATS as FORMATS
+from wordveil.documents.reader import guess_format as guess_format
+from wordveil.documents.reader import open_documents as open_documents
+from wordveil.documents.rows import DATA_VARIABLE as DATA_VARIABLE
+from wordveil.documents.rows import file_digest as file_digest
+from wordveil.documents.rows import locate as locate
+from wordveil.documents.rows import read_rows as read_rows
+from wordveil.documents.rows import thinned as thinned
+from wordveil.documents.settings import DocumentSettings as DocumentSettings
+from wordveil.errors import DataFormatError as DataFormatError
+from wordveil.errors import ForeignTextWarning as ForeignTextWarning
+from wordveil.errors import GuaranteeError as GuaranteeError
+from wordveil.errors import InputWarning as InputWarning
+from wordveil.errors import MissingExtraError as MissingExtraError
+from wordveil.errors import ParameterError as ParameterError
+from wordveil.errors import ResumeError as ResumeError
+from wordveil.errors import WordveilError as WordveilError
+from wordveil.errors import printable as printable
+from wordveil.files.atomic import check_not_busy as check_not_busy
+from wordveil.files.atomic import is_replaceable as is_replaceable
+from wordveil.files.atomic import sibling as sibling_file
+from wordveil.files.atomic import write_whole as write_whole
+from wordveil.files.journal import is_resumable as is_resumable
+from wordveil.files.run_key import run_source as run_source
+from wordveil.kernels.compiled.library import engine_name as engine_name
+from wordveil.kernels.gpu.nearest import GpuNearestWords as GpuNearestWords
+from wordveil.kernels.nearest import NearestWords as NearestWords
+from wordveil.kernels.threads import resolve_threads as resolve_threads
+from wordveil.mechanisms.base import Progress as FitProgress
+from wordveil.mechanisms.base import VectorMechanism as VectorMechanism
+from wordveil.mechanisms.base import VectorRandomizer as VectorRandomizer
+from wordveil.mechanisms.base import WordMechanism as WordMechanism
+from wordveil.mechanisms.base import WordRandomizer as WordRandomizer
+from wordveil.mechanisms.clipped_gaussian import ClippedGaussian as ClippedGaussian
+from wordveil.mechanisms.clipped_l2 import ClippedL2 as ClippedL2
+from wordveil.mechanisms.clipped_l2 import clipped_diameter as clipped_diameter
+from wordveil.mechanisms.clipped_laplace import ClippedLaplace as ClippedLaplace
+from wordveil.mechanisms.common import with_vocabulary as with_vocabulary
+from wordveil.mechanisms.gaussian_scale import analytic_scale as analytic_scale
+from wordveil.mechanisms.gaussian_scale import classical_scale as classical_scale
+from wordveil.mechanisms.gaussian_scale import gaussian_log_delta as gaussian_log_delta
+from wordveil.mechanisms.jaccard import Jaccard as Jaccard
+from wordveil.mechanisms.jaccard import class_delta as class_delta
+from wordveil.mechanisms.jaccard import class_errors as class_errors
+from wordveil.mechanisms.laplace_profile import laplace_delta as laplace_delta
+from wordveil.mechanisms.mahalanobis import Mahalanobis as Mahalanobis
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace as MultivariateLaplace
+from wordveil.mechanisms.nadp import NADP as NADP
+from wordveil.mechanisms.neighbours import Lists as NeighbourListsName
+from wordveil.mechanisms.neighbours import NeighbourResponse as NeighbourResponse
+from wordveil.mechanisms.precomputation import precompute as precompute
+from wordveil.mechanisms.precomputation import precomputed_size as precomputed_size
+from wordveil.mechanisms.projection import Projection as Projection
+from wordveil.mechanisms.projection_planning import published_dimensions as published_dimensions
+from wordveil.mechanisms.rows import clip_to_ball as clip_to_ball
+from wordveil.mechanisms.santext import SanText as SanText
+from wordveil.mechanisms.selection import SelectionMechanism as SelectionMechanism
+from wordveil.mechanisms.tem import TEM as TEM
+from wordveil.mechanisms.tight import TightConstraints as TightConstraints
+from wordveil.mechanisms.truncated_laplace import FittedTruncatedLaplace as FittedTruncatedLaplace
+from wordveil.mechanisms.truncated_laplace import TruncatedLaplace as TruncatedLaplace
+from wordveil.mechanisms.truncated_law import certified_half_width as certified_half_width
+from wordveil.mechanisms.truncated_law import escape as escape_chance
+from wordveil.mechanisms.truncated_law import largest_delta as largest_delta
+from wordveil.mechanisms.truncated_law import noise_deviation as noise_deviation
+from wordveil.mechanisms.truncated_law import published_half_width as published_half_width
+from wordveil.mechanisms.worst_pairs import word_distances as word_distances
+from wordveil.metrics.distances import Angular as Angular
+from wordveil.metrics.distances import Euclidean as Euclidean
+from wordveil.metrics.distances import PairwiseMetric as PairwiseMetric
+from wordveil.metrics.distances import Precomputed as Precomputed
+from wordveil.parameters import as_floats as as_floats
+from wordveil.parameters import check_draws as check_draws
+from wordveil.parameters import check_positive as check_positive
+from wordveil.parameters import check_whole as check_whole
+from wordveil.parameters import checked_ids as checked_ids
+from wordveil.pipeline.calibration import calibrate as calibrate
+from wordveil.pipeline.document_runs import Answers as RunAnswers
+from wordveil.pipeline.document_runs import Callbacks as RunCallbacks
+from wordveil.pipeline.document_runs import DocumentSummary as DocumentSummary
+from wordveil.pipeline.document_runs import by_record as released_by_record
+from wordveil.pipeline.document_runs import run_documents as run_documents
+from wordveil.pipeline.explanations import explain as explain
+from wordveil.pipeline.noise_domains import noise_name as noise_name
+from wordveil.pipeline.one_line import sanitize as sanitize
+from wordveil.pipeline.run import Notice as Notice
+from wordveil.pipeline.run import check_report_path as check_report_path
+from wordveil.pipeline.run import silent as silent
+from wordveil.pipeline.runs import sanitize_documents as sanitize_documents
+from wordveil.pipeline.sanitizer import Sanitizer as Sanitizer
+from wordveil.pipeline.vectors.files import release_vector_file as release_vector_file
+from wordveil.pipeline.vectors.grid import grid_mitigation as grid_mitigation
+from wordveil.pipeline.vectors.releasing import VectorSettings as VectorSettings
+from wordveil.pipeline.vectors.releasing import release_vectors as release_vectors
+from wordveil.pipeline.vectors.retrieval import measure_retrieval as measure_retrieval
+from wordveil.pipeline.vectors.values import VectorRelease as VectorRelease
+from wordveil.plugins import mechanism_names as mechanism_names
+from wordveil.promises.certificates import Certificate as Certificate
+from wordveil.promises.composing import compose_releases as compose_releases
+from wordveil.promises.composing import compose_tokens as compose_tokens
+from wordveil.promises.composing import to_local as to_local
+from wordveil.promises.guarantees import Guarantee as Guarantee
+from wordveil.promises.guarantees import LocalDP as LocalDP
+from wordveil.promises.guarantees import MetricDP as MetricDP
+from wordveil.promises.guarantees import NeighbourDP as NeighbourDP
+from wordveil.promises.guarantees import NoGuarantee as NoGuarantee
+from wordveil.promises.guarantees import PrivacyUnit as PrivacyUnit
+from wordveil.promises.guarantees import Standing as Standing
+from wordveil.promises.guarantees import round_down as round_down
+from wordveil.promises.guarantees import round_up as round_up
+from wordveil.promises.guarantees import within_scope as within_scope
+from wordveil.promises.html import items as html_items
+from wordveil.promises.html import page as html_page
+from wordveil.promises.html import row as html_row
+from wordveil.promises.html import table as html_table
+from wordveil.promises.number_grids import NumberGrid as NumberGrid
+from wordveil.promises.pair_loss import PairLoss as PairLoss
+from wordveil.promises.pair_loss import generic_pair as generic_pair
+from wordveil.promises.relations import Pair as Pair
+from wordveil.promises.relations import Relation as Relation
+from wordveil.promises.relations import relation_of as relation_of
+from wordveil.promises.release import BatchRelease as BatchRelease
+from wordveil.promises.release import Release as Release
+from wordveil.promises.release import TextOptions as TextOptions
+from wordveil.promises.release import effective_guarantee as effective_guarantee
+from wordveil.randomness import Draws as Draws
+from wordveil.randomness import RandomSource as RandomSource
+from wordveil.randomness import Stream as Stream
+from wordveil.randomness import multiply_high as multiply_high
+from wordveil.randomness import random_bits as random_bits
+from wordveil.sentences.building import StockSettings as StockSettings
+from wordveil.sentences.building import build_stock as build_stock
+from wordveil.sentences.encoding import encoder_named as encoder_named
+from wordveil.sentences.rephrasing import Rephraser as Rephraser
+from wordveil.sentences.rephrasing import rephrase_documents as rephrase_documents
+from wordveil.sentences.stock import Stock as Stock
+from wordveil.sentences.stock import load_stock as load_stock
+from wordveil.text import DEFAULT_SCHEME as DEFAULT_SCHEME
+from wordveil.text.detokenization import apply_casing as apply_casing
+from wordveil.text.detokenization import detokenize as detokenize
+from wordveil.text.encoding import EncodedText as EncodedText
+from wordveil.text.encoding import Encoder as Encoder
+from wordveil.text.function_words import FUNCTION_WORDS as FUNCTION_WORDS
+from wordveil.text.kinds import KINDS as TOKEN_KINDS
+from wordveil.text.kinds import kind as token_kind
+from wordveil.text.minilm import PACKAGE as MINILM_PACKAGE
+from wordveil.text.minilm import MiniLM as MiniLM
+from wordveil.text.minilm import encode as minilm_states
+from wordveil.text.minilm import load_model as load_minilm
+from wordveil.text.minilm import model_installed as minilm_installed
+from wordveil.text.minilm import sentence_pieces as minilm_pieces
+from wordveil.text.schemes import tokenizer_for as tokenizer_for
+from wordveil.vocabulary.frequencies import word_frequencies as word_frequencies
+from wordveil.vocabulary.importing import import_embeddings as import_embeddings
+from wordveil.vocabulary.overlap_graph import overlap_graph as overlap_graph
+from wordveil.vocabulary.rank_metric import NeighbourRank as NeighbourRank
+from wordveil.vocabulary.table import Embeddings as Embeddings
+from wordveil.vocabulary.table import load_embeddings as load_embeddings
+
+__all__ = [
+    "AgainOption",
+    "AllowBadFilesOption",
+    "AllowRefutedOption",
+    "Angular",
+    "AuditInputs",
+    "AuditStatus",
+    "BatchRelease",
+    "Certificate",
+    "ChannelVerdict",
+    "ClippedGaussian",
+    "ClippedL2",
+    "ClippedLaplace",
+    "ColumnOption",
+    "DATA_VARIABLE",
+    "DEFAULT_SCHEME",
+    "DataFormatError",
+    "Decoded",
+    "Decoder",
+    "Denoised",
+    "Denoiser",
+    "DestinationOption",
+    "DocumentSettings",
+    "DocumentSummary",
+    "Draws",
+    "DropOthersOption",
+    "EXIT_DONE",
+    "EXIT_NO",
+    "Embeddings",
+    "EncodedText",
+    "Encoder",
+    "Euclidean",
+    "FORMATS",
+    "FUNCTION_WORDS",
+    "Finding",
+    "FitProgress",
+    "FittedTruncatedLaplace",
+    "Float32Array",
+    "Float64Array",
+    "FloatArray",
+    "ForeignTextWarning",
+    "FormatOption",
+    "GpuNearestWords",
+    "Guarantee",
+    "GuaranteeError",
+    "IdArray",
+    "InputWarning",
+    "Jaccard",
+    "JsonOption",
+    "KeepOption",
+    "KeepOthersOption",
+    "LocalDP",
+    "LogRatio",
+    "MINILM_PACKAGE",
+    "Mahalanobis",
+    "MetricDP",
+    "MiniLM",
+    "MissingExtraError",
+    "MultivariateLaplace",
+    "NADP",
+    "Nearest",
+    "NearestWords",
+    "NeighbourDP",
+    "NeighbourListsName",
+    "NeighbourRank",
+    "NeighbourResponse",
+    "NoGuarantee",
+    "Notice",
+    "NumberGrid",
+    "OTHER_WORD",
+    "OfferedCommand",
+    "Pair",
+    "PairLoss",
+    "PairwiseMetric",
+    "ParameterError",
+    "ParameterOption",
+    "Posterior",
+    "Precomputed",
+    "Prior",
+    "PrivacyUnit",
+    "PrivateText",
+    "Projection",
+    "QuietOption",
+    "RandomSource",
+    "RankSoftmax",
+    "Record",
+    "Relation",
+    "Release",
+    "ReleaseReader",
+    "ReleasedIds",
+    "ReleasedText",
+    "ReleasedVectors",
+    "Rephraser",
+    "ResumeError",
+    "ResumeOption",
+    "RunAnswers",
+    "RunCallbacks",
+    "STOP_WORD",
+    "SanText",
+    "Sanitizer",
+    "SelectionMechanism",
+    "SourceArgument",
+    "Standing",
+    "Stock",
+    "StockSettings",
+    "Stream",
+    "Subject",
+    "TEM",
+    "TOKEN_KINDS",
+    "TextChecks",
+    "TextOptions",
+    "TightConstraints",
+    "TruncatedLaplace",
+    "VectorMechanism",
+    "VectorRandomizer",
+    "VectorRelease",
+    "VectorSettings",
+    "Vickrey",
+    "VocabularyOption",
+    "WordMechanism",
+    "WordRandomizer",
+    "WordveilError",
+    "analytic_scale",
+    "apply_casing",
+    "as_floats",
+    "at_least_in_words",
+    "audit",
+    "audit_mechanism",
+    "audit_pair",
+    "audit_result",
+    "build_mechanism",
+    "build_prior",
+    "build_stock",
+    "calibrate",
+    "certified_half_width",
+    "certify",
+    "certify_rate",
+    "check_alpha",
+    "check_draws",
+    "check_not_busy",
+    "check_positive",
+    "check_report_path",
+    "check_text",
+    "check_whole",
+    "checked_ids",
+    "class_delta",
+    "class_errors",
+    "classical_scale",
+    "clip_to_ball",
+    "clipped_diameter",
+    "compose_many",
+    "compose_releases",
+    "compose_tokens",
+    "counted",
+    "detokenize",
+    "document_bar",
+    "dominating_pair",
+    "effective_guarantee",
+    "encoder_named",
+    "end_of_run",
+    "engine_name",
+    "escape_chance",
+    "explain",
+    "file_digest",
+    "gaussian_log_delta",
+    "generic_pair",
+    "grid_mitigation",
+    "guess_format",
+    "html_items",
+    "html_page",
+    "html_row",
+    "html_table",
+    "import_embeddings",
+    "is_replaceable",
+    "is_resumable",
+    "laplace_delta",
+    "laplace_to_local",
+    "largest_delta",
+    "load_embeddings",
+    "load_mechanism",
+    "load_minilm",
+    "load_prior",
+    "load_stock",
+    "locate",
+    "lower_bound",
+    "make_case",
+    "measure_retrieval",
+    "mechanism_names",
+    "minilm_installed",
+    "minilm_pieces",
+    "minilm_states",
+    "multiply_high",
+    "noise_deviation",
+    "noise_name",
+    "open_documents",
+    "open_vocabulary",
+    "option",
+    "overlap_graph",
+    "posteriors",
+    "precompute",
+    "precomputed_size",
+    "printable",
+    "prior_of",
+    "published_dimensions",
+    "published_half_width",
+    "random_bits",
+    "read_rows",
+    "relation_of",
+    "release_vector_file",
+    "release_vectors",
+    "released_by_record",
+    "rephrase_documents",
+    "resolve_threads",
+    "round_down",
+    "round_up",
+    "run_documents",
+    "run_source",
+    "sanitize",
+    "sanitize_documents",
+    "say",
+    "say_promise",
+    "show",
+    "sibling_file",
+    "silent",
+    "thinned",
+    "to_local",
+    "token_kind",
+    "tokenizer_for",
+    "tune_rank_softmax",
+    "verify",
+    "verify_channel",
+    "with_vocabulary",
+    "within_scope",
+    "word_distances",
+    "word_frequencies",
+    "write_whole",
+]
