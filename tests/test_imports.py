@@ -49,6 +49,7 @@ OPTIONAL = {
     "pyspark",
     "datasets",
     "httpx",
+    "fastapi",
     "langchain_core",
     "polars",
     "starlette",
@@ -161,7 +162,11 @@ def test_the_api_is_sorted_and_each_of_its_names_is_used():
 @pytest.mark.parametrize("name", api.__all__)
 def test_a_name_of_the_api_is_what_its_module_defines(name):
     module, _, there = (names.EXPORTS | api.NAMES)[name].partition(":")
-    assert getattr(api, name) is getattr(importlib.import_module(module), there or name)
+    try:
+        home = importlib.import_module(module)
+    except MissingExtraError as error:
+        pytest.skip(str(error))
+    assert getattr(api, name) is getattr(home, there or name)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = api.Nothing
 
@@ -327,12 +332,16 @@ def test_all_is_sorted_and_complete():
     assert set(wordveil.__all__) == {*names.EXPORTS, "__version__"}
 
 
-@pytest.mark.parametrize("module", EVERYTHING)
+@pytest.mark.parametrize("module", [module for module in EVERYTHING if module != "wordveil.api"])
 def test_public_names_exist_once(module):
     try:
         loaded = importlib.import_module(module)
-    except MissingExtraError as error:
-        assert module.startswith(ADAPTER)
+    except ImportError as error:
+        adapter = isinstance(error, MissingExtraError) and module.startswith(ADAPTER)
+        # A program of the laboratory measures a library beside wordveil.
+        program = module in LABORATORY and str(error.name).partition(".")[0] in OPTIONAL
+        if not (adapter or program):
+            raise
         pytest.skip(str(error))
     public = getattr(loaded, "__all__", [])
     assert all(hasattr(loaded, name) for name in public)

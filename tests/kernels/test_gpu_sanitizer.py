@@ -120,7 +120,7 @@ except MissingExtraError as error:
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed (extra gpu)")
 def test_the_measuring_script_checks_and_prints_its_table_on_cpu_tensors():
-    command = [sys.executable, "tools/measure_gpu.py", "--device", "cpu", "--small", "--rounds", "1"]
+    command = [sys.executable, "-m", "wordveil_lab.timing.gpu", "--device", "cpu", "--small", "--rounds", "1"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("answers equal") == 1

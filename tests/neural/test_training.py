@@ -16,7 +16,6 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: to
 from small_models import sentences, small_table, write_texts, write_vectors  # noqa: E402
 from tests.neural.gaussian_passes import epsilon_of  # noqa: E402
 
-from rewrite_scores import score_rewrites  # noqa: E402
 from wordveil.errors import ChecksumError, DataFormatError, GuaranteeError, ParameterError, ResumeError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil.mechanisms.common import UNCHECKED  # noqa: E402
@@ -28,6 +27,7 @@ from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbed
 from wordveil_lab.neural.rewriting import TextRewriter, _batches  # noqa: E402
 from wordveil_lab.neural.storage import load_tensors  # noqa: E402
 from wordveil_lab.neural.training import CLASSIFY, REWRITE, fit  # noqa: E402
+from wordveil_lab.trlaplace.rewrite_scores import score_rewrites  # noqa: E402
 
 QUICK = replace(REWRITE, epochs=4, batch=10, hidden=12, dropout=0.1, patience=4, learning_rate=0.03)
 WEAK = ClippedGaussian(epsilon=2000.0, clip_norm=4.0)  # so little noise that a miniature can learn

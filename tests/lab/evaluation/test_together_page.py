@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,20 +14,18 @@ from wordveil.text.minilm import model_installed
 from wordveil_lab.evaluation.priors import content_words
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-
 pytest.importorskip("sklearn", reason="needs the extra wordveil-lab[evaluation]")
-import measure_together as measured  # noqa: E402
-import together_domains as domains  # noqa: E402
-import together_page as shown  # noqa: E402
-import together_persons as persons  # noqa: E402
+from wordveil_lab.leagues import together as measured  # noqa: E402
+from wordveil_lab.leagues import together_domains as domains  # noqa: E402
+from wordveil_lab.leagues import together_page as shown  # noqa: E402
+from wordveil_lab.leagues import together_persons as persons  # noqa: E402
 
 REPORT = json.loads(shown.OUT.read_text(encoding="utf-8"))
 
 
 def test_the_page_is_made_from_the_stored_run():
     page = shown.OUT.with_suffix(".md").read_text(encoding="utf-8")
-    assert page == shown.page(REPORT, page), "run python tools/measure_together.py --page"
+    assert page == shown.page(REPORT, page), "run python -m wordveil_lab.leagues.together --page"
 
 
 def test_every_cell_is_there_and_no_score_without_that_of_random_outputs():
