@@ -1,27 +1,22 @@
-"""Draw a figure of the reference pages as SVG; the same values and the same Matplotlib give the same bytes."""
+"""Pictures as SVG: the same values and the same Matplotlib give the same bytes, text stays text, nothing has a date.
+
+`svg` draws any; `draw` the points of reproductions and leagues against epsilon, the paper's own numbers beside them
+where it prints any. Every point is also a number of the page or of its JSON.
+"""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import matplotlib
-from matplotlib.figure import Figure as Canvas
+from wordveil_lab.evaluation.base import Summary
+from wordveil_lab.extras import missing_extra
 
-from wordveil_lab.pages.figure_values import Figure, Series
+__all__ = ["SETTINGS", "SMALL", "Plotted", "draw", "point", "svg"]
 
-__all__ = ["draw"]
-
-STYLES: dict[str, dict[str, Any]] = {
-    "claimed": {"color": "#9a9a9a", "linestyle": "-", "linewidth": 3},
-    "certified": {"color": "#1f6fb4", "linestyle": "--", "marker": "o", "markersize": 3.5},
-    "textbook": {"color": "#7aa6cf", "linestyle": ":", "marker": "x", "markersize": 4},
-    "audited": {"color": "#d9730d", "linestyle": ":", "marker": "^", "markersize": 7},
-    "refuted": {"color": "#b3261e", "linestyle": "-.", "marker": "X", "markersize": 8},
-    "unpromised": {"color": "#777777", "linestyle": ":", "marker": "^", "markersize": 7},
-}
-DASHES = ("--", (0, (5, 1, 1, 1)), (0, (1, 1)))
-MARKERS = ("^", "v", "D")
 SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "wordveil",
     "svg.fonttype": "none",
@@ -30,44 +25,117 @@ SETTINGS: dict[Any, Any] = {
     "grid.alpha": 0.25,
 }
 
+"""Of the figures of pages."""
+SMALL: dict[Any, Any] = {"svg.hashsalt": "wordveil", "font.size": 8.5}
+"""Of figures with many panels."""
+COLUMNS = 3
+WIDE_RANGE = 20.0  # epsilons that differ by more are drawn on a logarithmic axis
 
-def draw(figure: Figure, title: str) -> bytes:
-    """Return the SVG of a figure, text as text, without a date."""
-    with matplotlib.rc_context({"backend": "svg", **SETTINGS}):
-        canvas = Canvas(figsize=(7.2, 4.3), layout="constrained")
-        axes = canvas.add_subplot()
-        for series in figure.series:
-            _add(axes, series, sum(s.kind == series.kind for s in figure.series[: figure.series.index(series)]))
-        if figure.log:
-            axes.set_xscale("log")
-            axes.set_yscale("log")
-            axes.xaxis.set_major_formatter("{x:g}")
-            axes.yaxis.set_major_formatter("{x:g}")
-        else:
-            axes.set_ylim(bottom=0)
-        axes.set_xlabel(figure.axis)
-        axes.set_ylabel("privacy loss (nats)")
-        axes.set_title(title)
-        axes.legend(fontsize=8, loc="best")
-        out = io.BytesIO()
+
+@dataclass(frozen=True, kw_only=True)
+class Plotted:
+    """One point of one figure.
+
+    Attributes:
+        figure: Name of the panel: which figure of the paper, and what goes upwards.
+        series: Name of the curve.
+        epsilon: Where it lies; None draws a level across the panel, as for "no noise".
+        value: Its height.
+        error: Standard error; 0 where there is none.
+        paper: Whether the number is the paper's own.
+    """
+
+    figure: str
+    series: str
+    epsilon: float | None
+    value: float
+    error: float = 0.0
+    paper: bool = False
+
+
+def point(figure: str, series: str, epsilon: float | None, summary: Summary) -> Plotted:
+    """Return the point of a summary over runs."""
+    return Plotted(figure=figure, series=series, epsilon=epsilon, value=summary.mean, error=summary.standard_error)
+
+
+def svg(size: tuple[float, float], paint: Callable[[Any], None], settings: Mapping[Any, Any]) -> bytes:
+    """Return an SVG.
+
+    Args:
+        size: Width and height in inches.
+        paint: Draws into a Matplotlib figure.
+        settings: Matplotlib's, of which `svg.hashsalt` makes the bytes repeat.
+
+    Raises:
+        MissingExtraError: If matplotlib is not installed.
+    """
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise missing_extra("A page with figures", "matplotlib", "plots") from error
+    with rc_context({"backend": "svg", **settings}):
+        canvas, out = Figure(figsize=size, layout="constrained"), io.BytesIO()
+        paint(canvas)
         canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     return out.getvalue()
 
 
-def _add(axes: Any, series: Series, earlier: int) -> None:
-    """Draw one series; `earlier` counts those of its kind already drawn, which it must differ from."""
-    style = dict(STYLES[series.kind])
-    if series.line:
-        dashes = DASHES[earlier % len(DASHES)] if series.kind == "certified" else style["linestyle"]
-        width = style.get("linewidth", 1.5)  # a broad claim stays visible under a certified line that equals it
-        axes.plot(series.x, series.y, color=style["color"], linestyle=dashes, linewidth=width, label=series.label)
-        return
-    if series.kind == "audited":
-        style["marker"] = MARKERS[earlier % len(MARKERS)]
-    label = f"{series.label} (at least)" if series.kind in ("audited", "unpromised") else series.label
-    axes.plot(series.x, series.y, **{**style, "linestyle": "none"}, label=label)
-    for x, y, note in zip(series.x, series.y, series.notes, strict=False):
-        if series.kind == "refuted":
-            axes.annotate(
-                note, (x, y), textcoords="offset points", xytext=(0, -15), ha="center", fontsize=8, color=style["color"]
-            )
+def draw(points: Sequence[Plotted], title: str = "", across: str = "epsilon") -> bytes:
+    """Return an SVG with one panel for each figure.
+
+    Args:
+        points: At least one.
+        title: Over all panels.
+        across: What goes across, where that is not epsilon.
+
+    Raises:
+        MissingExtraError: If matplotlib is not installed.
+    """
+    panels = len({p.figure for p in points})
+    columns = min(COLUMNS, panels)
+    rows = -(-panels // columns)
+    return svg((4.6 * columns, 3.9 * rows + 0.3), partial(_panels, points, title, across, rows, columns), SMALL)
+
+
+def _panels(points: Sequence[Plotted], title: str, across: str, rows: int, columns: int, canvas: Any) -> None:
+    names = list(dict.fromkeys(p.figure for p in points))
+    axes = canvas.subplots(rows, columns, squeeze=False).ravel()
+    for axis, name in zip(axes, names, strict=False):
+        _panel(axis, name, [p for p in points if p.figure == name], across)
+    for axis in axes[len(names) :]:
+        axis.set_axis_off()
+    canvas.suptitle(title, fontsize=10)
+
+
+def _panel(axis: Any, name: str, points: Sequence[Plotted], across: str) -> None:
+    series = list(dict.fromkeys((p.series, p.paper) for p in points))
+    places = {label: i for i, label in enumerate(dict.fromkeys(label for label, _ in series))}
+    colours = {label: f"C{i % 10}" for label, i in places.items()}
+    for label, paper in series:
+        own = sorted(
+            (p for p in points if (p.series, p.paper) == (label, paper)), key=lambda p: (p.epsilon or 0.0, p.value)
+        )
+        style = {"color": colours[label], "label": f"{label} (paper)" if paper else label}
+        if own[0].epsilon is None:
+            axis.axhline(own[0].value, linestyle=":", **style)
+            continue
+        axis.errorbar(
+            [p.epsilon for p in own],
+            [p.value for p in own],
+            yerr=None if paper else [p.error for p in own],
+            marker="s" if paper else "o^v"[places[label] // 10 % 3],
+            markersize=4,
+            markerfacecolor="none" if paper else colours[label],
+            linestyle="--" if paper else "-",
+            linewidth=1.2,
+            capsize=2,
+            **style,
+        )
+    across_at = [p.epsilon for p in points if p.epsilon is not None]
+    if across_at and max(across_at) > max(1.0, WIDE_RANGE * min(across_at)):  # shares are never drawn so
+        axis.set_xscale("log")
+    axis.set_title(name, fontsize=9)
+    axis.set_xlabel(across)
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=6.5, framealpha=0.6)

@@ -32,11 +32,12 @@ from wordveil.api import (
 )
 from wordveil.api import LISTS_BLOCK as BLOCK
 from wordveil.api import REPEATED_RELEASES as RELEASES
+from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.evidence import channel_guesses, word_channel
 from wordveil_lab.evaluation.priors import draw_words
 from wordveil_lab.evaluation.subjects import subject_of
 from wordveil_lab.leagues.in_degrees import guessed_share, in_degrees, own_posteriors
-from wordveil_lab.papers.figures import Plotted, draw
+from wordveil_lab.plots import Plotted, draw
 
 CASES = ((16, 4000, 8.0), (8, 4000, 9.0), (16, None, 10.0))
 PERCENTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)
@@ -121,7 +122,7 @@ def repeats() -> None:
                 )
                 points.append(Plotted(figure=name, series=lists, epsilon=n, value=shares[name], error=error))
     title = "Share of words named by the best guess after n releases of each: epsilon 8, k = 16 of 4 000"
-    draw(points, "docs/results/repeats.svg", title, across="releases of the word")
+    (ROOT / "docs/results/repeats.svg").write_bytes(draw(points, title, across="releases of the word"))
 
 
 def main() -> None:

@@ -37,7 +37,7 @@ from wordveil_lab.evaluation.retrieval import Retrieval
 from wordveil_lab.leagues import neighbours as reviews
 from wordveil_lab.leagues.reading_back import READERS, Captions, News, Reading
 from wordveil_lab.leagues.rows import RANDOM, READ, Row, score_pair, sheet, short_number, shown_score, table_line
-from wordveil_lab.papers.figures import Plotted, draw
+from wordveil_lab.plots import Plotted, draw
 
 OUT = ROOT / "docs/results/local.json"
 CACHE = ROOT / "build/local.cells"
@@ -354,7 +354,7 @@ def main() -> None:
         OUT.write_text(as_json(measure(EPSILONS)), encoding="utf-8")
     report = json.loads(OUT.read_text(encoding="utf-8"))
     OUT.with_suffix(".md").write_text(page(report), encoding="utf-8")
-    draw(list(points(report)), OUT.with_suffix(".svg"), "Local DP at 4 to 12 nats", across=ACROSS)
+    OUT.with_suffix(".svg").write_bytes(draw(list(points(report)), "Local DP at 4 to 12 nats", across=ACROSS))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from wordveil_lab.evaluation.recipes import noise_diameter
 from wordveil_lab.evaluation.report import as_dict, as_json
 from wordveil_lab.leagues.reading_back import Reading
 from wordveil_lab.leagues.rows import RANDOM, READ, Row, sheet, short_number, shown_score, table_line
-from wordveil_lab.papers.figures import Plotted, draw
+from wordveil_lab.plots import Plotted, draw
 
 OUT = ROOT / "docs/results/neighbours.json"
 CACHE = ROOT / "build/neighbours.cells"
@@ -338,12 +338,8 @@ def main() -> None:
         OUT.write_text(as_json(measure()), encoding="utf-8")
     report = json.loads(OUT.read_text(encoding="utf-8"))
     OUT.with_suffix(".md").write_text(page(report), encoding="utf-8")
-    draw(
-        list(points(report)),
-        OUT.with_suffix(".svg"),
-        "At equal attack",
-        across="content words named by the best attacker",
-    )
+    picture = draw(list(points(report)), "At equal attack", across="content words named by the best attacker")
+    OUT.with_suffix(".svg").write_bytes(picture)
 
 
 if __name__ == "__main__":

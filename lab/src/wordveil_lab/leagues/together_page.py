@@ -12,6 +12,7 @@ from typing import Any
 from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.curves import read_at
 from wordveil_lab.leagues.rows import short_number, table_line
+from wordveil_lab.plots import SMALL, svg
 
 OUT = ROOT / "docs/results/together.json"
 KEPT = ("similarity", "BERTScore", "task", "perplexity")
@@ -181,17 +182,15 @@ def _persons(report: Mapping[str, Any]) -> list[str]:
 
 def figure(report: Mapping[str, Any], domains: Sequence[str], path: Path) -> None:
     """Draw all scores of all domains against the nats of a sentence; dots are random outputs through the pipeline."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     scores = (*KEPT, *ATTACKS)
-    with rc_context({"svg.hashsalt": "wordveil", "font.size": 8.5}):
-        canvas = Figure(figsize=(4.4 * len(domains), 2.9 * len(scores) + 0.9), layout="constrained")
+
+    def paint(canvas: Any) -> None:
         axes = canvas.subplots(len(scores), len(domains), squeeze=False)
         for axis, (score, domain) in zip(axes.ravel(), _panels(scores, domains), strict=True):
             _panel(axis, report, score, domain)
         canvas.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
-        canvas.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+
+    path.write_bytes(svg((4.4 * len(domains), 2.9 * len(scores) + 0.9), paint, SMALL))
 
 
 def _panels(scores: Sequence[str], domains: Sequence[str]) -> Iterator[tuple[str, str]]:

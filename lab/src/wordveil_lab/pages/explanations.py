@@ -5,7 +5,6 @@ python -m wordveil_lab.pages.explanations
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import re
@@ -13,15 +12,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib.figure import Figure
 
 from wordveil import load_embeddings
 from wordveil.api import neighbour_points
 from wordveil_lab.clone import ROOT
 from wordveil_lab.pages.quotes import quoted, written
-from wordveil_lab.plots import SETTINGS
+from wordveil_lab.plots import SETTINGS, svg
 
 FOLDER, EPSILON = ROOT / "docs" / "explanation", ROOT / "docs" / "guides" / "epsilon.md"
 HUNDREDTH = 4  # place of rank 100 among the ranks
@@ -127,12 +124,7 @@ def pictures(found: dict[str, Any]) -> dict[str, bytes]:
 
 
 def _drawn(panels: int, plot: Any) -> bytes:
-    with matplotlib.rc_context({"backend": "svg", **SETTINGS}):
-        canvas = Figure(figsize=(8.6 if panels == 2 else 6.4, 3.7), layout="constrained")
-        plot(canvas.subplots(1, panels))
-        out = io.BytesIO()
-        canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    return out.getvalue()
+    return svg((8.6 if panels == 2 else 6.4, 3.7), lambda canvas: plot(canvas.subplots(1, panels)), SETTINGS)
 
 
 def quotations(facts: dict[str, Any]) -> dict[Path, list[tuple[str, list[str]]]]:
@@ -196,8 +188,8 @@ def main() -> None:
     (FOLDER / "facts.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     for path, text in pages(found).items():
         path.write_text(text, encoding="utf-8")
-    for name, svg in pictures(found).items():
-        (FOLDER / name).write_bytes(svg)
+    for name, picture in pictures(found).items():
+        (FOLDER / name).write_bytes(picture)
 
 
 if __name__ == "__main__":

@@ -220,7 +220,7 @@ def index(rows: list[dict[str, str]]) -> str:
 
 def write(folder: Path, figures: dict[str, Figure]) -> None:
     """Write every page, plot and the index into a folder."""
-    from wordveil_lab.plots import draw
+    from wordveil_lab.pages.mechanism_plots import draw
 
     for name in NAMES:
         (folder / f"{name}.md").write_text(page(name, figures[name]), encoding="utf-8")

@@ -18,7 +18,7 @@ from wordveil import __version__
 from wordveil.api import Decoded, Embeddings, ParameterError, RandomSource, VectorMechanism, load_embeddings, locate
 from wordveil_lab.evaluation.base import Summary, Task, summarize
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
-from wordveil_lab.papers.figures import Plotted, draw
+from wordveil_lab.plots import Plotted, draw
 
 __all__ = [
     "Check",
@@ -271,7 +271,7 @@ def write_reproduction(found: Reproduction, path: str | os.PathLike[str], comman
         points = [point for comparison in found.comparisons for point in comparison.points]
         picture = target.with_suffix(".svg")
         if points:
-            draw(points, picture, found.reference)
+            picture.write_bytes(draw(points, found.reference))
         target.write_text(as_markdown(found, command, picture.name if points else ""), encoding="utf-8")
     elif target.suffix == ".json":
         target.write_text(json.dumps(as_dict(found, command), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

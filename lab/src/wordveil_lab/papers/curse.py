@@ -8,8 +8,8 @@ from wordveil.api import Decoded, Embeddings, IdArray, MultivariateLaplace, Near
 from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.subjects import Entrant, subject_of
 from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, shown
-from wordveil_lab.papers.figures import Plotted
 from wordveil_lab.papers.noisy_dot_product import dot_product_cdf
+from wordveil_lab.plots import Plotted
 
 __all__ = ["findings", "neighbour_shares", "reproduce", "table_two"]
 

@@ -16,9 +16,9 @@ from wordveil_lab.evaluation.sentence_tasks import SentenceSimilarity
 from wordveil_lab.evaluation.subjects import unprotected
 from wordveil_lab.evaluation.word_tasks import OddManOut, WordSimilarity
 from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown
-from wordveil_lab.papers.figures import Plotted, point
 from wordveil_lab.papers.nadp_checks import findings, leads, lowest_skewness, sizes
 from wordveil_lab.papers.nadp_noise import DELTA, FlatNoise, contenders
+from wordveil_lab.plots import Plotted, point
 
 __all__ = ["reproduce", "silent_share"]
 

@@ -13,7 +13,7 @@ from wordveil_lab.evaluation.classification import CentroidClassification, Lexic
 from wordveil_lab.evaluation.subjects import unprotected
 from wordveil_lab.evaluation.word_tasks import DistanceDistortion
 from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown
-from wordveil_lab.papers.figures import Plotted, point
+from wordveil_lab.plots import Plotted, point
 
 __all__ = ["findings", "published", "reproduce", "scaled_like"]
 

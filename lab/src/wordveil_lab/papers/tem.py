@@ -10,8 +10,8 @@ from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.membership import MembershipInference
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown
-from wordveil_lab.papers.figures import Plotted, point
 from wordveil_lab.papers.privemb import scaled_like
+from wordveil_lab.plots import Plotted, point
 
 __all__ = ["findings", "reproduce"]
 

@@ -34,7 +34,7 @@ from wordveil.api import (
 from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.subjects import Entrant, subject_of
 from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown
-from wordveil_lab.papers.figures import Plotted, point
+from wordveil_lab.plots import Plotted, point
 
 __all__ = ["Published", "kept_share", "reproduce"]
 

@@ -8,7 +8,6 @@ same rows and the same Matplotlib give the same bytes.
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import sys
@@ -17,11 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib.figure import Figure
 
-from wordveil_lab.plots import SETTINGS
+from wordveil_lab.plots import SETTINGS, svg
 from wordveil_lab.trlaplace.contenders import CERTIFIED, CODE, GAUSSIAN, LAPLACE, NONE, PUBLISHED
 
 Row = dict[str, Any]
@@ -185,8 +182,8 @@ def _lines(axes: Any, rows: list[Row], value: Callable[[Row], float], *, names: 
 
 def _drawn(panels: Sequence[tuple[str, str, Callable[[Any], None]]]) -> bytes:
     """Return an SVG with panels (title, y label, what draws it), a common legend below."""
-    with matplotlib.rc_context({"backend": "svg", **SETTINGS, "lines.markersize": 4, "lines.linewidth": 1.3}):
-        canvas = Figure(figsize=(4.1 * len(panels), 4.2), layout="constrained")
+
+    def paint(canvas: Any) -> None:
         for axes, (title, label, draw) in zip(canvas.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
             draw(axes)
             axes.set_title(title)
@@ -195,9 +192,8 @@ def _drawn(panels: Sequence[tuple[str, str, Callable[[Any], None]]]) -> bytes:
         for axes in canvas.axes:
             handles |= dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
         canvas.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, fontsize=8)
-        out = io.BytesIO()
-        canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    return out.getvalue()
+
+    return svg((4.1 * len(panels), 4.2), paint, {**SETTINGS, "lines.markersize": 4, "lines.linewidth": 1.3})
 
 
 def _rewriting_figure(name: str, label: str, factor: float) -> Callable[[list[Row]], bytes]:
