@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,11 @@ from wordveil_lab.leagues import neighbours as measured
 
 ROOT = Path(__file__).resolve().parents[3]
 
-REPORT = json.loads(measured.OUT.read_text(encoding="utf-8"))
+REPORT = measured.RUN.report()
 
 
 def test_the_page_is_made_from_the_stored_run():
-    page = measured.OUT.with_suffix(".md").read_text(encoding="utf-8")
+    page = measured.RUN.path.with_suffix(".md").read_text(encoding="utf-8")
     assert page == measured.page(REPORT), "run python -m wordveil_lab.leagues.neighbours --page"
 
 

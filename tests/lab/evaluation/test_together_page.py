@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,11 +19,11 @@ from wordveil_lab.leagues import together_domains as domains  # noqa: E402
 from wordveil_lab.leagues import together_page as shown  # noqa: E402
 from wordveil_lab.leagues import together_persons as persons  # noqa: E402
 
-REPORT = json.loads(shown.OUT.read_text(encoding="utf-8"))
+REPORT = measured.RUN.report()
 
 
 def test_the_page_is_made_from_the_stored_run():
-    page = shown.OUT.with_suffix(".md").read_text(encoding="utf-8")
+    page = measured.RUN.path.with_suffix(".md").read_text(encoding="utf-8")
     assert page == shown.page(REPORT, page), "run python -m wordveil_lab.leagues.together --page"
 
 

@@ -25,7 +25,10 @@ from wordveil_lab.evaluation.page import data_lines, league_page
 from wordveil_lab.evaluation.promise_text import audit_legend, promise_cells
 from wordveil_lab.evaluation.promises import Baseline, Group, Target
 
-__all__ = ["GROUP_TEXT", "as_dict", "as_json", "as_markdown", "write_league"]
+__all__ = ["GROUP_TEXT", "SCHEMA", "as_dict", "as_json", "as_markdown", "write_league"]
+
+SCHEMA = "league 1"
+"""What the JSON of a league says of its form; raised when that changes."""
 
 GROUP_TEXT = {
     Group.METRIC: "Metric DP, Euclidean: between words at distance t the loss is at most epsilon t",
@@ -41,6 +44,7 @@ def as_dict(league: League, command: str = "") -> dict[str, Any]:
     """Return the table as a JSON-ready dictionary."""
     plan = league.plan
     return {
+        "schema": SCHEMA,
         "version": __version__,
         "command": command,
         "noise": "seeded test noise on public data: not a release",

@@ -3,17 +3,13 @@
 Writes docs/results/local.json, .md and .svg. Finished cells lie in build/local.cells, so that an interrupted run goes
 on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn, matplotlib; an hour of one core.
 
-    python -m wordveil_lab.leagues.local [--page | --rows NAME ...]
-
---page writes the page and the figure again from the stored run; --rows computes only the cells of some rows.
+    python -m wordveil_lab.leagues.local [--page | --only ROW ...]     as in `stored`
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -22,7 +18,6 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, hstack, identity, kron, vstack
 
 from wordveil.api import Embeddings, Float64Array, NeighbourResponse, load_embeddings
-from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation import curves
 from wordveil_lab.evaluation.aligned import AlignedSimilarity
 from wordveil_lab.evaluation.audits import AuditSettings
@@ -32,15 +27,14 @@ from wordveil_lab.evaluation.contenders import fit_contender
 from wordveil_lab.evaluation.league import Plan, first_words, run_league
 from wordveil_lab.evaluation.priors import content_words, word_prior
 from wordveil_lab.evaluation.promises import Group, Target
-from wordveil_lab.evaluation.report import as_dict, as_json
+from wordveil_lab.evaluation.report import SCHEMA, as_dict
 from wordveil_lab.evaluation.retrieval import Retrieval
 from wordveil_lab.leagues import neighbours as reviews
 from wordveil_lab.leagues.reading_back import READERS, Captions, News, Reading
 from wordveil_lab.leagues.rows import RANDOM, READ, Row, score_pair, sheet, short_number, shown_score, table_line
+from wordveil_lab.leagues.stored import StoredRun
 from wordveil_lab.plots import Plotted, draw
 
-OUT = ROOT / "docs/results/local.json"
-CACHE = ROOT / "build/local.cells"
 WORDS = None  # all that may be output
 NATS = (4.0, 6.0, 8.0, 10.0, 12.0)
 OURS = tuple(f"neighbours-{lists}" for lists in (1, 4, 16, 64, "crowds-16", "16-of-4000"))
@@ -172,14 +166,17 @@ TASKS: tuple[Task, ...] = (
 OTHER_TASKS: tuple[Task, ...] = (News(limit=60, **reviews.MODELS), Captions(limit=150, **reviews.MODELS))
 
 
-def measure(names: Iterable[str]) -> dict[str, Any]:
-    """Return the run of some rows, the chosen ones of them on other texts, too."""
+def measure(names: Collection[str]) -> dict[str, Any]:
+    """Return the run, or that of some rows, the chosen ones of them on other texts, too."""
     embeddings = first_words(load_embeddings(), None)
-    plans = ((targets({name: EPSILONS[name] for name in names}), TASKS), (targets(DENOISED_ROWS), OTHER_TASKS))
+    plans = (
+        (targets({name: EPSILONS[name] for name in names or EPSILONS}), TASKS),
+        (targets(DENOISED_ROWS), OTHER_TASKS),
+    )
     found = []
     for rows, tasks in plans:
         plan = Plan(targets=rows, tasks=tasks, audit=AuditSettings(samples=0))
-        league = run_league(plan, embeddings, cache=CACHE, progress=reviews.say_progress)
+        league = run_league(plan, embeddings, cache=RUN.cells, progress=reviews.say_progress)
         found.append(as_dict(league, "python -m wordveil_lab.leagues.local"))
     report, other = found
     report["tasks"] += other["tasks"]
@@ -268,7 +265,7 @@ def rows_of(report: dict[str, Any]) -> list[LocalRow]:
     return [LocalRow(row, report) for row in report["rows"]]
 
 
-def page(report: dict[str, Any]) -> str:
+def page(report: dict[str, Any], _: str = "") -> str:
     """Return the page."""
     rows, vocabulary = rows_of(report), report["vocabulary"]
     about = f"{vocabulary['words']:,} x {vocabulary['dimensions']} ({vocabulary['name']})"
@@ -341,21 +338,12 @@ def points(report: dict[str, Any]) -> Iterator[Plotted]:
                 yield Plotted(figure=title, series=row.name, epsilon=named[0], value=value, error=error)
 
 
-def main() -> None:
-    """Measure, or take the stored run, and write the page and the figure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--page", action="store_true")
-    parser.add_argument("--rows", nargs="+", choices=EPSILONS)
-    asked = parser.parse_args()
-    if asked.rows:
-        measure(asked.rows)
-        return
-    if not asked.page:
-        OUT.write_text(as_json(measure(EPSILONS)), encoding="utf-8")
-    report = json.loads(OUT.read_text(encoding="utf-8"))
-    OUT.with_suffix(".md").write_text(page(report), encoding="utf-8")
-    OUT.with_suffix(".svg").write_bytes(draw(list(points(report)), "Local DP at 4 to 12 nats", across=ACROSS))
+def picture(report: dict[str, Any]) -> bytes:
+    """Return the figure."""
+    return draw(list(points(report)), "Local DP at 4 to 12 nats", across=ACROSS)
 
+
+RUN = StoredRun(name="local", schema=SCHEMA, rows=EPSILONS, measure=measure, page=page, picture=picture)
 
 if __name__ == "__main__":
-    main()
+    RUN.main(__doc__)

@@ -3,22 +3,17 @@
 Writes docs/results/neighbours.json, .md and .svg. Finished cells lie in build/neighbours.cells, so that an interrupted
 run goes on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn, matplotlib; half an hour of one core.
 
-    python -m wordveil_lab.leagues.neighbours [--page]
-
---page writes the page and the figure again from the stored run.
+    python -m wordveil_lab.leagues.neighbours [--page | --only ROW ...]     as in `stored`
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from wordveil.api import TEM, Embeddings, SanText, certify_rate, laplace_to_local, load_embeddings
-from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.aligned import AlignedSimilarity
 from wordveil_lab.evaluation.audits import AuditSettings
 from wordveil_lab.evaluation.base import Task
@@ -28,13 +23,12 @@ from wordveil_lab.evaluation.curves import CurveValue, read_at
 from wordveil_lab.evaluation.league import Plan, first_words, run_league
 from wordveil_lab.evaluation.promises import Group, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import noise_diameter
-from wordveil_lab.evaluation.report import as_dict, as_json
+from wordveil_lab.evaluation.report import SCHEMA, as_dict
 from wordveil_lab.leagues.reading_back import Reading
 from wordveil_lab.leagues.rows import RANDOM, READ, Row, sheet, short_number, shown_score, table_line
+from wordveil_lab.leagues.stored import StoredRun
 from wordveil_lab.plots import Plotted, draw
 
-OUT = ROOT / "docs/results/neighbours.json"
-CACHE = ROOT / "build/neighbours.cells"
 FILMS, PLACES = "documents/imdb.train.jsonl.gz", "documents/yelp-stars.dev.jsonl.gz"
 
 SETS: dict[str, dict[str, dict[str, Any]]] = {
@@ -171,19 +165,22 @@ def targets(rows: Mapping[tuple[Group, str], tuple[float, ...]]) -> tuple[Target
     return tuple(Target(name=name, group=group, epsilon=e) for (group, name), given in rows.items() for e in given)
 
 
-def measure() -> dict[str, Any]:
-    """Return the run: rows on all sets, then those on IMDB alone."""
+def measure(names: Collection[str] = ()) -> dict[str, Any]:
+    """Return the run, or that of some rows: those on all sets, then those on IMDB alone."""
     embeddings = first_words(load_embeddings(), None)
-    both = targets(EVERYWHERE)
+    both = tuple(row for row in targets(EVERYWHERE) if not names or row.name in names)
     plans = (
         (both, tuple(SETS)),
-        (tuple(target for target in targets(ON_IMDB) if target not in both), ("IMDB",)),
+        (
+            tuple(row for row in targets(ON_IMDB) if row not in both and (not names or row.name in names)),
+            ("IMDB",),
+        ),
     )
     report: dict[str, Any] = {}
     for rows, sets in plans:
         tasks = tuple(task(kind, name) for name in sets for kind in KINDS)
         plan = Plan(targets=rows, tasks=tasks, audit=AuditSettings(samples=0))
-        league = run_league(plan, embeddings, cache=CACHE, progress=say_progress)
+        league = run_league(plan, embeddings, cache=RUN.cells, progress=say_progress)
         found = as_dict(league, "python -m wordveil_lab.leagues.neighbours")
         if report:
             report["rows"] += [row for row in found["rows"] if row["group"] is not None]
@@ -204,7 +201,7 @@ def local_nats(target: Target, embeddings: Embeddings) -> float | None:
     """
     if target.group is not Group.METRIC:
         return None
-    kept = CACHE / f"{target.label} on {embeddings.header.checksum[:12]}.nats"
+    kept = RUN.cells / f"{target.label} on {embeddings.header.checksum[:12]}.nats"
     if not kept.exists():
         if target.name in SELECTIONS:
             local = SELECTIONS[target.name](epsilon=1.0, calibration="certified-local")
@@ -238,7 +235,7 @@ def read(rows: Sequence[Row], rival: str, score: str, level: float) -> CurveValu
     return read_at([(*row.named, *row.scores[score]) for row in curve], level) if own and len(curve) > 2 else None
 
 
-def page(report: dict[str, Any]) -> str:
+def page(report: dict[str, Any], _: str = "") -> str:
     """Return the page."""
     vocabulary = report["vocabulary"]
     about = f"{vocabulary['words']:,} x {vocabulary['dimensions']} ({vocabulary['name']})"
@@ -330,17 +327,19 @@ def points(report: dict[str, Any]) -> Iterator[Plotted]:
                     yield Plotted(figure=title, series=row.name, epsilon=row.named[0], value=value, error=error)
 
 
-def main() -> None:
-    """Measure, or take the stored run, and write the page and the figure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--page", action="store_true")
-    if not parser.parse_args().page:
-        OUT.write_text(as_json(measure()), encoding="utf-8")
-    report = json.loads(OUT.read_text(encoding="utf-8"))
-    OUT.with_suffix(".md").write_text(page(report), encoding="utf-8")
-    picture = draw(list(points(report)), "At equal attack", across="content words named by the best attacker")
-    OUT.with_suffix(".svg").write_bytes(picture)
+def picture(report: dict[str, Any]) -> bytes:
+    """Return the figure."""
+    return draw(list(points(report)), "At equal attack", across="content words named by the best attacker")
 
+
+RUN = StoredRun(
+    name="neighbours",
+    schema=SCHEMA,
+    rows=sorted({name for _, name in (*EVERYWHERE, *ON_IMDB)}),
+    measure=measure,
+    page=page,
+    picture=picture,
+)
 
 if __name__ == "__main__":
-    main()
+    RUN.main(__doc__)

@@ -4,18 +4,15 @@ Writes docs/results/together.json, .md and .svg. Finished cells lie in build/tog
 so that an interrupted run goes on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn, matplotlib and
 MiniLM; about twenty minutes of one core.
 
-    python -m wordveil_lab.leagues.together [--page | --only SERIES]
-
---page writes the page and the figure again from the stored run; --only computes the cells of some series.
+    python -m wordveil_lab.leagues.together [--page | --only SERIES ...]     as in `stored`
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -44,12 +41,11 @@ from wordveil.api import (
 )
 from wordveil.api import ReleaseLayout as Layout
 from wordveil.api import fill_slots as fill
-from wordveil_lab.clone import ROOT
 from wordveil_lab.leagues import together_page
+from wordveil_lab.leagues.stored import StoredRun
 from wordveil_lab.leagues.together_domains import DOMAINS, TEXTS, Domain, Scores, picked, table
 from wordveil_lab.leagues.together_persons import RELEASES, random_words, told
 
-CACHE = ROOT / "build/together.cells"
 VERSION = 1  # raised whenever a score's meaning changes
 NAMED = 2  # the same for attackers who name words of words
 SEEDS = (0, 1)
@@ -245,9 +241,9 @@ def summary(runs: Sequence[Scores]) -> dict[str, list[float]]:
 def kept_cell(facts: Mapping[str, Any], compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return a cell that was finished before, or compute and keep it."""
     said = json.dumps({"version": VERSION, "texts": TEXTS, "seeds": SEEDS, **facts}, sort_keys=True)
-    path = CACHE / f"{hashlib.sha256(said.encode()).hexdigest()[:24]}.json"
+    path = RUN.cells / f"{hashlib.sha256(said.encode()).hexdigest()[:24]}.json"
     if not path.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
+        RUN.cells.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps(compute()).encode(), shared=True)
     found: dict[str, Any] = json.loads(path.read_text())
     return found
@@ -352,9 +348,9 @@ def persons_cell(series: str, epsilon: float | None) -> dict[str, Any]:
     return {"scores": told(series, epsilon, False)} | ({"random": told(series, epsilon, True)} if epsilon else {})
 
 
-def measure(only: str = "") -> dict[str, Any]:
-    """Return the run, or that of the series that begin so."""
-    rows, cells = [], [cell for cell in plan() if cell[0]["series"].startswith(only)]
+def measure(names: Collection[str] = ()) -> dict[str, Any]:
+    """Return the run, or that of some series."""
+    rows, cells = [], [cell for cell in plan() if not names or cell[0]["series"] in names]
     for done, (facts, compute) in enumerate(cells):
         print(f"{done:4} of {len(cells)} cells: {facts}", file=sys.stderr, flush=True)
         row = {**facts, **kept_cell(facts, compute)}
@@ -364,7 +360,7 @@ def measure(only: str = "") -> dict[str, Any]:
             row |= _with_names(row)
         rows.append(row)
     of_tem = {f"{rate:g}": kept_cell({"nats of TEM": rate}, partial(certified, rate))["nats"] for rate in RATES["TEM"]}
-    return {"texts": TEXTS, "seeds": len(SEEDS), "nats of TEM": of_tem, "rows": rows}
+    return {"schema": together_page.SCHEMA, "texts": TEXTS, "seeds": len(SEEDS), "nats of TEM": of_tem, "rows": rows}
 
 
 def _with_names(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -383,19 +379,15 @@ def _unnamed(scores: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in scores.items() if not name.startswith("named")}
 
 
-def main() -> None:
-    """Measure, or take the stored run, and write the page and the figure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--page", action="store_true")
-    parser.add_argument("--only", metavar="SERIES")
-    asked = parser.parse_args()
-    if asked.only:
-        measure(asked.only)
-        return
-    if not asked.page:
-        together_page.store(measure())
-    together_page.write()
-
+RUN = StoredRun(
+    name="together",
+    schema=together_page.SCHEMA,
+    rows=list(dict.fromkeys(facts["series"] for facts, _ in plan())),
+    measure=measure,
+    page=together_page.page,
+    picture=together_page.picture,
+    text=together_page.as_json,
+)
 
 if __name__ == "__main__":
-    main()
+    RUN.main(__doc__)

@@ -6,15 +6,13 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.curves import read_at
 from wordveil_lab.leagues.rows import short_number, table_line
 from wordveil_lab.plots import SMALL, svg
 
-OUT = ROOT / "docs/results/together.json"
+SCHEMA = "together 1"
 KEPT = ("similarity", "BERTScore", "task", "perplexity")
 ATTACKS = {"named": "words named", "picked": "sentence picked out"}
 SHOWN = {
@@ -180,8 +178,9 @@ def _persons(report: Mapping[str, Any]) -> list[str]:
     return [*lines, table_line(["the commonest class", "", *guessed, "", ""])]
 
 
-def figure(report: Mapping[str, Any], domains: Sequence[str], path: Path) -> None:
+def picture(report: Mapping[str, Any]) -> bytes:
     """Draw all scores of all domains against the nats of a sentence; dots are random outputs through the pipeline."""
+    domains = [row["domain"] for row in report["rows"] if row["series"] == "original"]
     scores = (*KEPT, *ATTACKS)
 
     def paint(canvas: Any) -> None:
@@ -190,7 +189,7 @@ def figure(report: Mapping[str, Any], domains: Sequence[str], path: Path) -> Non
             _panel(axis, report, score, domain)
         canvas.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
 
-    path.write_bytes(svg((4.4 * len(domains), 2.9 * len(scores) + 0.9), paint, SMALL))
+    return svg((4.4 * len(domains), 2.9 * len(scores) + 0.9), paint, SMALL)
 
 
 def _panels(scores: Sequence[str], domains: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -236,17 +235,8 @@ def page(report: Mapping[str, Any], text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def store(report: Mapping[str, Any]) -> None:
-    """Write a run, a cell on each line, numbers to six digits."""
+def as_json(report: Mapping[str, Any]) -> str:
+    """Return a run as JSON, a cell on each line, numbers to six digits."""
     rounded = json.loads(json.dumps(report), parse_float=lambda number: float(f"{float(number):.6g}"))
     cells = ",\n".join(json.dumps(row) for row in rounded.pop("rows"))
-    OUT.write_text(json.dumps(rounded)[:-1] + f', "rows": [\n{cells}\n]}}\n', encoding="utf-8")
-
-
-def write() -> None:
-    """Write the page and the figure of the stored run."""
-    report = json.loads(OUT.read_text(encoding="utf-8"))
-    path = OUT.with_suffix(".md")
-    path.write_text(page(report, path.read_text(encoding="utf-8")), encoding="utf-8")
-    domains = [row["domain"] for row in report["rows"] if row["series"] == "original"]
-    figure(report, domains, OUT.with_suffix(".svg"))
+    return json.dumps(rounded)[:-1] + f', "rows": [\n{cells}\n]}}\n'

@@ -10,7 +10,6 @@ tests check that running this changes nothing.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass
@@ -19,8 +18,10 @@ from typing import Any
 
 from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.curves import read_at
+from wordveil_lab.evaluation.report import SCHEMA
 from wordveil_lab.leagues import neighbours as reviews
 from wordveil_lab.leagues import together_page as together
+from wordveil_lab.leagues.stored import read_run
 
 RESULTS, PAGE, README = (ROOT / name for name in ("docs/results", "docs/results/README.md", "README.md"))
 REPHRASE = ROOT / "docs/rephrase.md"
@@ -54,8 +55,8 @@ class Runs:
     @classmethod
     def stored(cls) -> Runs:
         """Return those of the repository."""
-        names = ("league", "local", "neighbours", "together")
-        return cls(*(json.loads((RESULTS / f"{name}.json").read_text()) for name in names))
+        runs = {"league": SCHEMA, "local": SCHEMA, "neighbours": SCHEMA, "together": together.SCHEMA}
+        return cls(*(read_run(RESULTS / f"{name}.json", schema) for name, schema in runs.items()))
 
     def row(self, label: str) -> dict[str, Any]:
         """Return the league's row of this label; that of another group is another row, metric DP comes first."""
