@@ -49,7 +49,6 @@ OPTIONAL = {
     "pyspark",
     "datasets",
     "httpx",
-    "fastapi",
     "langchain_core",
     "polars",
     "starlette",
